@@ -44,7 +44,10 @@ while os.getppid() == parent:
 @contextmanager
 def busy_processes(number: int) -> Iterator[None]:
     """Other processes that compute within the block, in sessions of their own as programs of other windows."""
-    processes = [subprocess.Popen([sys.executable, "-c", BUSY], start_new_session=True) for _ in range(number)]
+    processes = [
+        subprocess.Popen([sys.executable, "-c", BUSY], start_new_session=True)
+        for _ in range(number)
+    ]
     try:
         level = Path("/proc/self/autogroup")
         if level.exists():  # the same share of the processor as this session has
@@ -73,19 +76,29 @@ def tokens_per_second(prepared: str, overrides: list[str], setting: str, seconds
         command += [f"trainer.log_every_n_steps={EVERY}", "trainer.accelerator=cpu"]
         command += ["validation.every_steps=1000000", "validation.bleu_sentences=0"]
         command += ["checkpoints.every_steps=1000000", *overrides]
-        environment = {key: value for key, value in os.environ.items() if not key.startswith(THREAD_VARIABLES)}
-        ended = subprocess.run(command, env=environment | variables_of(setting), capture_output=True, text=True)
+        environment = {
+            key: value for key, value in os.environ.items() if not key.startswith(THREAD_VARIABLES)
+        }
+        ended = subprocess.run(
+            command, env=environment | variables_of(setting), capture_output=True, text=True
+        )
         if ended.returncode:
             raise SystemExit(f"{' '.join(command)}\n{ended.stderr}")
         with Path(folder, "run", "metrics.csv").open() as file:
-            rates = [float(row["tokens_per_second"]) for row in csv.DictReader(file) if row["tokens_per_second"]]
+            rates = [
+                float(row["tokens_per_second"])
+                for row in csv.DictReader(file)
+                if row["tokens_per_second"]
+            ]
     if not rates:
         return 0.0  # not one report in that time
     return statistics.median(rates[WARM_UP_REPORTS:] or rates[-1:])
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("prepared")
     parser.add_argument("keys", nargs="*", metavar="KEY=VALUE")
     parser.add_argument("--neighbors", type=int, nargs="+", default=[0, 1, 2])
@@ -102,11 +115,15 @@ def main() -> None:
         for neighbors in options.neighbors:
             for setting in options.settings:
                 with busy_processes(neighbors):
-                    rate = tokens_per_second(options.prepared, options.keys, setting, options.seconds)
+                    rate = tokens_per_second(
+                        options.prepared, options.keys, setting, options.seconds
+                    )
                 print(f"{neighbors} busy  {setting:30} {rate:8,.0f} tokens/s", file=sys.stderr)
                 rates.setdefault((neighbors, setting), []).append(rate)
     for neighbors in options.neighbors:
-        medians = {setting: statistics.median(rates[neighbors, setting]) for setting in options.settings}
+        medians = {
+            setting: statistics.median(rates[neighbors, setting]) for setting in options.settings
+        }
         best = max(medians.values())
         for setting, rate in medians.items():
             ratio = rate / medians[options.settings[0]]

@@ -37,7 +37,9 @@ def of_html(path: Path) -> Skeleton:
         shown[each.tag, getattr(each.getparent(), "tag", ""), *attributes] += 1
     return {
         "elements": shown,
-        "code": Counter(each.text_content() for each in elements if each.tag in ("pre", "code", "script")),
+        "code": Counter(
+            each.text_content() for each in elements if each.tag in ("pre", "code", "script")
+        ),
     }
 
 
@@ -46,8 +48,14 @@ def of_markdown(path: Path) -> Skeleton:
     from markdown_it import MarkdownIt
 
     found = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(path.read_text())
-    blocks = [(each.type, each.markup, each.content if each.type in ("fence", "code_block") else "") for each in found]
-    marks = [Counter((x.type, str(x.attrs)) for x in each.children or [] if x.type not in TEXTS) for each in found]
+    blocks = [
+        (each.type, each.markup, each.content if each.type in ("fence", "code_block") else "")
+        for each in found
+    ]
+    marks = [
+        Counter((x.type, str(x.attrs)) for x in each.children or [] if x.type not in TEXTS)
+        for each in found
+    ]
     return {"blocks": blocks, "markup": marks}
 
 
@@ -62,7 +70,9 @@ def of_po(path: Path) -> Skeleton:
     for entry in catalog:
         entry.flags = [flag for flag in entry.flags if flag != "fuzzy"]
         both = [HOLDERS.findall(text) for text in (entry.msgid, entry.msgstr)]
-        assert not entry.msgstr or sorted(both[0]) == sorted(both[1]), f"{entry.msgid!r}: {entry.msgstr!r}"
+        assert not entry.msgstr or sorted(both[0]) == sorted(both[1]), (
+            f"{entry.msgid!r}: {entry.msgstr!r}"
+        )
     for content in (path.read_bytes(), str(catalog).encode()):
         subprocess.run(["msgfmt", "-c", "-o", "/dev/null", "-"], input=content, check=True)
     messages = [(entry.msgctxt, entry.msgid, entry.msgid_plural, entry.flags) for entry in catalog]
@@ -77,7 +87,11 @@ def of_docx(path: Path) -> Skeleton:
 
     with zipfile.ZipFile(path) as archive:
         translated = re.compile(r"word/(document|header|footer|footnotes|endnotes)\d*\.xml")
-        others = {name: archive.read(name) for name in archive.namelist() if not translated.fullmatch(name)}
+        others = {
+            name: archive.read(name)
+            for name in archive.namelist()
+            if not translated.fullmatch(name)
+        }
     document = Document(str(path))
     return {
         "paragraphs": [each.style.name for each in document.paragraphs],
@@ -93,7 +107,9 @@ def main() -> None:
     for key in before:
         if before[key] != after[key]:
             sys.exit(f"{paths[1]}: other {key}")
-    print(f"{paths[1].name}: the same", ", ".join(f"{total(before[key]):,} {key}" for key in before))
+    print(
+        f"{paths[1].name}: the same", ", ".join(f"{total(before[key]):,} {key}" for key in before)
+    )
 
 
 def total(found: Any) -> int:

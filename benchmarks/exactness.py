@@ -70,12 +70,18 @@ def contend(contender: str, overrides: list[str]) -> None:
 
 def compare(rounds: int, processes: int, folder: Path, overrides: list[str]) -> None:
     def start(contender: str) -> subprocess.Popen[str]:
-        words = [*overrides, f"trainer.devices={processes}", f"run={folder / contender}-{processes}"]
+        words = [
+            *overrides,
+            f"trainer.devices={processes}",
+            f"run={folder / contender}-{processes}",
+        ]
         command = [sys.executable, __file__, "contend", contender, *words]
         return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     trainings = {contender: start(contender) for contender in CONTENDERS}
-    windows = {contender: [turn(training, UPDATES)] for contender, training in trainings.items()}  # to warm up
+    windows = {
+        contender: [turn(training, UPDATES)] for contender, training in trainings.items()
+    }  # to warm up
     for number in range(rounds):
         for contender in CONTENDERS[:: 1 if number % 2 else -1]:
             windows[contender].append(turn(trainings[contender], UPDATES))
@@ -83,13 +89,21 @@ def compare(rounds: int, processes: int, folder: Path, overrides: list[str]) -> 
         assert training.stdin
         training.stdin.close()
         training.wait()
-    seconds = {name: [window["seconds"] / UPDATES for window in turns[1:]] for name, turns in windows.items()}
+    seconds = {
+        name: [window["seconds"] / UPDATES for window in turns[1:]]
+        for name, turns in windows.items()
+    }
     ratios = [exact / fast for exact, fast in zip(*seconds.values(), strict=True)]
     for name in CONTENDERS:
-        ratio = f"{statistics.median(ratios):.3f} x ({min(ratios):.3f} to {max(ratios):.3f})" if name == "exact" else ""
+        ratio = (
+            f"{statistics.median(ratios):.3f} x ({min(ratios):.3f} to {max(ratios):.3f})"
+            if name == "exact"
+            else ""
+        )
         peak = windows[name][-1]["peak"] / 1e9
         print(
-            f"{processes} {name:6} {statistics.median(seconds[name]):7.3f} s/update  {peak:.2f} GB  {ratio}", flush=True
+            f"{processes} {name:6} {statistics.median(seconds[name]):7.3f} s/update  {peak:.2f} GB  {ratio}",
+            flush=True,
         )
 
 
@@ -111,4 +125,8 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["contend"]:
         contend(sys.argv[2], sys.argv[3:])
     else:
-        main((*sys.argv[1:2], "small")[0], int((*sys.argv[2:3], 9)[0]), [*map(int, sys.argv[3:])] or [1, 2, 4])
+        main(
+            (*sys.argv[1:2], "small")[0],
+            int((*sys.argv[2:3], 9)[0]),
+            [*map(int, sys.argv[3:])] or [1, 2, 4],
+        )

@@ -401,7 +401,9 @@ def profiled(settings: Settings, report: Report, variant: Variant) -> None:
     for place, (name, microseconds) in enumerate(profile.times.most_common(10), 1):
         milliseconds = microseconds / 1000 / PROFILED_UPDATES
         words = f"{in_words(milliseconds, 'ms')} ({microseconds / total:.1%}): {name[:80]}"
-        report.note(f"{variant.what}: kernel {place}", words, kernel=name, milliseconds=milliseconds)
+        report.note(
+            f"{variant.what}: kernel {place}", words, kernel=name, milliseconds=milliseconds
+        )
     keep_trace(trace, Path(settings.out) / f"trace-{variant.model}.json.gz")
 
 

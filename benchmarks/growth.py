@@ -107,9 +107,17 @@ def prepare(pairs: int) -> float:
     with tempfile.TemporaryDirectory() as folder:
         write_corpus(Path(folder), pairs, [])
         files = [f"data.{split}={folder}/{split}" for split in ("train", "valid", "test")]
-        options = ["data=files", "data.name=generated", *files, f"prepared={folder}/out", "workers=2"]
+        options = [
+            "data=files",
+            "data.name=generated",
+            *files,
+            f"prepared={folder}/out",
+            "workers=2",
+        ]
         start = time.perf_counter()
-        subprocess.run([sys.executable, "-m", "nmt", "preprocess", *options], check=True, stdout=sys.stderr)
+        subprocess.run(
+            [sys.executable, "-m", "nmt", "preprocess", *options], check=True, stdout=sys.stderr
+        )
         return time.perf_counter() - start
 
 
@@ -117,7 +125,9 @@ def translate_lines(lines: int, model: str, text: str) -> float:
     """`nmt translate engine=ctranslate2 precision=int8`, the whole command."""
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "source"
-        source.write_text("".join(islice(cycle(Path(text).read_text().splitlines(keepends=True)), lines)))
+        source.write_text(
+            "".join(islice(cycle(Path(text).read_text().splitlines(keepends=True)), lines))
+        )
         options = [
             f"run={model}",
             "engine=ctranslate2",
@@ -127,7 +137,11 @@ def translate_lines(lines: int, model: str, text: str) -> float:
             f"output={folder}/out",
         ]
         start = time.perf_counter()
-        subprocess.run([sys.executable, "-m", "nmt", "translate", *options], check=True, stderr=subprocess.DEVNULL)
+        subprocess.run(
+            [sys.executable, "-m", "nmt", "translate", *options],
+            check=True,
+            stderr=subprocess.DEVNULL,
+        )
         return time.perf_counter() - start
 
 
@@ -137,15 +151,30 @@ SWEEPS: dict[str, tuple[str, list[int], Callable[..., float]]] = {
     "lines": ("lines", [100, 1000, 3000, 10_000, 30_000], translate_lines),
     "training by length": ("tokens a sentence", [8, 16, 32, 64, 128, 256, 512, 1024], train),
     "search by length": ("tokens a sentence", [8, 16, 32, 64, 128, 256, 512], search),
-    "training by vocabulary": ("entries", [1000 * 2**n for n in range(7)], lambda size: train(vocabulary=size)),
-    "search by vocabulary": ("entries", [1000 * 2**n for n in range(7)], lambda size: search(vocabulary=size)),
+    "training by vocabulary": (
+        "entries",
+        [1000 * 2**n for n in range(7)],
+        lambda size: train(vocabulary=size),
+    ),
+    "search by vocabulary": (
+        "entries",
+        [1000 * 2**n for n in range(7)],
+        lambda size: search(vocabulary=size),
+    ),
     "search by beam": ("hypotheses", [1, 2, 4, 8, 16, 32, 64], lambda beam: search(beam=beam)),
 }
 
 
 def measure(sweep: str, size: int, files: list[str]) -> tuple[float, float]:
     """Seconds, and the most gigabytes that one of the process and its children had."""
-    command = [sys.executable, __file__, "point", sweep, str(size), *(files if sweep == "lines" else [])]
+    command = [
+        sys.executable,
+        __file__,
+        "point",
+        sweep,
+        str(size),
+        *(files if sweep == "lines" else []),
+    ]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     seconds = float(process.stdout.read())
@@ -174,9 +203,21 @@ def draw(points: Points, path: Path) -> None:
         sizes = sorted(map(int, found))
         for column, (name, marker) in enumerate((("seconds", "o-"), ("GB", "s--"))):
             values = [found[str(size)][column] for size in sizes]
-            axes.loglog(sizes, values, marker, markersize=3, label=f"{name}, slope {slopes(found)[column]:.2f}")
+            axes.loglog(
+                sizes,
+                values,
+                marker,
+                markersize=3,
+                label=f"{name}, slope {slopes(found)[column]:.2f}",
+            )
         last = found[str(sizes[-1])][0]
-        axes.loglog([sizes[0], sizes[-1]], [last * sizes[0] / sizes[-1], last], ":", color="grey", linewidth=0.8)
+        axes.loglog(
+            [sizes[0], sizes[-1]],
+            [last * sizes[0] / sizes[-1], last],
+            ":",
+            color="grey",
+            linewidth=0.8,
+        )
         axes.set(title=sweep, xlabel=SWEEPS[sweep][0])
         axes.legend(frameon=False, fontsize=7)
         axes.minorticks_off()
@@ -187,7 +228,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(usage=(__doc__ or "").split("\n\n")[1].strip())
     parser.add_argument("files", nargs=2)
     parser.add_argument("sweeps", nargs="*", default=[])
-    parser.add_argument("--sizes", type=int, help="only this many of the smallest sizes, at least 3")
+    parser.add_argument(
+        "--sizes", type=int, help="only this many of the smallest sizes, at least 3"
+    )
     parser.add_argument("--results", type=Path, default=Path("build/growth.json"))
     parser.add_argument("--figure", type=Path, default=Path("build/growth.svg"))
     options = parser.parse_args()
@@ -200,7 +243,10 @@ def main() -> None:
         for size in sizes[: options.sizes]:
             seconds, memory = points[sweep][str(size)] = measure(sweep, size, options.files)
             print(f"{sweep}: {size:11,} {unit:18} {seconds:8.3f} s  {memory:6.2f} GB", flush=True)
-        print("{}: slopes {:.2f} (seconds), {:.2f} (memory)".format(sweep, *slopes(points[sweep])), flush=True)
+        print(
+            "{}: slopes {:.2f} (seconds), {:.2f} (memory)".format(sweep, *slopes(points[sweep])),
+            flush=True,
+        )
         options.results.parent.mkdir(parents=True, exist_ok=True)
         options.results.write_text(json.dumps(points, indent=1))
     draw({sweep: points[sweep] for sweep in SWEEPS if sweep in points}, options.figure)

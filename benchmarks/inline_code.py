@@ -45,8 +45,16 @@ def sentences_with_code(folder: Path) -> Iterator[str]:
         for before, token in pairwise(tokens):
             types = [part.type for part in token.children or []]
             content = " ".join(token.content.split())
-            is_usual = before.type == "paragraph_open" and set(types) <= {*PLAIN} and "code_inline" in types
-            if is_usual and 8 <= len(content.split()) <= 40 and not re.search(r"[{}<>|\[\]\\]|^[:!/]", content):
+            is_usual = (
+                before.type == "paragraph_open"
+                and set(types) <= {*PLAIN}
+                and "code_inline" in types
+            )
+            if (
+                is_usual
+                and 8 <= len(content.split()) <= 40
+                and not re.search(r"[{}<>|\[\]\\]|^[:!/]", content)
+            ):
                 yield content
 
 
@@ -65,7 +73,9 @@ def pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
         words = [Counter(re.findall(r"[^\W\d_]{3,}", side)) for side in pair]
         same = [word for word, count in words[0].items() if count == 1 == words[1][word]]
         if same and not re.search(r"[`*_<>\[\]|\\]", "".join(pair)):
-            before, after = (re.sub(rf"(?<!\w){same[0]}(?!\w)", f"`{same[0]}`", side) for side in pair)
+            before, after = (
+                re.sub(rf"(?<!\w){same[0]}(?!\w)", f"`{same[0]}`", side) for side in pair
+            )
             yield before, after
 
 
@@ -80,8 +90,12 @@ def check(source: str, translation: str) -> tuple[str, list[str]]:
         intact += codes == new_codes
         single += codes == new_codes and not is_repeated
     lengths = [sum(len(text.split()) for _, text in side) for side in zip(*rows, strict=True)]
-    shares = f"{intact} of {len(rows)} have all code once, {single} of them without its words beside it"
-    return f"{shares}; {lengths[1] / lengths[0]:.3f} words per source word", [text for _, (_, text) in rows]
+    shares = (
+        f"{intact} of {len(rows)} have all code once, {single} of them without its words beside it"
+    )
+    return f"{shares}; {lengths[1] / lengths[0]:.3f} words per source word", [
+        text for _, (_, text) in rows
+    ]
 
 
 def main(task: str, *names: str) -> None:

@@ -20,7 +20,9 @@ from nmt.plugins.exchange.ctranslate2_engine import CTranslate2Engine
 from nmt.text import SOURCE, TARGET, read_tokenizer
 
 
-def scores(model: Path, folder: Path, pairs: list[tuple[list[int], list[int]]], precision: str) -> np.ndarray:
+def scores(
+    model: Path, folder: Path, pairs: list[tuple[list[int], list[int]]], precision: str
+) -> np.ndarray:
     """The log probability of each token."""
     ctranslate2.write(model, folder, precision)
     return np.concatenate(CTranslate2Engine(model, folder, DecodeConfig()).forced_decoding(pairs))
@@ -29,7 +31,13 @@ def scores(model: Path, folder: Path, pairs: list[tuple[list[int], list[int]]], 
 def main(model: Path, texts: list[Path], lines: int) -> None:
     tokenizer = read_tokenizer(model)
     source, target = (
-        tokenizer.encode([tokenizer.clean(line) for line in path.read_text(encoding="utf-8").split("\n")[:lines]], side)
+        tokenizer.encode(
+            [
+                tokenizer.clean(line)
+                for line in path.read_text(encoding="utf-8").split("\n")[:lines]
+            ],
+            side,
+        )
         for path, side in zip(texts, (SOURCE, TARGET), strict=True)
     )
     pairs = [pair for pair in zip(source, target, strict=True) if all(pair)]
@@ -49,4 +57,8 @@ def main(model: Path, texts: list[Path], lines: int) -> None:
 
 if __name__ == "__main__":
     _, name, *paths = sys.argv
-    main(Path(find_model_directory(name)), [Path(path) for path in paths[:2]], int((*paths[2:], 1000)[0]))
+    main(
+        Path(find_model_directory(name)),
+        [Path(path) for path in paths[:2]],
+        int((*paths[2:], 1000)[0]),
+    )

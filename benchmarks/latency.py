@@ -31,12 +31,16 @@ def bare_translator(folder: str, precision: str, beam: int) -> Callable[[str], s
     import ctranslate2
     import sentencepiece
 
-    engine = ctranslate2.Translator(folder, compute_type=precision, inter_threads=1, intra_threads=1)
+    engine = ctranslate2.Translator(
+        folder, compute_type=precision, inter_threads=1, intra_threads=1
+    )
     tokenizer = sentencepiece.SentencePieceProcessor(model_file=f"{folder}/tokenizer.model")
 
     def translate(line: str) -> str:
         tokens = tokenizer.encode(line, out_type=str)
-        results = engine.translate_batch([tokens], beam_size=beam, max_decoding_length=len(tokens) + 50)
+        results = engine.translate_batch(
+            [tokens], beam_size=beam, max_decoding_length=len(tokens) + 50
+        )
         return str(tokenizer.decode(results[0].hypotheses[0]))
 
     return translate
@@ -49,7 +53,9 @@ def http_translator(port: int) -> Callable[[str], str]:
 
     def translate(line: str) -> str:
         body = json.dumps({"q": line} | direction).encode()
-        head = HEAD.format(method="POST", path="/translate", kind="application/json", length=len(body))
+        head = HEAD.format(
+            method="POST", path="/translate", kind="application/json", length=len(body)
+        )
         connection.sendall(head.encode() + body)
         headers = b"".join(iter(answers.readline, b"\r\n"))
         length = int(headers.lower().partition(b"content-length:")[2].split()[0])
@@ -72,12 +78,25 @@ def compare(run: str, lines: list[str], rounds: int, precision: str) -> None:
 
     model = nmt.load(run, engine="ctranslate2", precision=precision, threads=1)
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "nmt", "export", run, "format=ctranslate2", f"output={folder}/model"]
+        command = [
+            sys.executable,
+            "-m",
+            "nmt",
+            "export",
+            run,
+            "format=ctranslate2",
+            f"output={folder}/model",
+        ]
         subprocess.run(command, check=True, capture_output=True)
         print(f"{len(lines):,} lines, {rounds} rounds, {precision}; milliseconds")
         print(f"{'':22} {'p50':>7} {'p95':>7} {'ratio':>7}")
         for name, beam in BEAMS.items():
-            keys = ["engine=ctranslate2", f"precision={precision}", "threads=1", f"decode.beam_size={beam}"]
+            keys = [
+                "engine=ctranslate2",
+                f"precision={precision}",
+                "threads=1",
+                f"decode.beam_size={beam}",
+            ]
             server, port = begin_server(run, keys)
             threading_drain(server)
             contenders: dict[str, Callable[[str], object]] = {
@@ -95,7 +114,10 @@ def compare(run: str, lines: list[str], rounds: int, precision: str) -> None:
             base = percentile(latencies["CTranslate2"], 0.5)
             for contender, seconds in latencies.items():
                 p50, p95 = percentile(seconds, 0.5), percentile(seconds, 0.95)
-                print(f"{name + ', ' + contender:22} {1000 * p50:7.2f} {1000 * p95:7.2f} {p50 / base:7.2f}", flush=True)
+                print(
+                    f"{name + ', ' + contender:22} {1000 * p50:7.2f} {1000 * p95:7.2f} {p50 / base:7.2f}",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":
@@ -103,5 +125,7 @@ if __name__ == "__main__":
     words = [word for word in sys.argv[1:] if "=" not in word]
     options = dict(word.split("=") for word in sys.argv[1:] if "=" in word)
     count, rounds = (*map(int, words[2:]), *(200, 3)[len(words) - 2 :])
-    text = [line for line in Path(words[1]).read_text(encoding="utf-8").splitlines() if line.strip()]
+    text = [
+        line for line in Path(words[1]).read_text(encoding="utf-8").splitlines() if line.strip()
+    ]
     compare(words[0], text[:count], rounds, options.get("precision", "int8"))

@@ -74,7 +74,9 @@ def main(clone: str, model: str) -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         copy_as_spanish(model, folder / "model")
-        shutil.copytree(Path(clone) / TESTS, folder / "tests", ignore=shutil.ignore_patterns("conftest.py"))
+        shutil.copytree(
+            Path(clone) / TESTS, folder / "tests", ignore=shutil.ignore_patterns("conftest.py")
+        )
         server, port = begin_server(str(folder / "model"), [])
         threading_drain(server)
         try:

@@ -22,7 +22,9 @@ ENCODER, MEMORY = USE(), dict[str, np.ndarray]()
 
 
 def sentences(line: str) -> list[str]:
-    return ["".join(t.spacing + t.value for t in s).strip() for p in syntok.process(line) for s in p]
+    return [
+        "".join(t.spacing + t.value for t in s).strip() for p in syntok.process(line) for s in p
+    ]
 
 
 def read(path: str) -> list[list[str]]:
@@ -35,16 +37,25 @@ def vectors(texts: list[str]) -> np.ndarray:
     return np.stack([MEMORY[text] for text in texts])
 
 
-def bead_table(source: list[str], target: list[str]) -> dict[tuple[int, int, int, int], tuple[float, float]]:
+def bead_table(
+    source: list[str], target: list[str]
+) -> dict[tuple[int, int, int, int], tuple[float, float]]:
     """Similarity and squared misfit of n source sentences from i and m target sentences from j."""
-    places = [(i, j, n, m) for n, m in BEADS for i in range(len(source) - n + 1) for j in range(len(target) - m + 1)]
+    places = [
+        (i, j, n, m)
+        for n, m in BEADS
+        for i in range(len(source) - n + 1)
+        for j in range(len(target) - m + 1)
+    ]
     sides = (
         [" ".join(source[i : i + n]) for i, _, n, _ in places],
         [" ".join(target[j : j + m]) for _, j, _, m in places],
     )
     similarities = (vectors(sides[0]) * vectors(sides[1])).sum(axis=1)
     lengths = [np.array(list(map(len, side)), float) for side in sides]
-    misfits = (lengths[1] - 1.15 * lengths[0]) ** 2 / (6.8 * lengths[0])  # Gale and Church (1993), the mean for German
+    misfits = (lengths[1] - 1.15 * lengths[0]) ** 2 / (
+        6.8 * lengths[0]
+    )  # Gale and Church (1993), the mean for German
     return dict(zip(places, zip(similarities.tolist(), misfits.tolist(), strict=True), strict=True))
 
 
@@ -74,7 +85,9 @@ def without_one(pairs: list[tuple[list[str], list[str]]]) -> list[tuple[list[str
 def rates(damaged: list[tuple[list[str], list[str], int]], *values: float) -> tuple[int, int]:
     """How many deletions are found, and how many other sentences are taken for lost."""
     results = [(set(lost(s, t, *values)), gone) for s, t, gone in damaged]
-    return sum(gone in indices for indices, gone in results), sum(len(indices - {gone}) for indices, gone in results)
+    return sum(gone in indices for indices, gone in results), sum(
+        len(indices - {gone}) for indices, gone in results
+    )
 
 
 def main(source: str, references: str, *translations: str) -> None:
@@ -87,7 +100,9 @@ def main(source: str, references: str, *translations: str) -> None:
     values = max(grid, key=lambda values: found[values][0] - 3 * found[values][1])
     hits, alarms = rates(damaged[half:], *values)
     others = sum(len(s) - 1 for s, _, _ in damaged[half:])
-    print(f"{values}: {hits} of {len(damaged) - half} deletions found, {alarms} of {others} others taken for lost")
+    print(
+        f"{values}: {hits} of {len(damaged) - half} deletions found, {alarms} of {others} others taken for lost"
+    )
     for path in (references, *translations):
         rows = [lost(s, t, *values) for s, t in zip(sources, read(path), strict=True)]
         print(

@@ -36,12 +36,20 @@ from typing import Any
 
 HERE = Path(__file__).parent
 THREADS = os.cpu_count() or 1
-CPU_TORCH = ["--no-deps", "--extra-index-url", "https://download.pytorch.org/whl/cpu", "torch==2.13.0+cpu"]
+CPU_TORCH = [
+    "--no-deps",
+    "--extra-index-url",
+    "https://download.pytorch.org/whl/cpu",
+    "torch==2.13.0+cpu",
+]
 PACKAGES = {
     "marian": [["pymarian==1.12.42"]],
     "transformers": [CPU_TORCH, ["torch==2.13.0", "transformers==5.23.0", "accelerate==1.15.0"]],
     "fairseq": [CPU_TORCH, ["torch==2.13.0", "fairseq==0.12.2"]],
-    "joeynmt": [CPU_TORCH, ["torch==2.13.0", "joeynmt==2.3.0", "importlib_metadata", "setuptools<80"]],
+    "joeynmt": [
+        CPU_TORCH,
+        ["torch==2.13.0", "joeynmt==2.3.0", "importlib_metadata", "setuptools<80"],
+    ],
 }
 IMPORTS = {
     "marian": "pymarian",
@@ -92,20 +100,40 @@ def environment(cache: Path, name: str) -> tuple[Path, str]:
         venv.create(folder, with_pip=True)
     done = folder / "installed"
     for packages in [] if done.exists() else PACKAGES[name]:
-        pip = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--retries", "1", *packages]
+        pip = [
+            python,
+            "-m",
+            "pip",
+            "install",
+            "-q",
+            "--disable-pip-version-check",
+            "--retries",
+            "1",
+            *packages,
+        ]
         try:
             subprocess.run(pip, timeout=INSTALL_SECONDS, check=True, stdout=sys.stderr)
         except (subprocess.TimeoutExpired, subprocess.CalledProcessError) as error:
             return python, f"does not install: {error}"
     done.touch()
-    found = subprocess.run([python, "-c", f"import {IMPORTS[name]}"], capture_output=True, text=True)
-    return python, f"does not run: {found.stderr.strip().splitlines()[-1]}" if found.returncode else ""
+    found = subprocess.run(
+        [python, "-c", f"import {IMPORTS[name]}"], capture_output=True, text=True
+    )
+    return (
+        python,
+        f"does not run: {found.stderr.strip().splitlines()[-1]}" if found.returncode else "",
+    )
 
 
 def measure(command: list[Any], lines: str = "") -> tuple[list[str], float]:
     """What a command says on both its outputs when given these lines, and the most memory of one of its processes."""
     command = [str(part) for part in command]
-    options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    options = {
+        "stdin": subprocess.PIPE,
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.STDOUT,
+        "text": True,
+    }
     variables = {**os.environ, "OMP_NUM_THREADS": str(THREADS), "HF_HUB_OFFLINE": "1"}
     process = subprocess.Popen(command, env=variables, **options)
     process.stdin.write(lines)
@@ -122,7 +150,14 @@ def corpus_options(setting: Setting) -> list[str]:
     splits = {"train": "train", "valid": "val", "test": "test_2016_flickr"}
     files = [f"data.{ours}={setting.corpus / theirs}" for ours, theirs in splits.items()]
     size = f"tokenizer.vocabulary_size={SHAPES[setting.shapes][3]}"
-    return ["data=files", "data.name=peers", *files, "tokenizer=bpe4k", size, f"prepared={setting.work / 'prepared'}"]
+    return [
+        "data=files",
+        "data.name=peers",
+        *files,
+        "tokenizer=bpe4k",
+        size,
+        f"prepared={setting.work / 'prepared'}",
+    ]
 
 
 def prepare(work: Path, options: list[str]) -> None:
@@ -141,10 +176,14 @@ def prepare(work: Path, options: list[str]) -> None:
         for side in ("source", "target"):
             sentences = columns.column(side).to_pylist()
             for name, shown in ((work / split, str), (marian / split, symbols.__getitem__)):
-                Path(f"{name}.{side}").write_text("".join(" ".join(map(shown, ids)) + "\n" for ids in sentences))
+                Path(f"{name}.{side}").write_text(
+                    "".join(" ".join(map(shown, ids)) + "\n" for ids in sentences)
+                )
     for side in ("source", "target"):
         shutil.copy(work / "prepared" / "tokenizer.model", marian / f"{side}.spm")
-    table = [f"{json.dumps(entry)}: {id}\n" for id, entry in enumerate(["</s>", "<unk>", *symbols[4:]])]
+    table = [
+        f"{json.dumps(entry)}: {id}\n" for id, entry in enumerate(["</s>", "<unk>", *symbols[4:]])
+    ]
     (marian / "vocab.yml").write_text("".join(table))
 
 
@@ -155,14 +194,24 @@ def train_nmt(setting: Setting, python: Path) -> tuple[list[Report], float]:
         *(*corpus_options(setting), f"model={setting.shapes}", f"run={run}"),
         *(f"optim.learning_rate={RATE}", f"optim.warmup={WARM_UP}"),
         f"batching.tokens_per_update={round(TOKENS * FULL)}",
-        *("batching.micro_batches=1", f"trainer.max_steps={UPDATES}", f"trainer.log_every_n_steps={REPORT}"),
-        *("validation.every_steps=1000000", "checkpoints.every_minutes=null", "trainer.accelerator=cpu"),
+        *(
+            "batching.micro_batches=1",
+            f"trainer.max_steps={UPDATES}",
+            f"trainer.log_every_n_steps={REPORT}",
+        ),
+        *(
+            "validation.every_steps=1000000",
+            "checkpoints.every_minutes=null",
+            "trainer.accelerator=cpu",
+        ),
         "trainer.precision=32-true",  # as the others compute
     ]
     _, memory = measure([python, "-m", "nmt", "train", *options])
     with (run / "metrics.csv").open() as file:
         rows = [row for row in csv.DictReader(file) if row["loss"]]  # the others are validations
-    values = [tuple(float(row[key]) for key in ("seconds", "tokens_per_second", "loss")) for row in rows]
+    values = [
+        tuple(float(row[key]) for key in ("seconds", "tokens_per_second", "loss")) for row in rows
+    ]
     windows = [(end - begin, rate, loss) for (begin, *_), (end, rate, loss) in pairwise(values)]
     return [Report(seconds, seconds * rate, loss) for seconds, rate, loss in windows], memory
 
@@ -212,9 +261,14 @@ def compare_training(setting: Setting, pythons: dict[str, Path]) -> None:
             made[name].append(TRAINERS[name](setting, python))
     rates = {name: [sum(r.tokens for r in own) / sum(r.seconds for r in own) for own, _ in runs]
              for name, runs in made.items()}  # fmt: skip
-    print(f"training, model={setting.shapes}, {UPDATES} updates, {setting.rounds} rounds, {THREADS} threads")
+    print(
+        f"training, model={setting.shapes}, {UPDATES} updates, {setting.rounds} rounds, {THREADS} threads"
+    )
     for name, runs in made.items():
-        last, tokens = runs[-1][0][-1], statistics.mean(r.tokens / REPORT for own, _ in runs for r in own)
+        last, tokens = (
+            runs[-1][0][-1],
+            statistics.mean(r.tokens / REPORT for own, _ in runs for r in own),
+        )
         print(
             f"  {name:24} {statistics.median(rates[name]):8,.0f} tokens/s  nmt {ratio(rates, 'nmt', name):5.2f} x  "
             f"{tokens:6,.0f} tokens an update  loss {last.loss:.2f}  {max(memory for _, memory in runs):.2f} GB"
@@ -231,17 +285,41 @@ def translators(setting: Setting, marian: Path) -> dict[str, list[Any]]:
     from translate import prepare as with_exports
 
     work = setting.work / "marian"
-    model, imported, exports = work / "model.npz", setting.work / "imported", setting.work / "exports"
+    model, imported, exports = (
+        work / "model.npz",
+        setting.work / "imported",
+        setting.work / "exports",
+    )
     if not model.exists():
         options = marian_options(setting, model, MODEL_UPDATES, 50)
         options.remove("--sync-sgd")  # a tenth faster
         subprocess.run([marian, "-m", "pymarian", "train", *options], check=True, stdout=sys.stderr)
     if not exports.exists():
-        nmt = [sys.executable, "-m", "nmt", "import", f"path={model}", f"output={imported}", "source=en", "target=de"]
+        nmt = [
+            sys.executable,
+            "-m",
+            "nmt",
+            "import",
+            f"path={model}",
+            f"output={imported}",
+            "source=en",
+            "target=de",
+        ]
         subprocess.run(nmt, check=True, stdout=sys.stderr)
         exports.mkdir()
         with_exports(str(imported), exports)
-        convert = [marian, "-m", "pymarian", "convert", "-f", model, "-t", work / "int8.bin", "-g", "intgemm8avx2"]
+        convert = [
+            marian,
+            "-m",
+            "pymarian",
+            "convert",
+            "-f",
+            model,
+            "-t",
+            work / "int8.bin",
+            "-g",
+            "intgemm8avx2",
+        ]
         subprocess.run(convert, check=True, stdout=sys.stderr)
     text, tokens = setting.work / "prepared" / "test.en", work / "test.source"
     contend = [sys.executable, HERE / "translate.py", "contend"]
@@ -265,7 +343,9 @@ def compare_translating(setting: Setting, marian: Path) -> None:
         print(
             f"translating, {label}, model={setting.shapes}, {LINES} lines, {setting.rounds} rounds, {THREADS} threads"
         )
-        rates = {name: [LINES / run[number]["seconds"] for run in runs] for name, runs in said.items()}
+        rates = {
+            name: [LINES / run[number]["seconds"] for run in runs] for name, runs in said.items()
+        }
         for name, runs in said.items():
             rate, times = statistics.median(rates[name]), ratio(rates, TRANSLATORS[2], name)
             last = "{tokens:6.0f} tokens  {memory:.2f} GB".format(**runs[-1][number])

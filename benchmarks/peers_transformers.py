@@ -14,7 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import MarianConfig, MarianMTModel, Seq2SeqTrainer, Seq2SeqTrainingArguments, TrainerCallback
+from transformers import (
+    MarianConfig,
+    MarianMTModel,
+    Seq2SeqTrainer,
+    Seq2SeqTrainingArguments,
+    TrainerCallback,
+)
 
 PAD, BOS, EOS = 0, 1, 2
 NO_LABEL = -100
@@ -33,23 +39,42 @@ def collate(pairs: list[dict[str, list[int]]]) -> dict[str, torch.Tensor]:
     labels = padded([pair["labels"] for pair in pairs], NO_LABEL)
     before = padded([[BOS, *pair["labels"][:-1]] for pair in pairs], PAD)
     mask = (source != PAD).long()
-    return {"input_ids": source, "attention_mask": mask, "decoder_input_ids": before, "labels": labels}
+    return {
+        "input_ids": source,
+        "attention_mask": mask,
+        "decoder_input_ids": before,
+        "labels": labels,
+    }
 
 
 def sizes(width: int, inner: int, dropout: float, vocabulary: int) -> dict[str, Any]:
     """The options of a Transformer's configuration in transformers: three layers in each stack and four heads."""
     stacks = {f"{stack}_{key}": value for stack in ("encoder", "decoder")
               for key, value in (("layers", 3), ("ffn_dim", inner), ("attention_heads", 4))}  # fmt: skip
-    tokens = {"pad_token_id": PAD, "eos_token_id": EOS, "decoder_start_token_id": BOS, "forced_eos_token_id": None}
-    shape = {"vocab_size": vocabulary, "d_model": width, "dropout": dropout, "max_position_embeddings": 1024}
+    tokens = {
+        "pad_token_id": PAD,
+        "eos_token_id": EOS,
+        "decoder_start_token_id": BOS,
+        "forced_eos_token_id": None,
+    }
+    shape = {
+        "vocab_size": vocabulary,
+        "d_model": width,
+        "dropout": dropout,
+        "max_position_embeddings": 1024,
+    }
     return {**stacks, **tokens, **shape, "activation_function": "relu", "scale_embedding": True}
 
 
-def arguments(output: str, corpus: list[dict[str, list[int]]], tokens: int, **options: Any) -> Seq2SeqTrainingArguments:
+def arguments(
+    output: str, corpus: list[dict[str, list[int]]], tokens: int, **options: Any
+) -> Seq2SeqTrainingArguments:
     """Training arguments for updates of about `tokens` target tokens, without clipping, reports or checkpoints."""
     return Seq2SeqTrainingArguments(
         output,
-        per_device_train_batch_size=round(tokens * len(corpus) / sum(len(pair["labels"]) for pair in corpus)),
+        per_device_train_batch_size=round(
+            tokens * len(corpus) / sum(len(pair["labels"]) for pair in corpus)
+        ),
         train_sampling_strategy="group_by_length",
         label_smoothing_factor=0.1,
         max_grad_norm=0.0,
@@ -82,11 +107,24 @@ class Report(TrainerCallback):
     def on_log(self, *_: object, logs: dict[str, float], **__: object) -> None:
         if "loss" in logs:
             now = time.perf_counter()
-            print(json.dumps({"seconds": now - self.start, "tokens": self.tokens, "loss": logs["loss"]}), flush=True)
+            print(
+                json.dumps(
+                    {"seconds": now - self.start, "tokens": self.tokens, "loss": logs["loss"]}
+                ),
+                flush=True,
+            )
             self.tokens, self.start = 0, now
 
 
-def train(model: MarianMTModel, text: str, rate: float, warm_up: int, tokens: int, updates: int, every: int) -> None:
+def train(
+    model: MarianMTModel,
+    text: str,
+    rate: float,
+    warm_up: int,
+    tokens: int,
+    updates: int,
+    every: int,
+) -> None:
     corpus, report = read_corpus(text), Report()
     with tempfile.TemporaryDirectory() as folder:
         options = arguments(
@@ -108,5 +146,7 @@ def train(model: MarianMTModel, text: str, rate: float, warm_up: int, tokens: in
 if __name__ == "__main__":
     torch.manual_seed(1)
     d_model, d_ff, dropout, vocabulary, rate = sys.argv[2:7]
-    model = MarianMTModel(MarianConfig(**sizes(int(d_model), int(d_ff), float(dropout), int(vocabulary))))
+    model = MarianMTModel(
+        MarianConfig(**sizes(int(d_model), int(d_ff), float(dropout), int(vocabulary)))
+    )
     train(model, sys.argv[1], float(rate), *map(int, sys.argv[7:]))

@@ -27,16 +27,25 @@ def messages(wheel: Path) -> Iterator[Pair]:
         for name in files.namelist():
             if re.search(r"/locale/de/LC_MESSAGES/.*\.po$", name):
                 for entry in polib.pofile(files.read(name).decode()):
-                    yield entry.msgid, entry.msgstr_plural[0] if entry.msgid_plural else entry.msgstr
+                    yield (
+                        entry.msgid,
+                        entry.msgstr_plural[0] if entry.msgid_plural else entry.msgstr,
+                    )
                     if entry.msgid_plural:
                         yield entry.msgid_plural, entry.msgstr_plural[1]
 
 
 def write_entries(wheel: Path, folder: Path) -> None:
-    lines = ([" ".join(side.split()) for side in pair] for pair in messages(wheel) if PLACEHOLDER.search(pair[0]))
+    lines = (
+        [" ".join(side.split()) for side in pair]
+        for pair in messages(wheel)
+        if PLACEHOLDER.search(pair[0])
+    )
     pairs = sorted({source: target for source, target in lines if target}.items())
     for side, language in enumerate(("en", "de")):
-        (folder / f"entries.{language}").write_text("".join(pair[side] + "\n" for pair in pairs), encoding="utf-8")
+        (folder / f"entries.{language}").write_text(
+            "".join(pair[side] + "\n" for pair in pairs), encoding="utf-8"
+        )
 
 
 def report(file: Path, references: list[str]) -> str:
@@ -51,7 +60,9 @@ def report(file: Path, references: list[str]) -> str:
             flagged += "protected" in best["flags"]
             around.append((items.without(best["text"]), items.without(reference)))
     [chrf] = score([ours for ours, _ in around], [theirs for _, theirs in around], ["chrf"])
-    share = f"{arrived} of {len(around)} hold all exactly once ({arrived / max(len(around), 1):.1%})"
+    share = (
+        f"{arrived} of {len(around)} hold all exactly once ({arrived / max(len(around), 1):.1%})"
+    )
     return f"{share}, {flagged} are flagged; around them chrF {chrf.value:.1f} ({chrf.signature})"
 
 

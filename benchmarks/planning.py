@@ -120,7 +120,9 @@ def store(lengths: Lengths, folder: Path) -> None:
     columns = {}
     for name, side in zip(("source", "target"), lengths, strict=True):
         ends = np.append(0, np.cumsum(side - 1, dtype=np.int32))
-        columns[name] = pa.ListArray.from_arrays(ends, random.integers(4, VOCABULARY, ends[-1], dtype=np.int32))
+        columns[name] = pa.ListArray.from_arrays(
+            ends, random.integers(4, VOCABULARY, ends[-1], dtype=np.int32)
+        )
         columns[f"{name}_length"] = pa.array(side)
     columns["line"] = pa.array(np.arange(1, len(lengths[0]) + 1))
     folder.mkdir()
@@ -142,14 +144,23 @@ def measure_batches(lengths: Lengths) -> None:
         print(f"a look at all its ids takes {time.perf_counter() - start:.2f} s")
         for micro_batches in (8, 1):
             planner = BatchPlanner(
-                split.source_lengths, split.target_lengths, BatchingConfig(TOKENS, micro_batches), seed=1
+                split.source_lengths,
+                split.target_lengths,
+                BatchingConfig(TOKENS, micro_batches),
+                seed=1,
             )
-            planned = [batch.indices for number in range(400 // micro_batches) for batch in planner.update(number)]
+            planned = [
+                batch.indices
+                for number in range(400 // micro_batches)
+                for batch in planner.update(number)
+            ]
             start = time.perf_counter()
             for indices in planned:
                 split.batch(indices)
             each = (time.perf_counter() - start) / len(planned)
-            print(f"a batch of {TOKENS // micro_batches:,} tokens on either side: {each * 1000:.2f} ms")
+            print(
+                f"a batch of {TOKENS // micro_batches:,} tokens on either side: {each * 1000:.2f} ms"
+            )
 
 
 def main() -> None:

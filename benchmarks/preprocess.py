@@ -65,9 +65,13 @@ def made_up_words(seed: int) -> Words:
     """Words of two to five syllables, the n-th most frequent in proportion to 1 / (n + 2.7) (Mandelbrot 1953)."""
     random = np.random.default_rng(seed)
     syllables = np.array(
-        [a + b + c for a in "bdfgklmnprst" for b in "aeiou" for c in ("", "n", "r", "s")], dtype=object
+        [a + b + c for a in "bdfgklmnprst" for b in "aeiou" for c in ("", "n", "r", "s")],
+        dtype=object,
     )
-    words = [syllables[random.integers(0, len(syllables), size)].sum() for size in random.integers(2, 6, MADE_UP_WORDS)]
+    words = [
+        syllables[random.integers(0, len(syllables), size)].sum()
+        for size in random.integers(2, 6, MADE_UP_WORDS)
+    ]
     shares = 1 / (np.arange(MADE_UP_WORDS) + 2.7)
     return np.array(words, dtype=object), shares / shares.sum()
 
@@ -80,11 +84,14 @@ def write_text(path: Path, lengths: np.ndarray, words: Words) -> None:
         for start in range(0, len(lengths), BLOCK):
             sizes = np.maximum((lengths[start : start + BLOCK] / TOKENS_PER_WORD).astype(int), 1)
             drawn = words[0][
-                np.searchsorted(cumulative, random.random(sizes.sum())).clip(max=len(cumulative) - 1)
+                np.searchsorted(cumulative, random.random(sizes.sum())).clip(
+                    max=len(cumulative) - 1
+                )
             ].tolist()
             ends = sizes.cumsum().tolist()
             file.writelines(
-                " ".join(drawn[end - size : end]) + "\n" for size, end in zip(sizes.tolist(), ends, strict=True)
+                " ".join(drawn[end - size : end]) + "\n"
+                for size, end in zip(sizes.tolist(), ends, strict=True)
             )
 
 
@@ -115,7 +122,10 @@ class Moment(NamedTuple):
 
     @classmethod
     def now(cls) -> "Moment":
-        own, ended = (sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+        own, ended = (
+            sum(resource.getrusage(who)[:2])
+            for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+        )
         running = sum(map(processor_seconds, multiprocessing.active_children()))
         return cls(time.perf_counter(), own + ended + running, own)
 
@@ -146,7 +156,9 @@ def repeat_first_pair(folder: Path) -> None:
         with other.open("rb") as lines, path.open("wb") as file:
             first = next(lines)
             file.write(first)
-            file.writelines(line if number % 10 == 0 else first for number, line in enumerate(lines))
+            file.writelines(
+                line if number % 10 == 0 else first for number, line in enumerate(lines)
+            )
         other.unlink()
 
 
@@ -184,7 +196,9 @@ def given_sets(folder: Path) -> list[str]:
 
 
 def status_of(process: int) -> dict[str, str]:
-    return dict(line.split(":", 1) for line in Path(f"/proc/{process}/status").read_text().splitlines())
+    return dict(
+        line.split(":", 1) for line in Path(f"/proc/{process}/status").read_text().splitlines()
+    )
 
 
 def own_memory(process: int) -> int:
@@ -247,7 +261,9 @@ def reference(folder: Path, lines: list[str]) -> list[tuple[float, float]]:
     """Seconds and processor seconds that sentencepiece takes a line: one by one, and in two threads of its own."""
     import sentencepiece
 
-    processor = sentencepiece.SentencePieceProcessor(model_file=str(folder / "out" / "tokenizer.model"))
+    processor = sentencepiece.SentencePieceProcessor(
+        model_file=str(folder / "out" / "tokenizer.model")
+    )
     moments = [Moment.now()]
     for line in lines:
         processor.encode(line)
@@ -276,11 +292,15 @@ def measure_memory(sizes: list[int], is_repeated: bool) -> None:
             if is_repeated:
                 repeat_first_pair(Path(temporary))
             _, memory = run(Path(temporary), options, has_small_buffers=True)
-        print(f"{pairs:,} pairs: main process {memory.main / 1e6:.0f} MB, all processes {memory.own / 1e6:.0f} MB")
+        print(
+            f"{pairs:,} pairs: main process {memory.main / 1e6:.0f} MB, all processes {memory.own / 1e6:.0f} MB"
+        )
         if before:
             millions = (pairs - before[0]) / 1e6
             main_growth, growth = ((memory[i] - before[1][i]) / 1e6 / millions for i in (2, 1))
-            print(f"  a million pairs adds {main_growth:.1f} MB to the main process, {growth:.1f} MB to all")
+            print(
+                f"  a million pairs adds {main_growth:.1f} MB to the main process, {growth:.1f} MB to all"
+            )
         before = pairs, memory
 
 
@@ -289,9 +309,15 @@ def measure_speed(pairs: int, texts: list[str]) -> None:
         folder = Path(temporary)
         write_corpus(folder, pairs, texts)
         seen, memory = run(folder, given_sets(folder))
-        lines = [line for code in ("en", "de") for line in first_lines(folder / f"train.{code}", REFERENCE_LINES // 2)]
+        lines = [
+            line
+            for code in ("en", "de")
+            for line in first_lines(folder / f"train.{code}", REFERENCE_LINES // 2)
+        ]
         one, two = reference(folder, lines)
-    parts = {name: Moment(*np.subtract(seen[end], seen[begin])) for name, (begin, end) in PARTS.items()}
+    parts = {
+        name: Moment(*np.subtract(seen[end], seen[begin])) for name, (begin, end) in PARTS.items()
+    }
     for name, part in parts.items():
         workers = part.processor - part.main
         print(
@@ -305,7 +331,9 @@ def measure_speed(pairs: int, texts: list[str]) -> None:
     for name, (each, _) in (("one by one", one), ("in two threads", two)):
         print(f"sentencepiece alone, {name}: {1 / each:,.0f} lines a second")
         print(f"  of that, nmt preprocess keeps {each / line:.2f}")
-    print(f"most memory at once, all processes: {memory.resident / 1e9:.2f} GB resident, {memory.own / 1e9:.2f} GB own")
+    print(
+        f"most memory at once, all processes: {memory.resident / 1e9:.2f} GB resident, {memory.own / 1e9:.2f} GB own"
+    )
 
 
 def main() -> None:

@@ -59,7 +59,9 @@ class Race:
 
     @property
     def work(self) -> Path:
-        name = "-".join([self.corpus.resolve().name, *self.pairs, *self.languages, str(self.vocabulary)])
+        name = "-".join(
+            [self.corpus.resolve().name, *self.pairs, *self.languages, str(self.vocabulary)]
+        )
         return self.cache.absolute() / "race" / name
 
 
@@ -93,7 +95,9 @@ def run(command: list[Any], log: Path, core: int) -> float:
     words = ["taskset", "-c", str(core), *map(str, command)]
     variables = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
     with log.open("ab") as file:
-        process = subprocess.Popen(words, stdout=file, stderr=file, env=variables, start_new_session=True)
+        process = subprocess.Popen(
+            words, stdout=file, stderr=file, env=variables, start_new_session=True
+        )
         spent = 0.0
         while process.poll() is None and not stopped.is_set():
             spent = max(spent, processor_seconds(process.pid))
@@ -101,7 +105,9 @@ def run(command: list[Any], log: Path, core: int) -> float:
     if stopped.is_set():
         process.terminate()
     if process.wait():
-        raise RuntimeError(f"{shlex.join(words)} failed with exit code {process.returncode}; see {log}")
+        raise RuntimeError(
+            f"{shlex.join(words)} failed with exit code {process.returncode}; see {log}"
+        )
     return spent
 
 
@@ -111,20 +117,35 @@ def nmt_corpus(race: Race) -> list[str]:
     return [
         *("data=files", f"data.source={source}", f"data.target={target}"),
         *(f"data.{ours}={race.corpus.resolve() / theirs}" for ours, theirs in splits),
-        *("tokenizer=bpe4k", f"tokenizer.vocabulary_size={race.vocabulary}", f"prepared={race.work / 'prepared'}"),
+        *(
+            "tokenizer=bpe4k",
+            f"tokenizer.vocabulary_size={race.vocabulary}",
+            f"prepared={race.work / 'prepared'}",
+        ),
     ]
 
 
 def translated(cell: Cell, core: int, model: Path) -> list[str]:
     """The test set, translated by nmt."""
     source = f"{cell.race.corpus.resolve() / cell.race.pairs[2]}.{cell.race.languages[0]}"
-    options = ["protect=none", f"input={source}", f"output={cell.folder / 'test'}", "overwrite=true"]
+    options = [
+        "protect=none",
+        f"input={source}",
+        f"output={cell.folder / 'test'}",
+        "overwrite=true",
+    ]
     run([sys.executable, "-m", "nmt", "translate", model, *options], cell.folder / "log", core)
     return (cell.folder / "test").read_text(encoding="utf-8").splitlines()
 
 
 def nmt(cell: Cell, core: int, python: Path, options: list[str]) -> tuple[float, list[str]]:
-    training = ["train", *nmt_corpus(cell.race), f"seed={cell.seed}", f"run={cell.folder / 'run'}", *options]
+    training = [
+        "train",
+        *nmt_corpus(cell.race),
+        f"seed={cell.seed}",
+        f"run={cell.folder / 'run'}",
+        *options,
+    ]
     spent = run([python, "-m", "nmt", *training], cell.folder / "log", core)
     return spent, translated(cell, core, cell.folder / "run")
 
@@ -138,7 +159,9 @@ def fitting(cell: Cell, core: int, options: Callable[[int, str], list[Any]]) -> 
     trial = cell.race.work / f"{cell.contender}-seconds.json"
     with TRIALS:
         if not trial.exists():
-            short, long = (run(options(size, f"trial-{size}"), cell.folder / "log", core) for size in (20, 120))
+            short, long = (
+                run(options(size, f"trial-{size}"), cell.folder / "log", core) for size in (20, 120)
+            )
             trial.write_text(json.dumps([(long - short) / 100, short]))
     seconds, start = json.loads(trial.read_text())
     return int((60 * cell.minutes - start - SAVING) / seconds)
@@ -148,8 +171,16 @@ def nmt_laptop(cell: Cell, core: int, python: Path) -> tuple[float, list[str]]:
     recipe = ["experiment=laptop", "checkpoints.every_minutes=null", "validation.bleu_sentences=0"]
 
     def schedule(updates: int) -> list[str]:
-        every = f"validation.every_steps={-(-updates // 4)}", f"checkpoints.every_steps={-(-updates // 20)}"
-        return [*recipe, f"trainer.max_steps={updates}", f"optim.warmup={max(2, updates // 12)}", *every]
+        every = (
+            f"validation.every_steps={-(-updates // 4)}",
+            f"checkpoints.every_steps={-(-updates // 20)}",
+        )
+        return [
+            *recipe,
+            f"trainer.max_steps={updates}",
+            f"optim.warmup={max(2, updates // 12)}",
+            *every,
+        ]
 
     def trial(updates: int, name: str) -> list[Any]:
         words = [python, "-m", "nmt", "train", *nmt_corpus(cell.race), *schedule(updates)]
@@ -172,9 +203,7 @@ def marian(cell: Cell, core: int, python: Path) -> tuple[float, list[str]]:
     work, folder = cell.race.work / "marian", cell.folder
 
     def training(updates: int, name: str) -> list[Any]:
-        files = (
-            f"--train-sets {work}/train.source {work}/train.target --valid-sets {work}/valid.source {work}/valid.target"
-        )
+        files = f"--train-sets {work}/train.source {work}/train.target --valid-sets {work}/valid.source {work}/valid.target"
         schedule = (
             f"--lr-warmup {updates // 12} --lr-decay-start {updates // 2} --lr-decay-freq {max(1, updates // 40)} "
             f"--after {updates}u --valid-freq {updates}u --save-freq {updates}u"
@@ -188,7 +217,10 @@ def marian(cell: Cell, core: int, python: Path) -> tuple[float, list[str]]:
 
     spent = run(training(fitting(cell, core, training), "model"), folder / "log", core)
     (folder / "marian").mkdir()
-    for file in (folder / "model.npz", *(work / name for name in ("source.spm", "target.spm", "vocab.yml"))):
+    for file in (
+        folder / "model.npz",
+        *(work / name for name in ("source.spm", "target.spm", "vocab.yml")),
+    ):
         shutil.copy(file, folder / "marian")
     names = "models: [model.npz]\nvocabs: [vocab.yml, vocab.yml]\nnormalize: 0.6\n"
     (folder / "marian" / "decoder.yml").write_text(names)
@@ -202,13 +234,17 @@ def texts_of(race: Race, file: Path) -> list[str]:
     from nmt.text import load_tokenizer
 
     tokenizer = load_tokenizer(race.work / "prepared" / "tokenizer.model")
-    return [tokenizer.decode([int(id) for id in line.split() if id.isdecimal()]) for line in file.open()]
+    return [
+        tokenizer.decode([int(id) for id in line.split() if id.isdecimal()]) for line in file.open()
+    ]
 
 
 def transformers(cell: Cell, core: int, python: Path) -> tuple[float, list[str]]:
     work, folder, log = cell.race.work, cell.folder, cell.folder / "log"
     script = [python, HERE / "race_transformers.py"]
-    spent = run([*script, "train", work, folder / "model", cell.seed, 60 * cell.minutes - SAVING], log, core)
+    spent = run(
+        [*script, "train", work, folder / "model", cell.seed, 60 * cell.minutes - SAVING], log, core
+    )
     run([*script, "translate", folder / "model", work / "test.source", folder / "ids"], log, core)
     return spent, texts_of(cell.race, folder / "ids")
 
@@ -219,30 +255,84 @@ def joeynmt(cell: Cell, core: int, python: Path) -> tuple[float, list[str]]:
     def training(updates: int, name: str) -> list[Any]:
         ids = {"level": "word", "max_length": 200, "voc_file": str(folder / "vocabulary")}
         stack = {
-            **{"type": "transformer", "num_layers": 3, "num_heads": 4, "hidden_size": 128, "ff_size": 512},
-            **{"embeddings": {"embedding_dim": 128, "scale": True}, "dropout": 0.1, "layer_norm": "pre"},
+            **{
+                "type": "transformer",
+                "num_layers": 3,
+                "num_heads": 4,
+                "hidden_size": 128,
+                "ff_size": 512,
+            },
+            **{
+                "embeddings": {"embedding_dim": 128, "scale": True},
+                "dropout": 0.1,
+                "layer_norm": "pre",
+            },
         }
         settings = {
-            **{"name": name, "model_dir": str(folder / name), "use_cuda": False, "random_seed": cell.seed},
+            **{
+                "name": name,
+                "model_dir": str(folder / name),
+                "use_cuda": False,
+                "random_seed": cell.seed,
+            },
             "data": {
-                **{"train": f"{work}/train", "dev": f"{work}/valid", "test": f"{work}/test", "dataset_type": "plain"},
-                **{"sample_dev_subset": 10, "src": ids | {"lang": "source"}, "trg": ids | {"lang": "target"}},
+                **{
+                    "train": f"{work}/train",
+                    "dev": f"{work}/valid",
+                    "test": f"{work}/test",
+                    "dataset_type": "plain",
+                },
+                **{
+                    "sample_dev_subset": 10,
+                    "src": ids | {"lang": "source"},
+                    "trg": ids | {"lang": "target"},
+                },
             },
             "training": {
-                **{"batch_type": "token", "batch_size": 1000, "normalization": "tokens", "label_smoothing": 0.1},
-                **{"optimizer": "adam", "adam_betas": [0.9, 0.98], "scheduling": "warmupinversesquareroot"},
+                **{
+                    "batch_type": "token",
+                    "batch_size": 1000,
+                    "normalization": "tokens",
+                    "label_smoothing": 0.1,
+                },
+                **{
+                    "optimizer": "adam",
+                    "adam_betas": [0.9, 0.98],
+                    "scheduling": "warmupinversesquareroot",
+                },
                 **{"learning_rate": 0.003, "learning_rate_warmup": updates // 12},
-                **{"epochs": 1000, "updates": updates, "validation_freq": updates, "logging_freq": updates},
+                **{
+                    "epochs": 1000,
+                    "updates": updates,
+                    "validation_freq": updates,
+                    "logging_freq": updates,
+                },
             },
-            "testing": {"beam_size": 4, "beam_alpha": 0.6, "batch_type": "token", "batch_size": 2000},
-            "model": {"tied_embeddings": True, "tied_softmax": True, "encoder": stack, "decoder": stack},
+            "testing": {
+                "beam_size": 4,
+                "beam_alpha": 0.6,
+                "batch_type": "token",
+                "batch_size": 2000,
+            },
+            "model": {
+                "tied_embeddings": True,
+                "tied_softmax": True,
+                "encoder": stack,
+                "decoder": stack,
+            },
         }
-        (folder / "vocabulary").write_text("".join(f"{id}\n" for id in range(3, cell.race.vocabulary)))
+        (folder / "vocabulary").write_text(
+            "".join(f"{id}\n" for id in range(3, cell.race.vocabulary))
+        )
         (folder / f"{name}.yaml").write_text(json.dumps(settings))  # JSON is YAML
         return [python, "-m", "joeynmt", "train", folder / f"{name}.yaml", "--skip-test"]
 
     spent = run(training(fitting(cell, core, training), "model"), folder / "log", core)
-    run([python, "-m", "joeynmt", "test", folder / "model.yaml", "-o", folder / "ids"], folder / "log", core)
+    run(
+        [python, "-m", "joeynmt", "test", folder / "model.yaml", "-o", folder / "ids"],
+        folder / "log",
+        core,
+    )
     return spent, texts_of(cell.race, folder / "ids.test")
 
 
@@ -266,16 +356,26 @@ def race_cell(cell: Cell, core: int, python: Path) -> None:
     (cell.folder / "result.json").write_text(json.dumps({"seconds": round(seconds, 1), **scores}))
 
 
-def work_on(cells: Iterator[Cell], lock: threading.Lock, core: int, pythons: dict[str, Path]) -> None:
+def work_on(
+    cells: Iterator[Cell], lock: threading.Lock, core: int, pythons: dict[str, Path]
+) -> None:
     """Race cells on a core until none is left."""
     while True:
         with lock:
             cell = next(cells, None)
         if cell is None:
             return
-        print(f"{cell.contender} {cell.minutes:g} {cell.seed}: begins on core {core}", file=sys.stderr, flush=True)
+        print(
+            f"{cell.contender} {cell.minutes:g} {cell.seed}: begins on core {core}",
+            file=sys.stderr,
+            flush=True,
+        )
         race_cell(cell, core, pythons[CONTENDERS[cell.contender][0]])
-        print(f"{cell.contender} {cell.minutes:g} {cell.seed}: {result(cell)}", file=sys.stderr, flush=True)
+        print(
+            f"{cell.contender} {cell.minutes:g} {cell.seed}: {result(cell)}",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 def result(cell: Cell) -> dict[str, float]:
@@ -290,7 +390,9 @@ def table(race: Race, contenders: list[str], minutes: list[float], seeds: list[i
     for contender in contenders:
         texts = []
         for limit in minutes:
-            results = [found for seed in seeds if (found := result(Cell(race, contender, limit, seed)))]
+            results = [
+                found for seed in seeds if (found := result(Cell(race, contender, limit, seed)))
+            ]
             bleu, chrf = ([found[metric] for found in results] for metric in ("BLEU", "CHRF"))
             spread = f" ±{(max(bleu) - min(bleu)) / 2:.1f}" if len(bleu) > 1 else ""
             texts.append(f"{mean(bleu):.1f}{spread}, {mean(chrf):.1f}" if bleu else "")
@@ -298,19 +400,30 @@ def table(race: Race, contenders: list[str], minutes: list[float], seeds: list[i
     return "\n".join(rows)
 
 
-def draw(race: Race, contenders: list[str], minutes: list[float], seeds: list[int], path: Path) -> None:
+def draw(
+    race: Race, contenders: list[str], minutes: list[float], seeds: list[int], path: Path
+) -> None:
     """BLEU against processor minutes: a point for each cell, a line through the means."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
     mpl.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "race"})
     figure = Figure(figsize=(6, 3.5), layout="constrained")
-    axes = figure.add_subplot(xscale="log", xlabel="processor minutes", ylabel="BLEU", title=race.work.name)
+    axes = figure.add_subplot(
+        xscale="log", xlabel="processor minutes", ylabel="BLEU", title=race.work.name
+    )
     for contender in contenders:
-        cells = [[result(Cell(race, contender, limit, seed)) for seed in seeds] for limit in minutes]
-        points = [(limit, [found["BLEU"] for found in row if found]) for limit, row in zip(minutes, cells, strict=True)]
+        cells = [
+            [result(Cell(race, contender, limit, seed)) for seed in seeds] for limit in minutes
+        ]
+        points = [
+            (limit, [found["BLEU"] for found in row if found])
+            for limit, row in zip(minutes, cells, strict=True)
+        ]
         points = sorted((limit, scores) for limit, scores in points if scores)
-        (line,) = axes.plot([x for x, _ in points], [mean(scores) for _, scores in points], label=contender)
+        (line,) = axes.plot(
+            [x for x, _ in points], [mean(scores) for _, scores in points], label=contender
+        )
         for x, scores in points:
             axes.plot([x] * len(scores), scores, "o", color=line.get_color())
     axes.set_xticks(minutes, [f"{limit:g}" for limit in minutes])
@@ -333,7 +446,9 @@ def main() -> None:
     parser.add_argument("--figure", type=Path)
     options = parser.parse_args()
     if "nmt" in options.only and min(options.minutes) < 1:
-        parser.error("--minutes: the contender nmt needs at least 1, or else --only other contenders")
+        parser.error(
+            "--minutes: the contender nmt needs at least 1, or else --only other contenders"
+        )
     race = Race(options.corpus, options.cache, options.pairs, options.languages, options.vocabulary)
     race.work.mkdir(parents=True, exist_ok=True)
     prepare(race.work, nmt_corpus(race))
@@ -342,11 +457,15 @@ def main() -> None:
         pythons[name], trouble = environment(options.cache.absolute(), name)
         if trouble:
             sys.exit(f"{name} {trouble}")
-    every = (Cell(race, *setting) for setting in product(options.only, options.minutes, options.seeds))
+    every = (
+        Cell(race, *setting) for setting in product(options.only, options.minutes, options.seeds)
+    )
     cells, lock = iter([cell for cell in every if not result(cell)]), threading.Lock()
     with ThreadPoolExecutor(len(options.cores)) as pool:
         try:
-            for racing in [pool.submit(work_on, cells, lock, core, pythons) for core in options.cores]:
+            for racing in [
+                pool.submit(work_on, cells, lock, core, pythons) for core in options.cores
+            ]:
                 racing.result()
         finally:  # of an error or Ctrl-C: the other trainings end, too
             stopped.set()

@@ -15,7 +15,12 @@ from pathlib import Path
 import torch
 from peers_transformers import BOS, EOS, PAD, arguments, collate, padded, read, read_corpus, sizes
 from torch.utils.data import DataLoader
-from transformers import PegasusConfig, PegasusForConditionalGeneration, Seq2SeqTrainer, TrainerCallback
+from transformers import (
+    PegasusConfig,
+    PegasusForConditionalGeneration,
+    Seq2SeqTrainer,
+    TrainerCallback,
+)
 
 D_MODEL, D_FF, DROPOUT = 128, 512, 0.1
 TOKENS, RATE, WARM_UP = 700, 4e-3, 1 / 12
@@ -31,7 +36,9 @@ class Batches:
         self.random = random.Random(seed)
         self.size = sum(1 for _ in self)
 
-    def __len__(self) -> int:  # without it, the Trainer runs through 10 million empty steps after each pass
+    def __len__(
+        self,
+    ) -> int:  # without it, the Trainer runs through 10 million empty steps after each pass
         return self.size
 
     def __iter__(self) -> Iterator[list[int]]:
@@ -69,9 +76,13 @@ class Clock(TrainerCallback):
 def train(folder: Path, output: str, seed: int, seconds: float) -> None:
     torch.manual_seed(seed)
     corpus = read_corpus(str(folder / "train"))
-    vocabulary = sum(1 for _ in (folder / "marian" / "vocab.yml").open()) + 2  # Marian has no padding or start symbol
+    vocabulary = (
+        sum(1 for _ in (folder / "marian" / "vocab.yml").open()) + 2
+    )  # Marian has no padding or start symbol
     shape = sizes(D_MODEL, D_FF, DROPOUT, vocabulary)
-    model = PegasusForConditionalGeneration(PegasusConfig(**shape, bos_token_id=BOS, init_std=D_MODEL**-0.5))
+    model = PegasusForConditionalGeneration(
+        PegasusConfig(**shape, bos_token_id=BOS, init_std=D_MODEL**-0.5)
+    )
 
     def rate(_: int) -> float:
         spent = time.process_time() / seconds
@@ -97,7 +108,9 @@ def translate(folder: str, source: str, output: str) -> None:
         ids = padded([sentences[number] for number in chosen], PAD)
         mask = (ids != PAD).long()
         longest = 3 * ids.shape[1]
-        made = model.generate(ids, attention_mask=mask, num_beams=BEAM, max_new_tokens=longest, length_penalty=0.6)
+        made = model.generate(
+            ids, attention_mask=mask, num_beams=BEAM, max_new_tokens=longest, length_penalty=0.6
+        )
         for number, tokens in zip(chosen, made.tolist(), strict=True):
             lines[number] = " ".join(str(id) for id in tokens if id not in (PAD, BOS, EOS))
     Path(output).write_text("".join(f"{line}\n" for line in lines))

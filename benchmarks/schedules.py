@@ -20,18 +20,39 @@ from nmt.files import sha256
 from nmt.training import read_metrics
 
 NOISE = "noise: {upper: 0.3, bpe_dropout: 0.3}"
-CORPUS = ["data=files", "data.name=toy", "tokenizer.kind=bpe", "tokenizer.vocabulary_size=300", "workers=1"]
+CORPUS = [
+    "data=files",
+    "data.name=toy",
+    "tokenizer.kind=bpe",
+    "tokenizer.vocabulary_size=300",
+    "workers=1",
+]
 TRAINING = [
-    *("model=tiny", "model.d_model=16", "model.d_ff=32", "model.heads=2", "optim.optimizer=muon", "optim.warmup=20"),
+    *(
+        "model=tiny",
+        "model.d_model=16",
+        "model.d_ff=32",
+        "model.heads=2",
+        "optim.optimizer=muon",
+        "optim.warmup=20",
+    ),
     *("trainer.precision=bf16-mixed", "trainer.accelerator=cpu", "trainer.max_steps=60"),
-    *("batching.tokens_per_update=240", "batching.micro_batches=4", "trainer.log_every_n_steps=1", "logger=csv"),
+    *(
+        "batching.tokens_per_update=240",
+        "batching.micro_batches=4",
+        "trainer.log_every_n_steps=1",
+        "logger=csv",
+    ),
     *("checkpoints.every_steps=10", "checkpoints.average=all", "validation.bleu_sentences=0"),
 ]
 
 
 def write_text(folder: Path, draw: random.Random) -> None:
     for split, lines in (("train", 600), ("valid", 20), ("other", 300)):
-        pairs = [draw.choices(["ka", "lo", "mi", "nu", "pe", "ri", "so"], k=draw.randint(2, 9)) for _ in range(lines)]
+        pairs = [
+            draw.choices(["ka", "lo", "mi", "nu", "pe", "ri", "so"], k=draw.randint(2, 9))
+            for _ in range(lines)
+        ]
         for language, step in (("en", 1), ("de", -1)):
             text = "".join(f"{' '.join(pair[::step])}\n" for pair in pairs)
             (folder / f"{split}.{language}").write_text(text, encoding="utf-8")
@@ -39,9 +60,22 @@ def write_text(folder: Path, draw: random.Random) -> None:
 
 def train(run: Path, devices: int, stop: signal.Signals | None = None, update: int = 0) -> int:
     """Train until the end, or send the signal after an update; return the number of updates that were reported."""
-    command = ["nmt", "train", str(run.with_name("prepared")), *TRAINING, f"trainer.devices={devices}", f"run={run}"]
-    with subprocess.Popen([sys.executable, "-m", *command], stderr=subprocess.PIPE, start_new_session=True) as process:
-        while stop and process.poll() is None and int((read_metrics(run, 1) or [{"step": "0"}])[0]["step"]) < update:
+    command = [
+        "nmt",
+        "train",
+        str(run.with_name("prepared")),
+        *TRAINING,
+        f"trainer.devices={devices}",
+        f"run={run}",
+    ]
+    with subprocess.Popen(
+        [sys.executable, "-m", *command], stderr=subprocess.PIPE, start_new_session=True
+    ) as process:
+        while (
+            stop
+            and process.poll() is None
+            and int((read_metrics(run, 1) or [{"step": "0"}])[0]["step"]) < update
+        ):
             time.sleep(0.005)
         if stop:
             os.killpg(process.pid, stop) if stop == signal.SIGKILL else process.send_signal(stop)
@@ -69,9 +103,15 @@ def main(schedules: int) -> None:
         sources = f"data.sources=[{{train: {folder}/train, {NOISE}}}, {{train: {folder}/other, share: 0.3}}]"
         places = {"data.valid": "valid", "data.test": "valid", "prepared": "prepared"}
         words = [*CORPUS, sources, *(f"{key}={folder}/{place}" for key, place in places.items())]
-        subprocess.run([sys.executable, "-m", "nmt", "preprocess", *words], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [sys.executable, "-m", "nmt", "preprocess", *words],
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
         print("| processes, signal after update | SHA-256 |\n|---|---|")
-        for parts, digest in pool.map(schedule, [folder / str(number) for number in range(schedules)]):
+        for parts, digest in pool.map(
+            schedule, [folder / str(number) for number in range(schedules)]
+        ):
             digests.add(digest)
             print(f"| {parts} | `{digest[:16]}` |", flush=True)
         sys.exit(len(digests) > 1)

@@ -44,7 +44,10 @@ BORDER = "|"
 AFFIXES = {
     "ar": ("(?:[وف]?(?:ال|[بك]ال|لل|[بكل])?)", ""),
     "he": ("(?:ו?(?:[הבכלמש]|מה|של|שה)?)", ""),
-    "ko": ("", "(?:이|가|은|는|을|를|의|에|에서|에는|에서는|로|으로|와|과|도|만|까지|부터|이나|나)?"),
+    "ko": (
+        "",
+        "(?:이|가|은|는|을|를|의|에|에서|에는|에서는|로|으로|와|과|도|만|까지|부터|이나|나)?",
+    ),
     "fa": ("", "(?:\u200c(?:ها|های|هایی|ی))?"),
 }
 """Patterns of what languages write together with a word, before and after it."""
@@ -65,7 +68,9 @@ def ceiling(tokenizer: Tokenizer, targets: list[str]) -> str:
     """What a perfect model could score: references, encoded and decoded."""
     ids = tokenizer.encode([tokenizer.clean(target, TARGET) for target in targets], TARGET)
     written = [tokenizer.decode(line) for line in ids]
-    changed = sum(line != single_blanks(target) for line, target in zip(written, targets, strict=True))
+    changed = sum(
+        line != single_blanks(target) for line, target in zip(written, targets, strict=True)
+    )
     [chrf] = score(written, targets, ["chrf"])
     return f"chrF {chrf.value:.2f}, changed {share(changed, len(targets))}"
 
@@ -120,7 +125,9 @@ def terms_of(pairs: list[Pair]) -> list[Pair]:
     for source, target in pairs:
         for word in set(clean(source).lower().split()):
             counts[word] += word in words and words[word] in target
-    return [(word, words[word]) for word, count in counts.most_common(TERMS) if count >= FEWEST_LINES]
+    return [
+        (word, words[word]) for word, count in counts.most_common(TERMS) if count >= FEWEST_LINES
+    ]
 
 
 def glossary(tokenizer: Tokenizer, terms: list[Pair], pairs: list[Pair], language: str) -> str:
@@ -137,7 +144,9 @@ def glossary(tokenizer: Tokenizer, terms: list[Pair], pairs: list[Pair], languag
             [verdict] = judge(matches, target)
             used += verdict
             [ids] = tokenizer.encode([tokenizer.clean(target, TARGET)], TARGET)
-            constraints = stage.constraints([Segment(tokenizer.encode([clean(source)])[0], clean(source))])
+            constraints = stage.constraints(
+                [Segment(tokenizer.encode([clean(source)])[0], clean(source))]
+            )
             met += constraints is not None and constraints.are_met(0, ids)
     return f"{len(terms)} terms, verdict {share(used, lines)}, search {share(met, lines)}"
 

@@ -50,8 +50,14 @@ def translate_here(connection: Connection, model: str, options: list[str]) -> No
     from nmt.commands import compose
     from nmt.translation import load_translator
 
-    known = [option for option in options if option.split("=")[0] in ("engine", "precision", "threads", "decode")]
-    translator = load_translator(compose("translate", [f"run={model}", *known]).translator, lambda words: None)
+    known = [
+        option
+        for option in options
+        if option.split("=")[0] in ("engine", "precision", "threads", "decode")
+    ]
+    translator = load_translator(
+        compose("translate", [f"run={model}", *known]).translator, lambda words: None
+    )
     translator.translate(["a"])
     while lines := connection.recv():
         begun = time.perf_counter()
@@ -69,7 +75,9 @@ class Client:
         self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.port)
         return self
 
-    async def ask(self, path: str, body: bytes, kind: str = "application/json") -> tuple[int, bytes]:
+    async def ask(
+        self, path: str, body: bytes, kind: str = "application/json"
+    ) -> tuple[int, bytes]:
         """The status and the body of an answer."""
         head = HEAD.format(method="POST" if body else "GET", path=path, kind=kind, length=len(body))
         self.writer.write(head.encode() + body)
@@ -81,7 +89,9 @@ class Client:
         return status, await self.reader.readexactly(length)
 
     async def translate(self, **asked: Any) -> Any:
-        status, found = await self.ask("/translate", json.dumps({"source": "auto"} | asked).encode())
+        status, found = await self.ask(
+            "/translate", json.dumps({"source": "auto"} | asked).encode()
+        )
         assert status == 200, found
         return json.loads(found)
 
@@ -138,7 +148,9 @@ def direction_of(port: int) -> dict[str, str]:
 def compare(model: str, lines: list[str], rounds: int, options: list[str]) -> None:
     """The first form."""
     ours, theirs = get_context("spawn").Pipe()
-    reference = get_context("spawn").Process(target=translate_here, args=(theirs, model, options), daemon=True)
+    reference = get_context("spawn").Process(
+        target=translate_here, args=(theirs, model, options), daemon=True
+    )
     reference.start()
     server, port = begin_server(model, options)
     threading_drain(server)
@@ -154,7 +166,9 @@ def compare(model: str, lines: list[str], rounds: int, options: list[str]) -> No
         seconds, expected = ours.recv()
         speeds[names[0]].append(len(lines) / seconds)
         for (count, size), name in zip(CLIENTS, names[1:], strict=True):
-            seconds, found, own_latencies, own = asyncio.run(measure(port, lines, direction, count, size))
+            seconds, found, own_latencies, own = asyncio.run(
+                measure(port, lines, direction, count, size)
+            )
             speeds[name].append(len(lines) / seconds)
             latencies[name] += own_latencies
             shares[name].append(own / seconds)
@@ -162,14 +176,18 @@ def compare(model: str, lines: list[str], rounds: int, options: list[str]) -> No
     ours.send([])
     server.terminate()
     print(f"{len(lines):,} lines, medians of {rounds} rounds, {' '.join(options)}")
-    print(f"{'':14} {'sentences/s':>12} {'ratio':>6} {'p50 ms':>8} {'p99 ms':>8} {'clients':>8} {'differ':>7}")
+    print(
+        f"{'':14} {'sentences/s':>12} {'ratio':>6} {'p50 ms':>8} {'p99 ms':>8} {'clients':>8} {'differ':>7}"
+    )
     base = statistics.median(speeds[names[0]])
     for name in names:
         speed = statistics.median(speeds[name])
         more = ""
         if latencies[name]:
             p50, p99 = (1000 * percentile(latencies[name], share) for share in (0.5, 0.99))
-            more = f" {p50:8.1f} {p99:8.1f} {statistics.median(shares[name]):7.0%} {differing[name]:7}"
+            more = (
+                f" {p50:8.1f} {p99:8.1f} {statistics.median(shares[name]):7.0%} {differing[name]:7}"
+            )
         print(f"{name:14} {speed:12.1f} {speed / base:6.2f}{more}")
 
 
@@ -195,7 +213,9 @@ def memory(pid: int) -> int:
 class Soak:
     """The second form."""
 
-    def __init__(self, port: int, lines: list[str], seconds: float, clients: int, slow: int) -> None:
+    def __init__(
+        self, port: int, lines: list[str], seconds: float, clients: int, slow: int
+    ) -> None:
         self.port, self.lines, self.until = port, lines, time.monotonic() + seconds
         self.clients, self.slow = clients, slow
         self.direction = direction_of(port)
@@ -212,7 +232,11 @@ class Soak:
         """One client: ordinary requests, and now and then a bad one, after which it connects anew."""
         chance = random.Random(seed)
         client = await self.connect()
-        kinds: list[Callable[[Client, random.Random], Any]] = [*(5 * [self.line]), self.text, self.text]
+        kinds: list[Callable[[Client, random.Random], Any]] = [
+            *(5 * [self.line]),
+            self.text,
+            self.text,
+        ]
         kinds += [self.texts, self.html, self.file]
         while time.monotonic() < self.until:
             await asyncio.sleep(chance.random() * MOST_PAUSE)
@@ -248,8 +272,12 @@ class Soak:
 
     async def upload(self, client: Client, name: str, content: str) -> tuple[int, bytes]:
         parts = [*self.direction.items(), (f'file"; filename="{name}', content)]
-        body = "".join(f'--b\r\nContent-Disposition: form-data; name="{n}"\r\n\r\n{v}\r\n' for n, v in parts)
-        return await client.ask("/translate_file", f"{body}--b--\r\n".encode(), "multipart/form-data; boundary=b")
+        body = "".join(
+            f'--b\r\nContent-Disposition: form-data; name="{n}"\r\n\r\n{v}\r\n' for n, v in parts
+        )
+        return await client.ask(
+            "/translate_file", f"{body}--b--\r\n".encode(), "multipart/form-data; boundary=b"
+        )
 
     async def send_slow_files(self) -> None:
         while time.monotonic() < self.until:
@@ -260,7 +288,9 @@ class Soak:
             await asyncio.sleep(MOST_PAUSE)
 
     async def file(self, client: Client, chance: random.Random) -> None:
-        status, found = await self.upload(client, "a.txt", "\n".join(chance.choices(self.lines, k=10)))
+        status, found = await self.upload(
+            client, "a.txt", "\n".join(chance.choices(self.lines, k=10))
+        )
         assert status == 200, found
         path = json.loads(found)["translatedFileUrl"].partition("localhost")[2]
         status, found = await client.ask(path, b"")
@@ -279,8 +309,12 @@ class Soak:
         """Ask for a long text, and go away."""
         self.counts["cuts"] += 1
         client = await self.connect()
-        body = json.dumps({"q": "\n".join(chance.choices(self.lines, k=50)), **self.direction}).encode()
-        head = HEAD.format(method="POST", path="/translate", kind="application/json", length=len(body))
+        body = json.dumps(
+            {"q": "\n".join(chance.choices(self.lines, k=50)), **self.direction}
+        ).encode()
+        head = HEAD.format(
+            method="POST", path="/translate", kind="application/json", length=len(body)
+        )
         client.writer.write(head.encode() + body)
         await asyncio.sleep(chance.random() / 10)
         client.writer.transport.abort()
@@ -289,7 +323,11 @@ class Soak:
         """Send bytes that are no HTTP, or no JSON."""
         self.counts["garbage"] += 1
         client = await self.connect()
-        client.writer.write(chance.randbytes(200) if chance.random() < 0.5 else b"POST /translate HTTP/1.1\r\n\r\n{[")
+        client.writer.write(
+            chance.randbytes(200)
+            if chance.random() < 0.5
+            else b"POST /translate HTTP/1.1\r\n\r\n{["
+        )
         with suppress(OSError):
             await asyncio.wait_for(client.reader.read(1000), 2)
         client.writer.close()

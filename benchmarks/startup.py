@@ -43,7 +43,9 @@ def translations(run: str, text: Path, folder: Path) -> dict[str, list[str]]:
 def seconds(arguments: list[str]) -> float:
     """Until the command ends or, if it trains, reports an update."""
     start = time.perf_counter()
-    process = subprocess.Popen([sys.executable, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    process = subprocess.Popen(
+        [sys.executable, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
     assert process.stdout
     next((line for line in process.stdout if line.startswith(b"update ")), b"")
     taken = time.perf_counter() - start
@@ -58,12 +60,25 @@ def main() -> None:
         if len(sys.argv) > 2:
             commands = COMMANDS | translations(sys.argv[1], Path(sys.argv[2]), Path(folder))
         if len(sys.argv) > 3:
-            training = ["-m", "nmt", "train", sys.argv[3], "experiment=laptop", f"run={folder}/run", "overwrite=true"]
-            commands = commands | {"first update of nmt train": [*training, "trainer.log_every_n_steps=1"]}
+            training = [
+                "-m",
+                "nmt",
+                "train",
+                sys.argv[3],
+                "experiment=laptop",
+                f"run={folder}/run",
+                "overwrite=true",
+            ]
+            commands = commands | {
+                "first update of nmt train": [*training, "trainer.log_every_n_steps=1"]
+            }
         for arguments in commands.values():
             seconds(arguments)  # compiles modules, and converts the model for CTranslate2
         # Interleaved, so that a slow moment of the machine touches all alike.
-        rounds = [{name: seconds(arguments) for name, arguments in commands.items()} for _ in range(ROUNDS)]
+        rounds = [
+            {name: seconds(arguments) for name, arguments in commands.items()}
+            for _ in range(ROUNDS)
+        ]
     reference = statistics.median(times["import torch"] for times in rounds)
     for name in commands:
         median = statistics.median(times[name] for times in rounds)

@@ -35,7 +35,9 @@ def dictionary() -> dict[str, list[str]]:
     for line, after in pairwise(gzip.decompress(DICTIONARY.read_bytes()).decode().split("\n")):
         if head := HEAD.fullmatch(line):
             parts = [NOTE.sub("", part).strip() for part in after.split(",")]
-            found[head[1].lower()] += [part if re.fullmatch(rf"\w{{{LETTERS},}}", part) else "" for part in parts]
+            found[head[1].lower()] += [
+                part if re.fullmatch(rf"\w{{{LETTERS},}}", part) else "" for part in parts
+            ]
     return found
 
 
@@ -58,7 +60,11 @@ def glossary_of(kind: str, sources: list[str], references: list[str], path: Path
     pairs = list[tuple[str, str]]()
     for word in sorted(lines):
         targets = known[word]
-        there = [target for target in dict.fromkeys(targets) if target and any(target in own for own in lines[word])]
+        there = [
+            target
+            for target in dict.fromkeys(targets)
+            if target and any(target in own for own in lines[word])
+        ]
         if kind == "first":
             pairs += [(word, targets[0])] * bool(targets[0])
         elif all(any(target in own for target in there) for own in lines[word]):
@@ -77,13 +83,17 @@ def recall(glossary: Glossary, sources: list[str], translations: list[str]) -> s
 
 
 def main(model: str, source: str, reference: str, kind: str) -> None:
-    sources, references = (Path(path).read_text(encoding="utf-8").splitlines() for path in (source, reference))
+    sources, references = (
+        Path(path).read_text(encoding="utf-8").splitlines() for path in (source, reference)
+    )
     file = Path(model, f"{kind}.tsv")
     glossary = glossary_of(kind, sources, references, file)
     counts = [len(glossary.find(clean(line))) for line in sources]
     print(f"{file.name}: {len(glossary.terms):,} terms, {sum(counts):,} times in", end=" ")
     print(f"{sum(map(bool, counts)):,} of {len(sources):,} lines")
-    searches = {f"free, beam of {size}": nmt.load(model, threads=1, beam_size=size) for size in (4, 16)}
+    searches = {
+        f"free, beam of {size}": nmt.load(model, threads=1, beam_size=size) for size in (4, 16)
+    }
     searches["terms"] = nmt.load(model, threads=1, glossary=file)
     print("| search | used, % | BLEU | lines/s |\n|---|---|---|---|")
     for name, search in searches.items():
@@ -91,7 +101,10 @@ def main(model: str, source: str, reference: str, kind: str) -> None:
         lines = search.translate(sources)
         speed = len(sources) / (time.process_time() - begin)
         [bleu] = score(lines, references, ["bleu"])
-        print(f"| {name} | {recall(glossary, sources, lines)} | {bleu.value:.1f} | {speed:.1f} |", flush=True)
+        print(
+            f"| {name} | {recall(glossary, sources, lines)} | {bleu.value:.1f} | {speed:.1f} |",
+            flush=True,
+        )
     print(bleu.signature)
 
 

@@ -39,7 +39,11 @@ from nmt.config import PAD, BatchingConfig, ModelConfig
 from nmt.data import Batch, BatchPlanner, PreparedSplit
 from nmt.model import training_flops
 
-SIZES = {"small": ("model=small", 8_000), "base": ("model=base", 32_000), "big": ("model=big", 37_000)}
+SIZES = {
+    "small": ("model=small", 8_000),
+    "base": ("model=base", 32_000),
+    "big": ("model=big", 37_000),
+}
 GPU = torch.cuda.is_available()
 TOKENS = 25_000 if GPU else 4_000
 PAIRS = 200_000
@@ -64,7 +68,10 @@ class Turns:
         if GPU:
             torch.cuda.synchronize()
         if self.start:
-            print(json.dumps({"seconds": time.perf_counter() - self.start, "peak": peak_memory()}), flush=True)
+            print(
+                json.dumps({"seconds": time.perf_counter() - self.start, "peak": peak_memory()}),
+                flush=True,
+            )
         words = sys.stdin.readline().split()
         if not words:
             os._exit(0)
@@ -84,11 +91,15 @@ def autocast():
 
 def batches(folder: Path) -> Iterator[Batch]:
     split = PreparedSplit(folder / "prepared" / "train")
-    planner = BatchPlanner(split.source_lengths, split.target_lengths, BatchingConfig(TOKENS, 1), seed=1)
+    planner = BatchPlanner(
+        split.source_lengths, split.target_lengths, BatchingConfig(TOKENS, 1), seed=1
+    )
     number = 0
     while True:
         (planned,) = planner.update(number)
-        yield move_data_to_device(split.batch(planned.indices)._replace(update=number, size=planned.size), DEVICE)
+        yield move_data_to_device(
+            split.batch(planned.indices)._replace(update=number, size=planned.size), DEVICE
+        )
         number += 1
 
 
@@ -101,7 +112,13 @@ class PlainTransformer(nn.Module):
         self.embedding = nn.Embedding(vocabulary, c.d_model, padding_idx=PAD)
         self.dropout = nn.Dropout(c.dropout)
         self.transformer = nn.Transformer(
-            c.d_model, c.heads, c.encoder_layers, c.decoder_layers, c.d_ff, c.dropout, batch_first=True
+            c.d_model,
+            c.heads,
+            c.encoder_layers,
+            c.decoder_layers,
+            c.d_ff,
+            c.dropout,
+            batch_first=True,
         )
         self.output = nn.Linear(c.d_model, vocabulary, bias=False)
         self.output.weight = self.embedding.weight
@@ -109,7 +126,9 @@ class PlainTransformer(nn.Module):
         self.register_buffer("positions", torch.stack((angles.sin(), angles.cos()), -1).flatten(1))
 
     def embed(self, tokens: Tensor) -> Tensor:
-        embedded = self.embedding(tokens) * math.sqrt(self.width) + self.positions[: tokens.shape[1]]
+        embedded = (
+            self.embedding(tokens) * math.sqrt(self.width) + self.positions[: tokens.shape[1]]
+        )
         return self.dropout(embedded)
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
@@ -117,7 +136,9 @@ class PlainTransformer(nn.Module):
         hidden = self.transformer(
             self.embed(source),
             self.embed(target),
-            tgt_mask=nn.Transformer.generate_square_subsequent_mask(target.shape[1], device=target.device),
+            tgt_mask=nn.Transformer.generate_square_subsequent_mask(
+                target.shape[1], device=target.device
+            ),
             src_key_padding_mask=padding,
             memory_key_padding_mask=padding,
             tgt_is_causal=True,
@@ -149,7 +170,9 @@ def train_in_a_loop(folder: Path, config: ModelConfig, vocabulary: int) -> None:
     prepare()
     forget_old_kernels()
     module = TranslationModule(config, OptimConfig(), vocabulary, seed=1).to(DEVICE)
-    optimizer = torch.optim.Adam(module.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9, fused=True)
+    optimizer = torch.optim.Adam(
+        module.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9, fused=True
+    )
 
     def update(batch: Batch) -> None:
         torch.manual_seed(dropout_seed(1, batch.update, batch.micro_batch))
@@ -210,7 +233,9 @@ def write_corpus(
             letters = np.random.default_rng([size, ord(language[0])]).choice(
                 list("abcdefghijklmnopqrstuvwxyz "), size=(size, 60)
             )
-            Path(f"{text}.{split}.{language}").write_text("".join("".join(line) + "\n" for line in letters))
+            Path(f"{text}.{split}.{language}").write_text(
+                "".join("".join(line) + "\n" for line in letters)
+            )
     overrides = [
         *("data=files", f"data.train={text}.train", f"data.valid={text}.valid", "data.test_size=0"),
         *(
@@ -237,9 +262,17 @@ def write_corpus(
     assert manifest["vocabulary_size"] == vocabulary
     return [
         *overrides,
-        *(f"batching.tokens_per_update={tokens}", "batching.micro_batches=1", "validation.every_steps=1000000"),
+        *(
+            f"batching.tokens_per_update={tokens}",
+            "batching.micro_batches=1",
+            "validation.every_steps=1000000",
+        ),
         *("checkpoints.every_minutes=null", "trainer.log_every_n_steps=10"),
-        *(["trainer.precision=bf16-mixed"] if GPU else ["trainer.precision=32-true", "trainer.accelerator=cpu"]),
+        *(
+            ["trainer.precision=bf16-mixed"]
+            if GPU
+            else ["trainer.precision=32-true", "trainer.accelerator=cpu"]
+        ),
     ]
 
 
@@ -263,11 +296,15 @@ def contend(contender: str, folder: Path, size: str) -> None:
     overrides = [*json.loads((folder / "overrides.json").read_text()), model]
     program, _, precision = contender.partition(" ")
     if program == "nmt":
-        chosen = [f"trainer.precision={precision}", f"run={folder / precision}"] if precision else []
+        chosen = (
+            [f"trainer.precision={precision}", f"run={folder / precision}"] if precision else []
+        )
         train_with_nmt(folder, [*overrides, *chosen])
         return
     config = compose("train", overrides).model
-    {"loop": train_in_a_loop, "torch.nn.Transformer": train_plainly}[contender](folder, config, vocabulary)
+    {"loop": train_in_a_loop, "torch.nn.Transformer": train_plainly}[contender](
+        folder, config, vocabulary
+    )
 
 
 def main(size: str, rounds: int, precision: str | None) -> None:
@@ -275,13 +312,19 @@ def main(size: str, rounds: int, precision: str | None) -> None:
     from nmt.training import peak_flops_per_second
 
     model, vocabulary = SIZES[size]
-    contenders = [*(["nmt", f"nmt {precision}"] if precision else ["nmt"]), "loop", "torch.nn.Transformer"]
+    contenders = [
+        *(["nmt", f"nmt {precision}"] if precision else ["nmt"]),
+        "loop",
+        "torch.nn.Transformer",
+    ]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         overrides = write_corpus(folder, vocabulary)
         (folder / "overrides.json").write_text(json.dumps(overrides))
         split = PreparedSplit(folder / "prepared" / "train")
-        planner = BatchPlanner(split.source_lengths, split.target_lengths, BatchingConfig(TOKENS, 1), seed=1)
+        planner = BatchPlanner(
+            split.source_lengths, split.target_lengths, BatchingConfig(TOKENS, 1), seed=1
+        )
         config = compose("train", [*overrides, model]).model
         processes = {contender: start(contender, folder, size) for contender in contenders}
         windows = {contender: turn(processes[contender], WARM_UP) for contender in contenders}
@@ -294,7 +337,9 @@ def main(size: str, rounds: int, precision: str | None) -> None:
             done += updates
             for contender in contenders:
                 windows[contender] = turn(processes[contender], updates)
-                rates[contender].append(sum(each.target_tokens for each in sizes) / windows[contender]["seconds"])
+                rates[contender].append(
+                    sum(each.target_tokens for each in sizes) / windows[contender]["seconds"]
+                )
         for process in processes.values():
             process.kill()
             process.wait()
@@ -307,7 +352,9 @@ def main(size: str, rounds: int, precision: str | None) -> None:
         f"{device}; padding {total.padding:.1%}; matrix products reach {peak / 1e9:,.0f} GFLOP/s"
     )
     for contender in contenders:
-        ratios = [own / other for own, other in zip(rates[contender], rates[contenders[-1]], strict=True)]
+        ratios = [
+            own / other for own, other in zip(rates[contender], rates[contenders[-1]], strict=True)
+        ]
         rate = statistics.median(rates[contender])
         print(
             f"{contender:22} {rate:10,.0f} tokens/s  {statistics.median(ratios):5.2f} x  "
@@ -317,8 +364,12 @@ def main(size: str, rounds: int, precision: str | None) -> None:
     loop = [own / other for own, other in zip(rates["nmt"], rates["loop"], strict=True)]
     print(f"nmt train is at {statistics.median(loop):.3f} of the bare loop over its own model")
     if precision:
-        ratios = [own / other for own, other in zip(rates[f"nmt {precision}"], rates["nmt"], strict=True)]
-        print(f"with trainer.precision={precision} it is at {statistics.median(ratios):.3f} of itself")
+        ratios = [
+            own / other for own, other in zip(rates[f"nmt {precision}"], rates["nmt"], strict=True)
+        ]
+        print(
+            f"with trainer.precision={precision} it is at {statistics.median(ratios):.3f} of itself"
+        )
 
 
 if __name__ == "__main__":

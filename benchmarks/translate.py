@@ -63,7 +63,12 @@ def nmt_translator(folder: Path, beam: int, engine: str, precision: str) -> Tran
     from nmt.commands import compose
     from nmt.translation import load_translator
 
-    options = [f"run={folder}", f"engine={engine}", f"precision={precision}", f"decode.beam_size={beam}"]
+    options = [
+        f"run={folder}",
+        f"engine={engine}",
+        f"precision={precision}",
+        f"decode.beam_size={beam}",
+    ]
     translator = load_translator(compose("translate", options).translator, print)
 
     def translate(lines: list[str]) -> int:
@@ -82,12 +87,17 @@ def ctranslate2_by_hand(
     from sentencepiece import SentencePieceProcessor
 
     model = ctranslate2.Translator(
-        str(folder / f"ctranslate2-{precision}"), inter_threads=workers, intra_threads=threads, compute_type=precision
+        str(folder / f"ctranslate2-{precision}"),
+        inter_threads=workers,
+        intra_threads=threads,
+        compute_type=precision,
     )
     subwords = SentencePieceProcessor(model_file=str(folder / "tokenizer.model"))
 
     def translate(lines: list[str], size: int) -> int:
-        tokens = subwords.encode(lines, out_type=str)  # the exported model adds the end symbol itself
+        tokens = subwords.encode(
+            lines, out_type=str
+        )  # the exported model adds the end symbol itself
         order = sorted(range(len(tokens)), key=lambda number: len(tokens[number]), reverse=True)
         results = model.translate_batch(
             [tokens[number] for number in order],
@@ -119,7 +129,9 @@ def hugging_face(folder: Path, beam: int) -> Translate:
     model.generation_config.max_length = None
 
     def translate(lines: list[str]) -> int:
-        ids = sorted(([*sentence, 2] for sentence in tokenized(folder, lines)), key=len, reverse=True)
+        ids = sorted(
+            ([*sentence, 2] for sentence in tokenized(folder, lines)), key=len, reverse=True
+        )
         start, tokens = time.perf_counter(), 0
         for first in range(0, len(ids), 32):
             batch = [torch.tensor(sentence) for sentence in ids[first : first + 32]]
@@ -190,7 +202,9 @@ def make_random(shapes: str, folder: Path, lines: int) -> tuple[str, Path]:
     syllables = [a + b + c for a in "bdfgklmnprst" for b in "aeiou" for c in ("", "n", "r", "s")]
     words = ["".join(draw.choices(syllables, k=3)) for _ in range(60_000)]
     text = [" ".join(draw.choices(words, k=max(3, int(draw.gauss(14, 4))))) for _ in range(20_000)]
-    tokenizer = train_tokenizer(text, TokenizerConfig(kind="bpe", vocabulary_size=VOCABULARIES[shapes]))
+    tokenizer = train_tokenizer(
+        text, TokenizerConfig(kind="bpe", vocabulary_size=VOCABULARIES[shapes])
+    )
     tokenizer.save(folder / "tokenizer")
     settings = [f"model={shapes}", "model.positions=learned", "model.tied_embeddings=false"]
     config = compose("train", ["data=files", *settings]).model
@@ -199,13 +213,19 @@ def make_random(shapes: str, folder: Path, lines: int) -> tuple[str, Path]:
     with torch.no_grad():
         # Sub-layers add little to what comes in, and from there on that is the end symbol.
         for layer in model.decoder_layers:
-            for matrix in (layer.self_attention.output, layer.cross_attention.output, layer.feed_forward[2].weight):
+            for matrix in (
+                layer.self_attention.output,
+                layer.cross_attention.output,
+                layer.feed_forward[2].weight,
+            ):
                 matrix *= 0.05
         end = model.output.weight[EOS]
         model.output.weight[[PAD, BOS, UNK]] = 0
         model.target_embedding.positions.table[RANDOM_TOKENS:] += 100 * end / end.norm()
     fingerprint = sha256(folder / "tokenizer")
-    description = ModelDescription(asdict(config), tokenizer.vocabulary_size, "en", "de", fingerprint, {})
+    description = ModelDescription(
+        asdict(config), tokenizer.vocabulary_size, "en", "de", fingerprint, {}
+    )
     write_model_directory(folder / "base", model, folder / "tokenizer", description, "")
     path = folder / "text"
     path.write_text("\n".join(text[:lines]) + "\n")
@@ -232,7 +252,9 @@ def prepare(model: str, folder: Path) -> Path:
 def start(name: str, folder: Path, text: Path, lines: int) -> subprocess.Popen[str]:
     command = [sys.executable, __file__, "contend", name, str(folder), str(text), str(lines)]
     environment = {**os.environ, "OMP_NUM_THREADS": str(THREADS), "HF_HUB_OFFLINE": "1"}
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+    )
     assert process.stdout is not None
     while process.stdout.readline() != "ready\n":
         assert process.poll() is None, name
@@ -256,7 +278,11 @@ def cold(folder: Path, text: Path, rounds: int) -> Iterator[tuple[str, float, fl
             begin = time.perf_counter()
             subprocess.run(command, input=short, text=True, stdout=subprocess.DEVNULL, check=True)
             times.append(time.perf_counter() - begin)
-        yield engine, statistics.median(times), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e6
+        yield (
+            engine,
+            statistics.median(times),
+            resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e6,
+        )
 
 
 def main(model: str, text: Path | None, lines: int, rounds: int) -> None:
@@ -266,7 +292,10 @@ def main(model: str, text: Path | None, lines: int, rounds: int) -> None:
             model, text = make_random(model, folder, lines)
         copy = prepare(model, folder)
         for engine, seconds, memory in cold(copy, text, 5):
-            print(f"whole command, cold, 32 lines, engine={engine}: {seconds:.2f} s, {memory:.2f} GB", flush=True)
+            print(
+                f"whole command, cold, 32 lines, engine={engine}: {seconds:.2f} s, {memory:.2f} GB",
+                flush=True,
+            )
         processes = {name: start(name, copy, text, lines) for name in CONTENDERS}
         for label, beam in BEAMS.items():
             results: dict[str, list[dict[str, float]]] = {name: [] for name in CONTENDERS}
@@ -274,11 +303,15 @@ def main(model: str, text: Path | None, lines: int, rounds: int) -> None:
                 for name, process in processes.items():
                     results[name].append(turn(process, beam))
             print(f"{label}, {lines:,} lines, {rounds} rounds, {THREADS} threads")
-            medians = {name: statistics.median(r["seconds"] for r in results[name]) for name in CONTENDERS}
+            medians = {
+                name: statistics.median(r["seconds"] for r in results[name]) for name in CONTENDERS
+            }
             others = [name for name in REFERENCES if name in medians]
             for name in CONTENDERS:
                 tokens, memory = results[name][0]["tokens"], results[name][-1]["memory"]
-                ratios = "  ".join(f"{medians[other] / medians[name]:5.2f} x {other}" for other in others)
+                ratios = "  ".join(
+                    f"{medians[other] / medians[name]:5.2f} x {other}" for other in others
+                )
                 print(
                     f"  {name:28} {lines / medians[name]:8.1f} sentences/s {tokens / medians[name]:8.0f} tokens/s  "
                     f"{memory:.2f} GB  {ratios}",

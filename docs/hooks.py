@@ -29,7 +29,9 @@ def page_of(name: str) -> str:
     """Return the usage, example and keys of a command as Markdown."""
     command = COMMANDS[name]
     tree: Any = OmegaConf.to_container(hydra_tree(command, []))
-    values = {key: in_words(value).replace("???", "(required)") for key, value in flatten(tree).items()}
+    values = {
+        key: in_words(value).replace("???", "(required)") for key, value in flatten(tree).items()
+    }
     hidden = [f"{key}." for key in command.hides.split()]
     rows = [
         f"| `{key}` | `{cell(values.get(key, 'null'))}` | {cell(member.help)} |"
@@ -38,8 +40,14 @@ def page_of(name: str) -> str:
     ]
     usage = " ".join(filter(None, ("nmt", name, command.usage, "[KEY=VALUE]... [OPTIONS]")))
     usage = "\n".join([usage, *(f"nmt {name} {example}".rstrip() for example in command.examples)])
-    parts = [f"# nmt {name}", entries_of("command")[name].facts["summary"], f"```text\n{usage}\n```"]
-    options = "\n".join(f"- `{option}`: short for `{word}`" for option, word in command.options.items())
+    parts = [
+        f"# nmt {name}",
+        entries_of("command")[name].facts["summary"],
+        f"```text\n{usage}\n```",
+    ]
+    options = "\n".join(
+        f"- `{option}`: short for `{word}`" for option, word in command.options.items()
+    )
     table = "| key | default | |\n|---|---|---|\n" + "\n".join(rows) if rows else ""
     return "\n\n".join(filter(None, [*parts, options, table])) + "\n"
 
@@ -57,18 +65,27 @@ def code_of_paper(page: Path) -> str:
     owners: dict[str, list[str]] = {}
     for name in names:
         owners.setdefault(re.sub(r"(\.[A-Z]\w*)\.\w+$", r"\1", name), []).append(name)
-    anchors = {owner: "\n".join(f"[](){{#{name}}}" for name in of if name != owner) for owner, of in owners.items()}
-    return "# Code of the paper\n\n" + "\n".join(f"{source_of(owner)}{anchors[owner]}\n" for owner in owners)
+    anchors = {
+        owner: "\n".join(f"[](){{#{name}}}" for name in of if name != owner)
+        for owner, of in owners.items()
+    }
+    return "# Code of the paper\n\n" + "\n".join(
+        f"{source_of(owner)}{anchors[owner]}\n" for owner in owners
+    )
 
 
 def calls() -> str:
     """A table of the Python API, from signatures and the first sentences of docstrings."""
     functions = {f"nmt.{name}": entry.load() for name, entry in entries_of("api").items()}
-    rows = [(name, function) for name, function in functions.items() if inspect.isfunction(function)]
+    rows = [
+        (name, function) for name, function in functions.items() if inspect.isfunction(function)
+    ]
     rows += [(f"model.{name}", getattr(nmt.Model, name)) for name in MODEL_CALLS]
     table = ["| call | |", "|---|---|"]
     for name, function in rows:
-        parameters = [str(p).partition(":")[0] for p in inspect.signature(function).parameters.values()]
+        parameters = [
+            str(p).partition(":")[0] for p in inspect.signature(function).parameters.values()
+        ]
         call = f"{name}({', '.join(text for text in parameters if text != 'self')})"
         table.append(f"| `{call}` | {cell((inspect.getdoc(function) or '').splitlines()[0])} |")
     return "\n".join(table)
@@ -77,7 +94,9 @@ def calls() -> str:
 def on_config(config: Any) -> Any:
     """Add the command pages to the reference section."""
     [reference] = [part["Reference"] for part in config.nav if "Reference" in part]
-    reference.insert(1, {"Commands": [{f"nmt {name}": f"reference/{name}.md"} for name in COMMANDS]})
+    reference.insert(
+        1, {"Commands": [{f"nmt {name}": f"reference/{name}.md"} for name in COMMANDS]}
+    )
     return config
 
 

@@ -35,7 +35,12 @@ def run(notebook: Notebook) -> Notebook:
         ]
         if value is not None:
             data = {"text/plain": repr(value).splitlines(keepends=True)}
-            result = {"output_type": "execute_result", "execution_count": number, "metadata": {}, "data": data}
+            result = {
+                "output_type": "execute_result",
+                "execution_count": number,
+                "metadata": {},
+                "data": data,
+            }
             cell["outputs"].append(result)
         cell["execution_count"] = number
     return notebook

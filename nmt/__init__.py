@@ -20,7 +20,18 @@ if TYPE_CHECKING:
     from nmt.translation import Translation as Translation
 
 
-__all__ = ["Model", "NMTError", "Score", "Translation", "compare", "export", "load", "prepare", "score", "train"]
+__all__ = [
+    "Model",
+    "NMTError",
+    "Score",
+    "Translation",
+    "compare",
+    "export",
+    "load",
+    "prepare",
+    "score",
+    "train",
+]
 
 
 def __getattr__(name: str) -> Any:

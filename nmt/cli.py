@@ -13,14 +13,22 @@ from nmt.registry import entries_of
 LONGEST = 1000  # maximum length of a message in characters; messages may quote untrusted files
 
 
-def run(name: str, words: list[str], cfg: bool = False, config_dir: Path | None = None, help: bool = False) -> int:
+def run(
+    name: str,
+    words: list[str],
+    cfg: bool = False,
+    config_dir: Path | None = None,
+    help: bool = False,
+) -> int:
     """Run a command and return its exit code."""
     from nmt.config import compose, help_text, to_yaml
 
     command = COMMANDS[name]
     overrides = [command.options.get(word, word) for word in words]
     if help or "-h" in words:
-        sys.stdout.write(help_text(command, [word for word in overrides if word != "-h"], config_dir))
+        sys.stdout.write(
+            help_text(command, [word for word in overrides if word != "-h"], config_dir)
+        )
         return 0
     if cfg:
         sys.stdout.write(to_yaml(command, overrides, config_dir))
@@ -78,13 +86,20 @@ def print_commands(words: list[str]) -> None:
     if words == ["--version"]:
         print(f"nmt {__version__}")
         return
-    commands, options = entries_of("command"), {"--version": "Print the version.", "--help": "Print this page."}
+    commands, options = (
+        entries_of("command"),
+        {"--version": "Print the version.", "--help": "Print this page."},
+    )
     print("Usage: nmt COMMAND [KEY=VALUE]... [OPTIONS]\n")
     print('Neural machine translation with the Transformer of "Attention Is All You Need".\n')
     print("Commands (for details, run nmt COMMAND --help)")
     for name, entry in commands.items():
         print(f"  {name:12}{entry.facts['summary']}")
-    options |= {name: text for name, entry in entries_of("option").items() if (text := entry.facts.get("summary"))}
+    options |= {
+        name: text
+        for name, entry in entries_of("option").items()
+        if (text := entry.facts.get("summary"))
+    }
     print("\nOptions", *(f"  {name:22}{text}" for name, text in options.items()), sep="\n")
 
 
@@ -106,7 +121,9 @@ def main() -> None:
             from nmt.config import answer, nearest
 
             words = words[words.index(name) :] if name else words
-            raise NMTError(answer("nmt", words) or f"unknown command {words[0]}; {nearest(words[0], COMMANDS)}")
+            raise NMTError(
+                answer("nmt", words) or f"unknown command {words[0]}; {nearest(words[0], COMMANDS)}"
+            )
     except KeyboardInterrupt:
         code = 130
     except BrokenPipeError:

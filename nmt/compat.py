@@ -112,7 +112,9 @@ def launched_processes(trainer: "Trainer") -> list[Popen[bytes]]:
     from lightning.pytorch.strategies.launchers import subprocess_script
 
     launcher: Any = trainer.strategy.launcher
-    return launcher.procs if isinstance(launcher, subprocess_script._SubprocessScriptLauncher) else []
+    return (
+        launcher.procs if isinstance(launcher, subprocess_script._SubprocessScriptLauncher) else []
+    )
 
 
 def silence_process_observer() -> None:

@@ -34,8 +34,15 @@ OUT_OF_MEMORY = re.compile(
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    is_message = isinstance(error, RuntimeError | ImportError) and OUT_OF_MEMORY.search(str(error)) is not None
-    return is_message or isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM
+    is_message = (
+        isinstance(error, RuntimeError | ImportError)
+        and OUT_OF_MEMORY.search(str(error)) is not None
+    )
+    return (
+        is_message
+        or isinstance(error, MemoryError)
+        or getattr(error, "errno", None) == errno.ENOMEM
+    )
 
 
 @contextmanager
@@ -46,4 +53,6 @@ def enough_memory_or(advice: str) -> Iterator[None]:
     except (RuntimeError, ImportError, MemoryError, OSError) as error:
         if not is_out_of_memory(error):
             raise
-        raise NMTError(f"out of memory: {advice}" + (f" ({one_line(error)})" if str(error) else "")) from error
+        raise NMTError(
+            f"out of memory: {advice}" + (f" ({one_line(error)})" if str(error) else "")
+        ) from error

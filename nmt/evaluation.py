@@ -71,9 +71,15 @@ def note_fallback(tokenize: str, command: str) -> None:
 def bleu_tokenizer(tokenize: str | None, language: str | None, references: Iterable[str]) -> str:
     """Return `tokenize` or, if None, the one for the language or script; if not installed, say so and return char."""
     if tokenize is not None:
-        require(not (command := command_for(tokenize)), f"tokenize={tokenize}: not installed; run `{command}`")
+        require(
+            not (command := command_for(tokenize)),
+            f"tokenize={tokenize}: not installed; run `{command}`",
+        )
         return tokenize
-    for scripts in (scripts_of_language(language or "") or frozenset(), scripts_of_text(references)):
+    for scripts in (
+        scripts_of_language(language or "") or frozenset(),
+        scripts_of_text(references),
+    ):
         for script, recommended in SCRIPT_TOKENIZERS.items():
             if script in scripts:
                 if command := command_for(recommended):
@@ -84,7 +90,10 @@ def bleu_tokenizer(tokenize: str | None, language: str | None, references: Itera
 
 def scripts_without_spaces(language: str | None, references: Iterable[str]) -> frozenset[str]:
     """The scripts without spaces between words in which references are written; empty for Korean."""
-    for scripts in (scripts_of_language(language or "") or frozenset(), scripts_of_text(references)):
+    for scripts in (
+        scripts_of_language(language or "") or frozenset(),
+        scripts_of_text(references),
+    ):
         if scripts and "HANGUL" not in scripts:
             unspaced = scripts & (SPLIT_BY_TER | NO_WORDS)
             if unspaced:
@@ -132,7 +141,9 @@ def sacrebleu_metric(
 def sacrebleu_score(hypotheses: list[str], references: list[str], scoring: Scoring) -> list[Score]:
     """Score detokenized text, with sacreBLEU's signature."""
     metric = scoring.metric
-    tokenize = bleu_tokenizer(scoring.tokenize, scoring.language, references) if metric == "bleu" else ""
+    tokenize = (
+        bleu_tokenizer(scoring.tokenize, scoring.language, references) if metric == "bleu" else ""
+    )
     splits = metric == "ter" and ter_splits(scoring.language, references)
     scorer = sacrebleu_metric(metric, tokenize, scoring.lowercase, splits=splits)
     result = scorer.corpus_score(hypotheses, [references])

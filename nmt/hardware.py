@@ -70,4 +70,9 @@ def torch_build() -> str:
 def versions() -> dict[str, str]:
     """Return the versions of nmt, Python, and the libraries that affect training results."""
     libraries = {name: version(name) for name in ("lightning", "sentencepiece", "sacrebleu")}
-    return {"nmt": __version__, "python": platform.python_version(), "torch": torch_build(), **libraries}
+    return {
+        "nmt": __version__,
+        "python": platform.python_version(),
+        "torch": torch_build(),
+        **libraries,
+    }

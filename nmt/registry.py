@@ -15,8 +15,32 @@ from typing import Any
 from nmt.errors import NMTError, one_line
 
 KINDS = (
-    *("command", "option", "options", "engine", "pool", "document", "corpus", "pairs", "metric", "flags", "optimizer"),
-    *("stage", "transform", "job", "plan", "api", "tokenizer", "splitter", "start", "watch", "callback", "answer"),
+    *(
+        "command",
+        "option",
+        "options",
+        "engine",
+        "pool",
+        "document",
+        "corpus",
+        "pairs",
+        "metric",
+        "flags",
+        "optimizer",
+    ),
+    *(
+        "stage",
+        "transform",
+        "job",
+        "plan",
+        "api",
+        "tokenizer",
+        "splitter",
+        "start",
+        "watch",
+        "callback",
+        "answer",
+    ),
     *("file", "losses", "import", "export", "folder"),
 )
 
@@ -26,7 +50,9 @@ class Entry:
     name: str
     path: str  # package.module:attribute
     plugin: str
-    facts: Mapping[str, Any]  # properties that need no import, such as a command's summary or a document's suffixes
+    facts: Mapping[
+        str, Any
+    ]  # properties that need no import, such as a command's summary or a document's suffixes
 
     def load(self) -> Any:
         return import_attribute(self.path)
@@ -41,15 +67,21 @@ def import_attribute(path: str) -> Any:
 @cache
 def registry() -> dict[str, dict[str, Entry]]:
     """Kind -> name -> entry: core entries first, then built-in plugins', then other packages'."""
-    plugins = sorted(file.parent.name for file in (Path(__file__).parent / "plugins").glob("*/plugin.py"))
-    paths = {"core": "nmt.commands:register"} | {name: f"nmt.plugins.{name}.plugin:register" for name in plugins}
+    plugins = sorted(
+        file.parent.name for file in (Path(__file__).parent / "plugins").glob("*/plugin.py")
+    )
+    paths = {"core": "nmt.commands:register"} | {
+        name: f"nmt.plugins.{name}.plugin:register" for name in plugins
+    }
     paths |= {point.name: point.value for point in entry_points(group="nmt.plugins")}
     entries: dict[str, dict[str, Entry]] = {kind: {} for kind in KINDS}
     for plugin, path in paths.items():
 
         def add(kind: str, name: str, path: str, plugin: str = plugin, **facts: Any) -> None:
             assert kind in KINDS, f"unknown kind {kind}"
-            assert name not in entries[kind], f"{entries[kind][name].plugin} already adds {kind} {name}"
+            assert name not in entries[kind], (
+                f"{entries[kind][name].plugin} already adds {kind} {name}"
+            )
             entries[kind][name] = Entry(name, path, plugin, facts)
 
         try:

@@ -18,16 +18,34 @@ if TYPE_CHECKING:
     from nmt.model import Transformer
     from nmt.text import Tokenizer
 
-hypothesis.settings.register_profile("nmt", deadline=None)  # a machine that does other work is no error
+hypothesis.settings.register_profile(
+    "nmt", deadline=None
+)  # a machine that does other work is no error
 hypothesis.settings.load_profile("nmt")
 WORDS = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu", "va", "we"]
 TOY = [
-    *("data=files", "data.name=toy", "tokenizer.kind=bpe", "tokenizer.vocabulary_size=300", "workers=1"),
+    *(
+        "data=files",
+        "data.name=toy",
+        "tokenizer.kind=bpe",
+        "tokenizer.vocabulary_size=300",
+        "workers=1",
+    ),
     *("model=tiny", "model.d_model=16", "model.d_ff=32", "model.heads=2"),
     *("model.encoder_layers=1", "model.decoder_layers=1", "optim.warmup=20"),
-    *("batching.tokens_per_update=240", "batching.micro_batches=2", "decode=greedy", "decode.max_extra_length=5"),
+    *(
+        "batching.tokens_per_update=240",
+        "batching.micro_batches=2",
+        "decode=greedy",
+        "decode.max_extra_length=5",
+    ),
     *("validation.every_steps=20", "validation.bleu_sentences=4", "trainer.log_every_n_steps=5"),
-    *("trainer.max_steps=60", "trainer.accelerator=cpu", "trainer.devices=1", "checkpoints.average=all"),
+    *(
+        "trainer.max_steps=60",
+        "trainer.accelerator=cpu",
+        "trainer.devices=1",
+        "checkpoints.average=all",
+    ),
     "trainer.precision=32-true",
 ]
 
@@ -121,7 +139,9 @@ def train_on(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
 
     monkeypatch.setenv("OMP_NUM_THREADS", str(torch.get_num_threads()))
     command = [python(), "-m", "nmt", "train"]
-    return lambda devices, *options: subprocess.run([*command, *options, f"trainer.devices={devices}"], check=True)
+    return lambda devices, *options: subprocess.run(
+        [*command, *options, f"trainer.devices={devices}"], check=True
+    )
 
 
 @pytest.fixture(scope="session")
@@ -140,7 +160,9 @@ def save_model(folder: Path, model: "Transformer", tokenizer: "Tokenizer") -> Pa
 
     file = folder.with_name(f"{folder.name}.spm")
     tokenizer.save(file)
-    description = ModelDescription(asdict(model.config), model.vocabulary_size, "en", "de", sha256(file), {})
+    description = ModelDescription(
+        asdict(model.config), model.vocabulary_size, "en", "de", sha256(file), {}
+    )
     write_model_directory(folder, model, file, description, "")
     return folder
 
@@ -156,7 +178,9 @@ def write_random_model(folder: Path, **settings: Any) -> "Transformer":
     tokenizer = train_tokenizer(LINES, TokenizerConfig("bpe", 300))
     torch.manual_seed(1)
     base = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 16, "d_ff": 16, "heads": 2}
-    model = Transformer(ModelConfig(name="tiny", **{**base, **settings}), tokenizer.vocabulary_size).eval()
+    model = Transformer(
+        ModelConfig(name="tiny", **{**base, **settings}), tokenizer.vocabulary_size
+    ).eval()
     save_model(folder, model, tokenizer)
     return model
 
@@ -214,7 +238,9 @@ class Outcome:
 
 
 @pytest.fixture
-def nmt(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], here: Path) -> Callable[..., Outcome]:
+def nmt(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], here: Path
+) -> Callable[..., Outcome]:
     """The command line in this process, in the test's own folder."""
     from nmt.cli import main
 
@@ -248,4 +274,6 @@ def metrics() -> Callable[[Path], list[dict[str, str]]]:
     from nmt.training import read_metrics
 
     clock = ("seconds", "tokens_per_second", "mfu", "cost")
-    return lambda run: [{k: v for k, v in row.items() if k not in clock} for row in read_metrics(run)]
+    return lambda run: [
+        {k: v for k, v in row.items() if k not in clock} for row in read_metrics(run)
+    ]

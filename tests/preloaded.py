@@ -36,9 +36,14 @@ def python() -> str:
     with FileLock(folder / "lock"):
         if not program.exists():
             words = [sys.executable, __file__, "server", str(listens), str(program), str(tests)]
-            package = {"PYTHONPATH": str(Path(nmt.__file__).parents[1])}  # the one under test, wherever it is installed
+            package = {
+                "PYTHONPATH": str(Path(nmt.__file__).parents[1])
+            }  # the one under test, wherever it is installed
             server = subprocess.Popen(
-                words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env={**os.environ, **package}
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                env={**os.environ, **package},
             )
             SERVERS.append(server)
             assert server.stdout is not None
@@ -132,7 +137,9 @@ def watch(connection: socket.socket) -> None:
     os._exit(0)
 
 
-def begin(streams: list[int], words: list[str], folder: str, environment: dict[str, str], client: int) -> None:
+def begin(
+    streams: list[int], words: list[str], folder: str, environment: dict[str, str], client: int
+) -> None:
     """Behave like a Python that was started with these arguments."""
     import atexit
     import pathlib
@@ -141,7 +148,9 @@ def begin(streams: list[int], words: list[str], folder: str, environment: dict[s
 
     os.setsid()
     # The process that started the program is the client's parent, not the server.
-    os.getppid = lambda: int(pathlib.Path(f"/proc/{client}/stat").read_text().rpartition(")")[2].split()[1])
+    os.getppid = lambda: int(
+        pathlib.Path(f"/proc/{client}/stat").read_text().rpartition(")")[2].split()[1]
+    )
     for descriptor, stream in enumerate(streams):
         os.dup2(stream, descriptor)
         os.close(stream)
@@ -152,7 +161,9 @@ def begin(streams: list[int], words: list[str], folder: str, environment: dict[s
     if threads := environment.get("OMP_NUM_THREADS"):
         sys.modules["torch"].set_num_threads(int(threads))
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+        signal.signal(
+            number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+        )
     sys.path[1:1] = [path for path in environment.get("PYTHONPATH", "").split(os.pathsep) if path]
     code = 0
     try:
@@ -174,7 +185,9 @@ def run(words: list[str], folder: str) -> None:
     import runpy
     import types
 
-    what, *rest = [word for word in words if word != "-P"]  # the folder of a program is not on its path anyway
+    what, *rest = [
+        word for word in words if word != "-P"
+    ]  # the folder of a program is not on its path anyway
     if what == "-m":
         sys.argv, sys.path[0] = rest, folder
         runpy.run_module(rest[0], run_name="__main__", alter_sys=True)

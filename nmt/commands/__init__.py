@@ -63,7 +63,9 @@ def names_document(word: str) -> bool:
     return document_format(word) is not None or word.lower().endswith(".txt")
 
 
-def paths_and_texts(words: list[str], forms: str, command: str = "") -> tuple[list[str], list[str], list[str]]:
+def paths_and_texts(
+    words: list[str], forms: str, command: str = ""
+) -> tuple[list[str], list[str], list[str]]:
     """Sort words into files, folders and texts; for any other word, raise an NMTError that ends in `forms`.
 
     If the command takes a text, `command` is its name, and a single word may be a text, too.
@@ -77,7 +79,9 @@ def paths_and_texts(words: list[str], forms: str, command: str = "") -> tuple[li
         elif (len(word.split()) > 1 and not names_document(word)) or (command and is_text(word)):
             texts.append(word)
         elif word == "runs/latest":
-            raise NMTError("runs/latest: no such run; train a model first with `nmt preprocess` and `nmt train`")
+            raise NMTError(
+                "runs/latest: no such run; train a model first with `nmt preprocess` and `nmt train`"
+            )
         else:
             advice = forms
             if files:
@@ -104,7 +108,9 @@ def talker() -> "Console":
 
     from nmt.training import is_first_process
 
-    return Console(stderr=True, highlight=False, markup=False, soft_wrap=True, quiet=not is_first_process())
+    return Console(
+        stderr=True, highlight=False, markup=False, soft_wrap=True, quiet=not is_first_process()
+    )
 
 
 def register(add: Callable[..., None]) -> None:

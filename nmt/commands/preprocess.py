@@ -34,16 +34,22 @@ def run(config: ExperimentConfig) -> None:
     for split, counts in manifest.counts.items():
         lost = dict(counts["dropped"])
         if held_out := counts["read"] - counts["kept"] - sum(lost.values()):
-            drawn = " and ".join(f"data.{split}_size" for split in ("valid", "test") if not getattr(data, split))
+            drawn = " and ".join(
+                f"data.{split}_size" for split in ("valid", "test") if not getattr(data, split)
+            )
             lost[f"drawn for held-out sets, {drawn}"] = held_out
         dropped = ", ".join(f"{count:,} {reason}" for reason, count in lost.items())
         kept = f"{split}: {counts['kept']:,} of {counts['read']:,} pairs kept"
         console.print(f"{kept} (dropped: {dropped})" if dropped else kept)
         if shared := counts.get("in_train"):
-            console.print(f"notice: pairs of {split} also in train: {shared:,}, so scores on {split} are too high")
+            console.print(
+                f"notice: pairs of {split} also in train: {shared:,}, so scores on {split} are too high"
+            )
     entries, limit = manifest.vocabulary_size, config.tokenizer.vocabulary_size
     if entries < limit:
-        console.print(f"notice: the vocabulary has only {entries:,} entries; tokenizer.vocabulary_size={limit:,}")
+        console.print(
+            f"notice: the vocabulary has only {entries:,} entries; tokenizer.vocabulary_size={limit:,}"
+        )
     characters = east_asian_characters(Path(name))
     if characters > LARGEST_SHARE * entries:
         console.print(
@@ -92,7 +98,11 @@ def corpus_files(words: list[str]) -> dict[str, Any]:
     for word in words:
         require(exists(word), f"{word}: no such file; {forms}")
     if all(map(text.table_format, words)):
-        name = Path(words[0]).name.partition(".")[0] if len(words) == 1 else Path(words[0]).resolve().parent.name
+        name = (
+            Path(words[0]).name.partition(".")[0]
+            if len(words) == 1
+            else Path(words[0]).resolve().parent.name
+        )
         path = registry.entries_of("pairs")[text.table_format(words[0])].facts.get("languages")
         languages = registry.import_attribute(path)(words[0]) if path else None
         languages = languages or dict.fromkeys(("data.source", "data.target"), MISSING)
@@ -100,10 +110,16 @@ def corpus_files(words: list[str]) -> dict[str, Any]:
     plain = [without_compression(word) for word in words]
     prefixes = {name.rpartition(".")[0] for name in plain}
     is_pair = len(words) == 2 and len(prefixes) == 1 and "" not in prefixes and plain[0] != plain[1]
-    require(is_pair, f"{' '.join(words)}: give two files whose names differ only in the language suffix; {forms}")
+    require(
+        is_pair,
+        f"{' '.join(words)}: give two files whose names differ only in the language suffix; {forms}",
+    )
     prefix = Path(prefixes.pop())
     source, target = (name.rpartition(".")[2] for name in plain)
-    require("txt" not in (source, target), f"{' '.join(words)}: end each file name with its language code; {forms}")
+    require(
+        "txt" not in (source, target),
+        f"{' '.join(words)}: end each file name with its language code; {forms}",
+    )
     name = prefix.resolve().parent.name if prefix.parent != Path() else prefix.name
     languages = {"data.source": source, "data.target": target}
     return {"data": "files", "data.name": name, **languages, "data.train": str(prefix)}
@@ -116,7 +132,14 @@ def initial_groups(init: str) -> dict[str, dict[str, Any]]:
 
 
 GROUPS = {
-    "data": next((e.facts["default"] for e in registry.entries_of("corpus").values() if "default" in e.facts), "files"),
+    "data": next(
+        (
+            e.facts["default"]
+            for e in registry.entries_of("corpus").values()
+            if "default" in e.facts
+        ),
+        "files",
+    ),
     "tokenizer": "bpe37k",
     **dict.fromkeys(("optim", "batching", "trainer", "decode"), "paper"),
     "model": "base",

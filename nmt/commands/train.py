@@ -13,7 +13,9 @@ from nmt.config import Command, ExperimentConfig, NMTError, answer, require
 
 def run(config: ExperimentConfig) -> int | None:
     begin = time.monotonic()
-    for entry in registry.entries_of("start").values():  # before the libraries load, which takes seconds
+    for entry in registry.entries_of(
+        "start"
+    ).values():  # before the libraries load, which takes seconds
         entry.load()()
     console = talker()
     check_before_loading(config)
@@ -24,7 +26,10 @@ def run(config: ExperimentConfig) -> int | None:
         gc.enable()
         config = settle_trainer(config, lambda text: console.print(f"notice: {text}"))
     if config.minutes is not None:
-        require("minutes" in registry.entries_of("plan"), "minutes=: requires the plugin nmt/plugins/minutes")
+        require(
+            "minutes" in registry.entries_of("plan"),
+            "minutes=: requires the plugin nmt/plugins/minutes",
+        )
         config = registry.entries_of("plan")["minutes"].load()(config, console, begin)
     if signal := train(config, console):
         console.print(f"stopped and saved in {config.run}; the same command resumes it")
@@ -48,11 +53,19 @@ def prepared_corpus(words: list[str]) -> dict[str, Any]:
     usage = "`nmt train CORPUS KEY=VALUE...` takes a folder that `nmt preprocess` wrote, not text"
     for word in words:
         if Path(word).is_file():
-            raise NMTError(f"{word}: a file, not a prepared corpus; run `nmt preprocess {word}` first")
-        require(Path(word).is_dir(), answer("train", [f"{word}="]) or f"{word}: no such folder; {usage}")
+            raise NMTError(
+                f"{word}: a file, not a prepared corpus; run `nmt preprocess {word}` first"
+            )
+        require(
+            Path(word).is_dir(), answer("train", [f"{word}="]) or f"{word}: no such folder; {usage}"
+        )
     require(len(words) == 1, f"{words[-1]}: give one corpus; {usage}")
     content = data.read_manifest(Path(words[0])).content
-    return {"prepared": str(Path(words[0])), "data": content["data"], "tokenizer": content["tokenizer"]}
+    return {
+        "prepared": str(Path(words[0])),
+        "data": content["data"],
+        "tokenizer": content["tokenizer"],
+    }
 
 
 FIRST = "data/corpus minutes=30" if registry.entries_of("plan") else "data/corpus model=base"

@@ -10,11 +10,17 @@ from nmt import registry, translation
 from nmt.commands import paths_and_texts
 from nmt.config import Command, TranslateConfig, documents, require
 
-LESS_MEMORY = "pass a lower decode.batch_tokens, decode.beam_size or buffer, or fewer threads or devices"
+LESS_MEMORY = (
+    "pass a lower decode.batch_tokens, decode.beam_size or buffer, or fewer threads or devices"
+)
 
 
 def render(
-    number: int, source: str, translations: "list[translation.Translation]", format: str, more: Mapping[str, Any]
+    number: int,
+    source: str,
+    translations: "list[translation.Translation]",
+    format: str,
+    more: Mapping[str, Any],
 ) -> str:
     """The output for input line `number`: jsonl includes the fields in `more`; tsv has one line per translation."""
     if format == "text":
@@ -27,7 +33,12 @@ def render(
         | (vars(t.details) if t.details else {})
         for t in translations
     ]
-    return json.dumps({"line": number, "source": source, "translations": records, **more}, ensure_ascii=False) + "\n"
+    return (
+        json.dumps(
+            {"line": number, "source": source, "translations": records, **more}, ensure_ascii=False
+        )
+        + "\n"
+    )
 
 
 def run(config: TranslateConfig) -> None:
@@ -38,13 +49,21 @@ def run(config: TranslateConfig) -> None:
     translation.check_lines(config)
     with ExitStack() as stack:
         translator = translation.open_translator(config, stack)
-        job = translation.open_job(replace(config, translator=translator.options), "translate", stack)
+        job = translation.open_job(
+            replace(config, translator=translator.options), "translate", stack
+        )
         counts, models = job.output.notes.counts, translator.models
-        flags_of = translation.flagger(models) if config.format == "jsonl" and models else lambda *line: []
-        for number, line, translations in job.run(lambda lines: translator.stream(lines, config.buffer)):
+        flags_of = (
+            translation.flagger(models) if config.format == "jsonl" and models else lambda *line: []
+        )
+        for number, line, translations in job.run(
+            lambda lines: translator.stream(lines, config.buffer)
+        ):
             for candidate in translations:
                 candidate.flags += flags_of(line, candidate)
-            more = translation.report(translator.stages, line, translations[0], f"line {number}", counts)
+            more = translation.report(
+                translator.stages, line, translations[0], f"line {number}", counts
+            )
             job.output.write(render(number, line, translations, config.format, more), number)
     translation.summarize(counts)
 
@@ -54,7 +73,10 @@ def input_and_run(command: str, words: list[str], forms: str = "") -> dict[str, 
     usage = f"`nmt {command} [FILE] [RUN] [output=OUTPUT]` or `nmt {command} 'SOME TEXT' [RUN]`"
     forms = forms or usage
     files, folders, texts = paths_and_texts(words, forms, command)
-    require(len(files) + len(texts) < 2, f"{', '.join([*files, *texts])}: give one file or text; {forms}")
+    require(
+        len(files) + len(texts) < 2,
+        f"{', '.join([*files, *texts])}: give one file or text; {forms}",
+    )
     values = {"input": files, "text": texts, "run": folders}
     return {key: items[0] if len(items) == 1 else items for key, items in values.items() if items}
 

@@ -45,7 +45,9 @@ def power_law(x1: float, y1: float, x2: float, y2: float, x: Any) -> float:
     if not isinstance(x, int | float) or x <= 0:
         return y1
     exponent = log(y2 / y1) / log(x2 / x1)
-    return float(f"{y1 * (x / x1) ** exponent:.6g}")  # the given values exactly, and short ones between them
+    return float(
+        f"{y1 * (x / x1) ** exponent:.6g}"
+    )  # the given values exactly, and short ones between them
 
 
 OmegaConf.register_new_resolver("power_law", power_law, replace=True)
@@ -67,18 +69,24 @@ def compose(command: Command, words: list[str], config_dir: Path | None = None) 
     return options_and_tree(command, words, config_dir)[0]
 
 
-def options_and_tree(command: Command, words: list[str], config_dir: Path | None) -> tuple[Any, Any]:
+def options_and_tree(
+    command: Command, words: list[str], config_dir: Path | None
+) -> tuple[Any, Any]:
     """A command's checked options, and their tree with interpolations that are checked but not resolved."""
     overrides, settled = read_words(command, words, config_dir)
     keys = [word.partition("=")[0].lstrip("+~") for word in overrides]
     given = dict(word.split("=", 1) for word in words if "=" in word)
     for key in command.instead.keys() & given.keys():
-        advice = f"`nmt {command.name}` does not read this key; pass {command.instead[key]}={given[key]}"
+        advice = (
+            f"`nmt {command.name}` does not read this key; pass {command.instead[key]}={given[key]}"
+        )
         require(command.instead[key] in given, f"{key}={given[key]}: {advice}")
     try:
         tree = hydra_tree(command, overrides, config_dir)
         initial = command.initial(str(tree.init)) if tree.get("init") else {}
-        if initial and "init" not in keys:  # an experiment that sets init may change keys of the model
+        if (
+            initial and "init" not in keys
+        ):  # an experiment that sets init may change keys of the model
             chosen = {group: values for group, values in initial.items() if group not in keys}
             tree, initial = hydra_tree(command, overrides, config_dir, chosen), {}
         # Keys on the command line take precedence; they are checked against the model or corpus later.
@@ -92,20 +100,35 @@ def options_and_tree(command: Command, words: list[str], config_dir: Path | None
     except InterpolationToMissingValueError as missing:
         key = next(key for key, value in flatten(raw).items() if value == MISSING)
         raise NMTError(f"{key}: a value is needed; pass {key}=VALUE") from missing
-    except (NMTError, HydraException, OmegaConfBaseException, yaml.YAMLError, ValueError, RecursionError) as error:
+    except (
+        NMTError,
+        HydraException,
+        OmegaConfBaseException,
+        yaml.YAMLError,
+        ValueError,
+        RecursionError,
+    ) as error:
         cause = error if isinstance(error, NMTError) else error.__cause__ or error
         for entry in entries_of("file").values():
             entry.load()(command, overrides, config_dir, cause)
-        raise cause if isinstance(cause, NMTError) else NMTError(one_line(cause).partition(" full_key:")[0]) from error
+        raise (
+            cause
+            if isinstance(cause, NMTError)
+            else NMTError(one_line(cause).partition(" full_key:")[0])
+        ) from error
     for entry in entries_of("file").values():
         entry.load()(command, overrides, config_dir, None)
     return options, raw
 
 
-def hydra_tree(command: Command, overrides: list[str], config_dir: Path | None = None, initial: Any = None) -> Any:
+def hydra_tree(
+    command: Command, overrides: list[str], config_dir: Path | None = None, initial: Any = None
+) -> Any:
     """The tree that Hydra composes; `initial` replaces the groups' options but not the keys of an experiment."""
     name = f"nmt {command.name}"  # a file of this name would take precedence
-    tree: Any = {"defaults": ["_self_", *({group: option} for group, option in command.groups.items())]}
+    tree: Any = {
+        "defaults": ["_self_", *({group: option} for group, option in command.groups.items())]
+    }
     tree["defaults"].insert(-1, f"{name} init")
     for key, member in keys_of(command.config).items():
         *parts, last = key.split(".")
@@ -122,7 +145,9 @@ def hydra_tree(command: Command, overrides: list[str], config_dir: Path | None =
 def to_yaml(command: Command, words: list[str], config_dir: Path | None = None) -> str:
     """The options as YAML; if the command has experiments, the YAML is an experiment."""
     header = "# @package _global_\n" if "optional experiment" in command.groups else ""
-    return header + OmegaConf.to_yaml(OmegaConf.create(options_and_tree(command, words, config_dir)[1]))
+    return header + OmegaConf.to_yaml(
+        OmegaConf.create(options_and_tree(command, words, config_dir)[1])
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -130,14 +155,20 @@ def parse(word: str) -> Override | None:
     """Parse an override with Hydra; return None if that fails."""
     try:
         return OverridesParser.create().parse_override(word)
-    except (HydraException, RecursionError, ValueError):  # ValueError: a number has thousands of digits
+    except (
+        HydraException,
+        RecursionError,
+        ValueError,
+    ):  # ValueError: a number has thousands of digits
         return None
 
 
 def set_text(key: str, value: str | list[str]) -> str:
     """An override that sets a key to a string or list of strings, quoted if Hydra requires it."""
     if isinstance(value, list):
-        return f"{key}=[{','.join(QuotedString(item, Quote.double).with_quotes() for item in value)}]"
+        return (
+            f"{key}=[{','.join(QuotedString(item, Quote.double).with_quotes() for item in value)}]"
+        )
     plain = parse(f"{key}={value}")
     if plain and not plain.is_sweep_override() and plain.value() == value:
         return f"{key}={value}"
@@ -164,7 +195,9 @@ def is_bare(word: str) -> bool:
     return re.search(r"[^!-~]|/", key) is not None
 
 
-def read_words(command: Command, words: list[str], config_dir: Path | None) -> tuple[list[str], dict[str, Any]]:
+def read_words(
+    command: Command, words: list[str], config_dir: Path | None
+) -> tuple[list[str], dict[str, Any]]:
     """Convert arguments to overrides; also return the groups that arguments without = set as a whole."""
     keys = keys_of(command.config)
     for word in words:
@@ -185,9 +218,15 @@ def read_words(command: Command, words: list[str], config_dir: Path | None) -> t
     given = {word.partition("=")[0].lstrip("+") for word in named}
     for key in given & values.keys():
         if values[key] in (*bare, bare):
-            raise NMTError(f"{bare[-1]}: `nmt {command.name}` takes one {key}, but {key}= is also given")
+            raise NMTError(
+                f"{bare[-1]}: `nmt {command.name}` takes one {key}, but {key}= is also given"
+            )
     settled = {key: value for key, value in values.items() if isinstance(value, dict)}
-    short = [set_text(key, literal(value)) for key, value in values.items() if key not in {*settled, *given}]
+    short = [
+        set_text(key, literal(value))
+        for key, value in values.items()
+        if key not in {*settled, *given}
+    ]
     return [*short, *named], settled
 
 
@@ -209,19 +248,28 @@ def as_written(command: Command, word: str) -> str:
     """Quote a string that Hydra would read as a list or number; null and quoted strings keep their meaning."""
     key, _, value = word.partition("=")
     member = keys_of(command.config).get(key)
-    if member is None or not member.is_text or value == "null" or (value[:1] == "[" and value[-1] != "]"):
+    if (
+        member is None
+        or not member.is_text
+        or value == "null"
+        or (value[:1] == "[" and value[-1] != "]")
+    ):
         return word
     parsed = parse(word)
     meaning = parsed.value() if parsed and not parsed.is_sweep_override() else None
     if member.is_list and value.startswith("["):
         is_texts = isinstance(meaning, list) and all(isinstance(item, str) for item in meaning)
-        return word if is_texts else set_text(key, [item.strip() for item in value[1:-1].split(",")])
+        return (
+            word if is_texts else set_text(key, [item.strip() for item in value[1:-1].split(",")])
+        )
     if isinstance(meaning, str) and value.startswith(("'", '"')):
         value = str(meaning)
     return set_text(key, literal(value) if "literal" in member.metadata else value)
 
 
-def check_overrides(command: Command, overrides: list[str], config_dir: Path | None, words: list[str]) -> None:
+def check_overrides(
+    command: Command, overrides: list[str], config_dir: Path | None, words: list[str]
+) -> None:
     """Raise NMTError for the first override that cannot be parsed or that names an unknown key or option.
 
     `words` are all arguments of the command, for answers that depend on them.
@@ -230,7 +278,9 @@ def check_overrides(command: Command, overrides: list[str], config_dir: Path | N
     for text in overrides:
         override = parse(text)
         if override is None:
-            raise NMTError(f"{text!r:.62} cannot be parsed; quote special characters: 'KEY=\"VALUE\"'")
+            raise NMTError(
+                f"{text!r:.62} cannot be parsed; quote special characters: 'KEY=\"VALUE\"'"
+            )
         key = override.key_or_group
         require(bool(key), f"{text!r} is not KEY=VALUE; `nmt {command.name} --help` lists the keys")
         if key not in options and not any(f"{name}.".startswith(f"{key}.") for name in keys):

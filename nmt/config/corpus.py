@@ -8,7 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from nmt.config import check_name
-from nmt.config.fields import MISSING, build, choice, nearest, number, plugin_options, require, running_text, to_tree
+from nmt.config.fields import (
+    MISSING,
+    build,
+    choice,
+    nearest,
+    number,
+    plugin_options,
+    require,
+    running_text,
+    to_tree,
+)
 from nmt.registry import entries_of
 
 PAD, BOS, EOS, UNK = 0, 1, 2, 3
@@ -44,7 +54,10 @@ class FilterConfig:
 
     def __post_init__(self) -> None:
         is_ordered = self.max_words is None or self.min_words <= self.max_words
-        require(is_ordered, f"data.filters.min_words={self.min_words}: must be at most max_words={self.max_words}")
+        require(
+            is_ordered,
+            f"data.filters.min_words={self.min_words}: must be at most max_words={self.max_words}",
+        )
 
 
 @dataclass
@@ -92,7 +105,8 @@ class DataConfig:
     def __post_init__(self) -> None:
         is_tag = self.tag is None or SOURCE_TAG.fullmatch(self.tag) is not None
         require(
-            is_tag, f"data.tag={self.tag!r:.60}: must be a word in angle brackets, such as <2de>, but not <s> or <0x41>"
+            is_tag,
+            f"data.tag={self.tag!r:.60}: must be a word in angle brackets, such as <2de>, but not <s> or <0x41>",
         )
         are_columns = len(set(self.columns)) == 2 and min(self.columns) > 0
         require(
@@ -102,8 +116,14 @@ class DataConfig:
         check_name("data.name", self.name)
         for key, code in (("source", self.source), ("target", self.target)):
             is_code = LANGUAGE.fullmatch(code) is not None
-            require(is_code, f"data.{key}={code[:60]!r}: must be a language code of letters, digits, '-', '_' and '.'")
-        require(self.source != self.target, f"data.source and data.target are both {self.source}, but must differ")
+            require(
+                is_code,
+                f"data.{key}={code[:60]!r}: must be a language code of letters, digits, '-', '_' and '.'",
+            )
+        require(
+            self.source != self.target,
+            f"data.source and data.target are both {self.source}, but must differ",
+        )
 
 
 @dataclass
@@ -133,17 +153,30 @@ def sources_of(data: DataConfig) -> list[SourceConfig]:
     """The sources of a corpus; if `data.sources` is empty, only the corpus itself."""
     if not data.sources:
         return [SourceConfig(data, data.name)]
-    require(isinstance(data.sources, list), "data.sources: must be a list, such as [{train: a}, {train: b}]")
+    require(
+        isinstance(data.sources, list),
+        "data.sources: must be a list, such as [{train: a}, {train: b}]",
+    )
     # The first source also uses the validation and test sets that `data` gives for all sources.
     sizes: Any = {f"{split}_size": 0 for split in ("valid", "test") if getattr(data, split)}
     later = replace(data, valid=[], test=[], **sizes)
-    sources = [source_of(later if index else data, entry) for index, entry in enumerate(data.sources)]
-    names, targets = [source.name for source in sources], sorted({source.data.target for source in sources})
+    sources = [
+        source_of(later if index else data, entry) for index, entry in enumerate(data.sources)
+    ]
+    names, targets = (
+        [source.name for source in sources],
+        sorted({source.data.target for source in sources}),
+    )
     common = max(names, key=names.count)
-    require(names.count(common) == 1, f"data.sources: two are named {common}; give each its own name")
+    require(
+        names.count(common) == 1, f"data.sources: two are named {common}; give each its own name"
+    )
     untagged = [source.name for source in sources if not source.data.tag]
     problem = f"with target languages {', '.join(targets)}, each source needs a tag, such as <2de>"
-    require(len(targets) == 1 or not untagged, f"data.sources: {problem}; missing for {', '.join(untagged[:5])}")
+    require(
+        len(targets) == 1 or not untagged,
+        f"data.sources: {problem}; missing for {', '.join(untagged[:5])}",
+    )
     # Added one after another, 0.56, 0.34 and 0.1 exceed 1 before Python 3.12.
     shares = math.fsum(source.share or 0 for source in sources)
     require(shares <= 1, f"data.sources: the shares add up to {shares:g}, which is more than 1")
@@ -152,20 +185,36 @@ def sources_of(data: DataConfig) -> list[SourceConfig]:
 
 def source_of(data: DataConfig, entry: Any) -> SourceConfig:
     """Build the source that an entry of `data.sources` describes."""
-    require(isinstance(entry, dict), f"data.sources: {entry!r:.60} is not a mapping, such as {{train: corpus/a}}")
+    require(
+        isinstance(entry, dict),
+        f"data.sources: {entry!r:.60} is not a mapping, such as {{train: corpus/a}}",
+    )
     train = entry.get("train") or ""
     file_name = Path(str(train[0] if isinstance(train, list) else train)).name.partition(".")[0]
-    name = entry.get("name") or entry.get("target") or re.sub(r"[^\w-]", "_", file_name)[:50] or data.target
+    name = (
+        entry.get("name")
+        or entry.get("target")
+        or re.sub(r"[^\w-]", "_", file_name)[:50]
+        or data.target
+    )
     where = f"data.sources, {name!s:.60}"
     tree = to_tree(data) | {"sources": [], "temperature": 1.0}
     keys = [key for key in tree if key not in ("name", "sources", "temperature")]
     for key in entry.keys() - OF_SOURCE:
-        require(key in keys, f"data.sources: unknown key {key!s:.60}; {nearest(str(key), [*OF_SOURCE, *keys])}")
+        require(
+            key in keys,
+            f"data.sources: unknown key {key!s:.60}; {nearest(str(key), [*OF_SOURCE, *keys])}",
+        )
         is_group = isinstance(tree.get(key), dict) and isinstance(entry[key], dict)
         tree[key] = tree[key] | entry[key] if is_group else entry[key]
     values = {key: value for key, value in entry.items() if key in OF_SOURCE}
-    source = build(SourceConfig, {**values, "data": build(DataConfig, tree, where), "name": name}, where)
-    require(bool(LANGUAGE.fullmatch(source.name)), f"{where}: name: use only letters, digits, '-', '_' and '.'")
+    source = build(
+        SourceConfig, {**values, "data": build(DataConfig, tree, where), "name": name}, where
+    )
+    require(
+        bool(LANGUAGE.fullmatch(source.name)),
+        f"{where}: name: use only letters, digits, '-', '_' and '.'",
+    )
     return source
 
 
@@ -195,4 +244,7 @@ class TokenizerConfig:
     def __post_init__(self) -> None:
         # A wordpiece vocabulary contains every byte twice: for the start of a word and for the rest.
         size, least = self.vocabulary_size, {"marian": 0, "wordpiece": 600}.get(self.kind, 300)
-        require(size >= least, f"tokenizer.vocabulary_size={size}: must be at least {least} to contain every byte")
+        require(
+            size >= least,
+            f"tokenizer.vocabulary_size={size}: must be at least {least} to contain every byte",
+        )

@@ -20,7 +20,15 @@ from itertools import pairwise
 from types import NoneType, UnionType
 from typing import Any, TypeVar, cast, get_args, get_origin
 
-from nmt.errors import IF_LATIN_1, NMTError, SameForAll, enough_memory_or, how_to_install, is_out_of_memory, one_line
+from nmt.errors import (
+    IF_LATIN_1,
+    NMTError,
+    SameForAll,
+    enough_memory_or,
+    how_to_install,
+    is_out_of_memory,
+    one_line,
+)
 from nmt.registry import entries_of
 
 MISSING: Any = "???"  # OmegaConf's marker for a required value
@@ -29,10 +37,14 @@ Record = TypeVar("Record")
 
 def number(default: Any, least: float, most: float, *names: str, **metadata: Any) -> Any:
     """A field that accepts a number from `least` to `most`, or one of `names`."""
-    return field(default=default, metadata={"range": (least, most), "choices": lambda: names, **metadata})
+    return field(
+        default=default, metadata={"range": (least, most), "choices": lambda: names, **metadata}
+    )
 
 
-def choice(default: Any, *names: Any, names_of: Callable[[], Iterable[str]] = tuple, **metadata: Any) -> Any:
+def choice(
+    default: Any, *names: Any, names_of: Callable[[], Iterable[str]] = tuple, **metadata: Any
+) -> Any:
     """A field for one of `names`, or a list of them if `default` is a list; `names_of` returns further names."""
     metadata = {"choices": lambda: (*names, *names_of()), **metadata}
     if isinstance(default, list):
@@ -97,7 +109,9 @@ class Member:
 
     @property
     def help(self) -> str:
-        return texts_below_fields(self.record)[self.name].replace("{choices}", ", ".join(map(in_words, self.choices)))
+        return texts_below_fields(self.record)[self.name].replace(
+            "{choices}", ", ".join(map(in_words, self.choices))
+        )
 
 
 @cache
@@ -109,7 +123,11 @@ def members_of(cls: Any, offered: tuple[str, ...] = ()) -> tuple[Member, ...]:
             for name, entry in entries_of("options").items():
                 if name.startswith(f"{owner}."):
                     metadata = {"inline": None} if entry.facts.get("inline") else {}
-                    members.append(Member(cls, name.removeprefix(f"{owner}."), entry.load(), None, metadata, True))
+                    members.append(
+                        Member(
+                            cls, name.removeprefix(f"{owner}."), entry.load(), None, metadata, True
+                        )
+                    )
         elif item.init and "internal" not in item.metadata:
             default = item.default if item.default_factory is NO_DEFAULT else item.default_factory()
             default = MISSING if default is NO_DEFAULT else default
@@ -120,7 +138,9 @@ def members_of(cls: Any, offered: tuple[str, ...] = ()) -> tuple[Member, ...]:
         if "inline" in member.metadata and member.name not in offered:
             part = tuple({name.split(".")[0] for name in member.keys} & {*offered})
             members[index] = replace(member, metadata={**member.metadata, "offered": part})
-    return tuple(member for member in members if member.name in offered or member.metadata.get("offered"))
+    return tuple(
+        member for member in members if member.name in offered or member.metadata.get("offered")
+    )
 
 
 @cache
@@ -130,7 +150,10 @@ def keys_of(cls: Any, offered: tuple[str, ...] = ()) -> dict[str, Member]:
     for member in members_of(cls, offered):
         if "inline" in member.metadata:
             values = flatten(to_tree(base)) if (base := member.metadata["inline"]) else {}
-            keys |= {name: replace(key, default=values.get(name, key.default)) for name, key in member.keys.items()}
+            keys |= {
+                name: replace(key, default=values.get(name, key.default))
+                for name, key in member.keys.items()
+            }
         elif is_dataclass(member.type):
             keys |= {f"{member.name}.{name}": key for name, key in member.keys.items()}
         else:
@@ -139,7 +162,12 @@ def keys_of(cls: Any, offered: tuple[str, ...] = ()) -> dict[str, Member]:
 
 
 def build(
-    cls: type[Record], tree: Any, where: str = "", group: str = "", base: Any = None, offered: tuple[str, ...] = ()
+    cls: type[Record],
+    tree: Any,
+    where: str = "",
+    group: str = "",
+    base: Any = None,
+    offered: tuple[str, ...] = (),
 ) -> Record:
     """Build a record from a tree of keys; NMTError, prefixed with `where`, if a key is unknown, missing or invalid.
 
@@ -151,15 +179,22 @@ def build(
             return build(cls, tree, "", group, base, offered)
         except NMTError as error:
             raise NMTError(f"{where}: {error}") from error
-    require(isinstance(tree, dict), f"{group.rstrip('.') or 'content'}: not a mapping of names to values")
+    require(
+        isinstance(tree, dict),
+        f"{group.rstrip('.') or 'content'}: not a mapping of names to values",
+    )
     rest, values, added = dict(tree), dict[str, Any](), dict[str, Any]()
     for member in members_of(cast(Any, cls), offered):
         name, key = member.name, f"{group}{member.name}"
         if "inline" in member.metadata:
-            before = member.metadata["inline"] if base is None or member.plugin else getattr(base, name)
+            before = (
+                member.metadata["inline"] if base is None or member.plugin else getattr(base, name)
+            )
             names = {name.split(".")[0] for name in member.keys}
             part = {name: rest.pop(name) for name in names & rest.keys()}
-            value = build(member.type, part, "", group, before, tuple(member.metadata.get("offered", ())))
+            value = build(
+                member.type, part, "", group, before, tuple(member.metadata.get("offered", ()))
+            )
         elif name in rest or member.plugin or (base is None and member.default == MISSING):
             raw = rest.pop(name, {} if member.plugin else MISSING)
             nested = is_dataclass(member.type) and not is_dataclass(raw) and raw != MISSING
@@ -168,7 +203,9 @@ def build(
             continue
         (added if member.plugin else values)[name] = value
     for name in map(str, rest):
-        near = nearest_key(f"{group}{name}", [f"{group}{key}" for key in keys_of(cast(Any, cls), offered)])
+        near = nearest_key(
+            f"{group}{name}", [f"{group}{key}" for key in keys_of(cast(Any, cls), offered)]
+        )
         raise NMTError(f"unknown key {shown(f'{group}{name}')}; {near}")
     if added:
         values["plugins"] = added
@@ -205,7 +242,11 @@ def checked(key: str, value: Any, member: Member) -> Any:
         value = float(value)
     for item in value if isinstance(value, list) else [value]:
         is_outside = limits and is_number(item) and not limits[0] <= item <= limits[1]
-        fits = fits and not is_outside and not (choices and isinstance(item, str) and item not in choices)
+        fits = (
+            fits
+            and not is_outside
+            and not (choices and isinstance(item, str) and item not in choices)
+        )
     fits = fits and matches(value, member.type)
     require(fits, f"{key}={shown(in_words(value))}: must be {takes(member)}")
     return value
@@ -223,7 +264,9 @@ def matches(value: Any, kind: Any) -> bool:
     if origin is list:
         return isinstance(value, list) and all(matches(item, arguments[0]) for item in value)
     if origin is dict:
-        return isinstance(value, dict) and all(all(map(matches, item, arguments)) for item in value.items())
+        return isinstance(value, dict) and all(
+            all(map(matches, item, arguments)) for item in value.items()
+        )
     if kind is Any or isinstance(value, bool):
         return kind in (Any, bool)
     return isinstance(value, int | float if kind is float else kind)
@@ -233,8 +276,13 @@ def takes(member: Member) -> str:
     kinds, limits, choices = member.types, member.metadata.get("range"), member.choices
     words = []
     if limits or {int, float} & kinds:
-        span = " and ".join(f"{limit:,}" if int in kinds else f"{limit:,.10g}" for limit in limits or ())
-        words.append(("a whole number" if int in kinds else "a number") + (f" between {span}" if span else ""))
+        span = " and ".join(
+            f"{limit:,}" if int in kinds else f"{limit:,.10g}" for limit in limits or ()
+        )
+        words.append(
+            ("a whole number" if int in kinds else "a number")
+            + (f" between {span}" if span else "")
+        )
     if choices:
         names = ", ".join(map(in_words, choices))
         kind = "a list of " if member.is_list else "one of "
@@ -250,7 +298,9 @@ def in_words(value: Any) -> str:
     """Format a value as a user would write it after KEY=."""
     if isinstance(value, list | tuple):
         return f"[{','.join(in_words(item) for item in value)}]"
-    return str(value).lower() if isinstance(value, bool) else "null" if value is None else str(value)
+    return (
+        str(value).lower() if isinstance(value, bool) else "null" if value is None else str(value)
+    )
 
 
 def require(condition: bool, message: str) -> None:
@@ -265,8 +315,16 @@ def shown(value: Any) -> str:
 
 def check_name(key: str, name: str) -> None:
     for part in name.split("/"):
-        fits = part.isprintable() and not part.startswith(".") and bool(part.strip()) and len(part.encode()) <= 200
-        require(fits, f"{key}={shown(name)!r}: must be a file name of printable characters without a leading dot")
+        fits = (
+            part.isprintable()
+            and not part.startswith(".")
+            and bool(part.strip())
+            and len(part.encode()) <= 200
+        )
+        require(
+            fits,
+            f"{key}={shown(name)!r}: must be a file name of printable characters without a leading dot",
+        )
 
 
 def as_list(value: Any) -> list[str]:
@@ -277,14 +335,22 @@ def as_list(value: Any) -> list[str]:
 def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for key, value in tree.items():
-        flat |= flatten(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+        flat |= (
+            flatten(value, f"{prefix}{key}.")
+            if isinstance(value, dict)
+            else {f"{prefix}{key}": value}
+        )
     return flat
 
 
 def difference(old: dict[str, Any], new: dict[str, Any]) -> str:
     """The keys whose values differ between two trees, as "key: old -> new"; lists at most four."""
     old, new = flatten(old), flatten(new)
-    changes = [f"{key}: {old.get(key)} -> {new.get(key)}" for key in {**old, **new} if old.get(key) != new.get(key)]
+    changes = [
+        f"{key}: {old.get(key)} -> {new.get(key)}"
+        for key in {**old, **new}
+        if old.get(key) != new.get(key)
+    ]
     return ", ".join(changes[:4]) + (f" and {len(changes) - 4} more" if len(changes) > 4 else "")
 
 
@@ -295,7 +361,9 @@ def texts_below_fields(cls: type) -> dict[str, str]:
     for base in filter(is_dataclass, reversed(cls.__mro__)):
         for node, following in pairwise(ast.parse(inspect.getsource(base)).body[0].body):  # type: ignore[attr-defined]
             if isinstance(node, ast.AnnAssign) and isinstance(following, ast.Expr):
-                texts[ast.unparse(node.target)] = " ".join(ast.literal_eval(following.value).split())
+                texts[ast.unparse(node.target)] = " ".join(
+                    ast.literal_eval(following.value).split()
+                )
     return texts
 
 
@@ -304,7 +372,9 @@ exists = os.path.exists  # unlike Path.exists, False for a string that cannot be
 
 def answer(command: str, words: list[str]) -> str:
     """Return a plugin's one-line answer to keys, options or a command of other toolkits, or an empty string."""
-    return next(filter(None, (entry.load()(command, words) for entry in entries_of("answer").values())), "")
+    return next(
+        filter(None, (entry.load()(command, words) for entry in entries_of("answer").values())), ""
+    )
 
 
 def explain(command: str, words: list[str], word: str, keys: list[str]) -> str:
@@ -319,15 +389,24 @@ def explain(command: str, words: list[str], word: str, keys: list[str]) -> str:
 
 def nearest(word: str, words: Iterable[str]) -> str:
     matches = difflib.get_close_matches(word, words := [*words], n=1, cutoff=0.5)
-    return f"did you mean {matches[0]}?" if matches else "choose from " + ", ".join(w for w in words if "/" not in w)
+    return (
+        f"did you mean {matches[0]}?"
+        if matches
+        else "choose from " + ", ".join(w for w in words if "/" not in w)
+    )
 
 
 def nearest_key(key: str, keys: list[str]) -> str:
     """Suggest the key whose last part is nearest, preferring the same group; otherwise list that group's keys."""
     group, _, last_part = key.rpartition(".")
     siblings = [name for name in keys if group and name.startswith(f"{group}.")]
-    for names, cutoff in ((siblings or [name for name in keys if "." not in name], 0.6), (keys, 0.75)):
+    for names, cutoff in (
+        (siblings or [name for name in keys if "." not in name], 0.6),
+        (keys, 0.75),
+    ):
         last = {name.rpartition(".")[2]: name for name in names}
         if matches := difflib.get_close_matches(last_part, last, n=1, cutoff=cutoff):
             return f"did you mean {last[matches[0]]}?"
-    return f"choose from {', '.join(siblings or dict.fromkeys(name.split('.')[0] for name in keys))}"
+    return (
+        f"choose from {', '.join(siblings or dict.fromkeys(name.split('.')[0] for name in keys))}"
+    )

@@ -60,7 +60,10 @@ def unknown_keys(cls: Any, tree: Mapping[str, Any], group: str = "") -> Iterator
 
 def build_stored(cls: type[Record], tree: Any, where: str, group: str = "") -> Record:
     """Build a record from a stored tree; NMTError, prefixed with `where`, names a key of a newer nmt or a bad value."""
-    require(isinstance(tree, Mapping), f"{where}: {group.rstrip('.') or 'content'}: not a mapping of names to values")
+    require(
+        isinstance(tree, Mapping),
+        f"{where}: {group.rstrip('.') or 'content'}: not a mapping of names to values",
+    )
     unknown = [*unknown_keys(cls, tree, group)]
     if unknown:
         raise NMTError(

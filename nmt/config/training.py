@@ -7,7 +7,17 @@ from math import cos, pi, sqrt
 from typing import Any
 
 from nmt.config.corpus import DataConfig, TokenizerConfig, sources_of
-from nmt.config.fields import MISSING, check_name, choice, in_words, number, plugin_options, require, setting, shown
+from nmt.config.fields import (
+    MISSING,
+    check_name,
+    choice,
+    in_words,
+    number,
+    plugin_options,
+    require,
+    setting,
+    shown,
+)
 from nmt.config.translation import BLEU_TOKENIZERS, DecodeConfig
 from nmt.registry import entries_of
 
@@ -67,8 +77,14 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         width, is_tensor2tensor = f"model.d_model={self.d_model}", self.positions == "tensor2tensor"
-        require(self.positions == "learned" or self.d_model % 2 == 0, f"{width}: sinusoids need an even width")
-        require(not is_tensor2tensor or self.d_model >= 4, f"{width}: must be at least 4 with tensor2tensor positions")
+        require(
+            self.positions == "learned" or self.d_model % 2 == 0,
+            f"{width}: sinusoids need an even width",
+        )
+        require(
+            not is_tensor2tensor or self.d_model >= 4,
+            f"{width}: must be at least 4 with tensor2tensor positions",
+        )
         has_widths = self.d_k is not None and self.d_v is not None
         message = f"model.heads={self.heads}: must divide {width}, or set model.d_k and model.d_v"
         require(has_widths or self.d_model % self.heads == 0, message)
@@ -81,7 +97,13 @@ class ModelConfig:
         return 2 if self.zero_start else 0 if self.padding_probability else 1
 
 
-SETTLED = ("model", "optim", "batching", "checkpoints", "validation")  # the groups that minutes= can set
+SETTLED = (
+    "model",
+    "optim",
+    "batching",
+    "checkpoints",
+    "validation",
+)  # the groups that minutes= can set
 PRECISIONS = ("32-true", "bf16-mixed", "16-mixed", "bf16-true", "16-true", "64-true")
 SHORT_PRECISIONS = {"32": "32-true", "bf16": "bf16-mixed", "16": "16-mixed", "64": "64-true"}
 ENDLESS: dict[str, Callable[[float], float]] = {"noam": sqrt, "constant": lambda ratio: 1.0}
@@ -127,11 +149,21 @@ class OptimConfig:
 
     def __post_init__(self) -> None:
         decays, end = self.schedule in ENDING, self.decay_steps
-        require(decays or end is None, f"optim.decay_steps={end}: optim.schedule={self.schedule} never reaches 0")
+        require(
+            decays or end is None,
+            f"optim.decay_steps={end}: optim.schedule={self.schedule} never reaches 0",
+        )
         if end is not None:
-            rate = "" if self.learning_rate else " with optim.learning_rate=0.0007 (its default would be higher)"
+            rate = (
+                ""
+                if self.learning_rate
+                else " with optim.learning_rate=0.0007 (its default would be higher)"
+            )
             limit = f"must be less than optim.decay_steps or trainer.max_steps ({end})"
-            require(self.warmup < end, f"optim.warmup={self.warmup}: {limit}; pass optim.warmup={-(-end // 10)}{rate}")
+            require(
+                self.warmup < end,
+                f"optim.warmup={self.warmup}: {limit}; pass optim.warmup={-(-end // 10)}{rate}",
+            )
         self.check_changes()
 
     def check_changes(self) -> None:
@@ -165,7 +197,10 @@ class BatchingConfig:
 
     def __post_init__(self) -> None:
         tokens, least = self.tokens_per_update, f"batching.micro_batches={self.micro_batches}"
-        require(tokens >= self.micro_batches, f"batching.tokens_per_update={tokens}: must be at least {least}")
+        require(
+            tokens >= self.micro_batches,
+            f"batching.tokens_per_update={tokens}: must be at least {least}",
+        )
 
 
 @dataclass
@@ -241,14 +276,18 @@ class TrainerConfig:
         message = "must be a number, -1 for all devices, or a list such as [0,1]"
         require(are_devices, f"trainer.devices={in_words(self.devices)}: {message}")
         self.precision = SHORT_PRECISIONS.get(self.precision, self.precision)
-        self.max_time = None if self.max_time is None else parse_duration("trainer.max_time", self.max_time)
+        self.max_time = (
+            None if self.max_time is None else parse_duration("trainer.max_time", self.max_time)
+        )
 
 
 def parse_duration(key: str, value: str) -> str:
     """Convert a duration, such as 15m, 2h, 1d12h or DD:HH:MM:SS, to DD:HH:MM:SS."""
     forms = ("(?:([0-9]{1,6})%s)?" * 4 % (*"dhms",), ":".join(["([0-9]{1,6})"] * 4))
     match = re.fullmatch(forms[":" in value], value)
-    days, hours, minutes, seconds = (int(part or 0) for part in match.groups()) if match else (0, 0, 0, 0)
+    days, hours, minutes, seconds = (
+        (int(part or 0) for part in match.groups()) if match else (0, 0, 0, 0)
+    )
     minutes, seconds = divmod(((days * 24 + hours) * 60 + minutes) * 60 + seconds, 60)
     message = "must be a duration, such as 15m, 2h, 1d12h, or '00:02:30:00' for 2.5 hours"
     require(minutes + seconds > 0, f"{key}={shown(value)}: {message}")

@@ -10,24 +10,43 @@ from nmt.config.fields import choice, inline, number, plugin_options, require, r
 from nmt.registry import Entry, entries_of
 
 MAX_TOKENS = 1_000_000  # upper limit for every key that counts a translation's tokens
-BLEU_TOKENIZERS = ("13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "flores101", "flores200", "spBLEU-1K", "none")
+BLEU_TOKENIZERS = (
+    "13a",
+    "intl",
+    "zh",
+    "ja-mecab",
+    "ko-mecab",
+    "char",
+    "flores101",
+    "flores200",
+    "spBLEU-1K",
+    "none",
+)
 """sacreBLEU's tokenizer names, without the deprecated one."""
 
 
 def metric_names(fact: str = "") -> tuple[str, ...]:
     """All metrics, or only those with the fact "text" (they score text) or "paired" (they have significance tests)."""
-    return tuple(name for name, entry in entries_of("metric").items() if not fact or entry.facts.get(fact))
+    return tuple(
+        name for name, entry in entries_of("metric").items() if not fact or entry.facts.get(fact)
+    )
 
 
 def documents() -> dict[str, Entry]:
     """The formats of files that are translated as a whole, not line by line."""
-    return {name: entry for name, entry in entries_of("document").items() if not entry.facts.get("by_line")}
+    return {
+        name: entry
+        for name, entry in entries_of("document").items()
+        if not entry.facts.get("by_line")
+    }
 
 
 def document_format(name: str) -> str | None:
     """The document format that a (plain or compressed) file's name indicates; None for lines of text."""
     suffix = PurePath(without_compression(name.lower())).suffix
-    return next((name for name, entry in documents().items() if suffix in entry.facts["suffixes"]), None)
+    return next(
+        (name for name, entry in documents().items() if suffix in entry.facts["suffixes"]), None
+    )
 
 
 def precisions() -> dict[str, tuple[str, ...]]:
@@ -70,11 +89,19 @@ class DecodeConfig:
 
     def __post_init__(self) -> None:
         ordered = self.max_length is None or self.max_length >= self.min_length
-        require(ordered, f"decode.max_length={self.max_length}: must be at least decode.min_length={self.min_length}")
+        require(
+            ordered,
+            f"decode.max_length={self.max_length}: must be at least decode.min_length={self.min_length}",
+        )
         is_used = self.do_sample or (self.temperature, self.top_k, self.top_p) == (1, 0, 1)
-        require(is_used, "decode.temperature, top_k and top_p are for sampling; pass decode.do_sample=true")
+        require(
+            is_used,
+            "decode.temperature, top_k and top_p are for sampling; pass decode.do_sample=true",
+        )
         fits = self.do_sample or self.n_best <= self.beam_size
-        require(fits, f"decode.n_best={self.n_best}: must be at most decode.beam_size={self.beam_size}")
+        require(
+            fits, f"decode.n_best={self.n_best}: must be at most decode.beam_size={self.beam_size}"
+        )
 
 
 @dataclass(frozen=True)
@@ -83,7 +110,9 @@ class Compute:
 
     engine: str = choice("auto", "auto", names_of=lambda: entries_of("engine"))
     """torch (any device), ctranslate2 (fast on CPUs), or auto (ctranslate2 on a CPU if possible, otherwise torch)."""
-    precision: str = choice("float32", names_of=lambda: dict.fromkeys(chain(*precisions().values())))
+    precision: str = choice(
+        "float32", names_of=lambda: dict.fromkeys(chain(*precisions().values()))
+    )
     """Arithmetic: float32, int8 (ctranslate2) or bfloat16 (torch, on devices that support it)."""
     threads: int | None = number(None, 1, 4096, affects_output=False)
     """Number of CPU cores to use; null: all."""
@@ -95,16 +124,24 @@ class Compute:
     def __post_init__(self) -> None:
         if self.engine != "auto":  # plugins are registered after this class is created
             able = [engine for engine, names in precisions().items() if self.precision in names]
-            require(self.engine in able, f"precision={self.precision}: pass engine={able[0]}, which supports it")
+            require(
+                self.engine in able,
+                f"precision={self.precision}: pass engine={able[0]}, which supports it",
+            )
         fits = self.devices == 1 or self.engine in ("auto", "torch")
-        require(fits, f"devices={self.devices}: only engine=torch uses several GPUs; for CPU cores, set threads")
+        require(
+            fits,
+            f"devices={self.devices}: only engine=torch uses several GPUs; for CPU cores, set threads",
+        )
 
 
 @dataclass(frozen=True)
 class TranslatorOptions:
     """The models, search settings and stages of a translator; each command offers some of these keys."""
 
-    run: list[str] = field(default_factory=lambda: ["runs/latest"], metadata={"affects_output": False})
+    run: list[str] = field(
+        default_factory=lambda: ["runs/latest"], metadata={"affects_output": False}
+    )
     """Run or model directory; a list is an ensemble, whose probabilities are averaged."""
     compute: Compute = inline(Compute())
     target: str | None = running_text(None)
@@ -118,7 +155,9 @@ class TranslatorOptions:
     decode: DecodeConfig = field(default_factory=DecodeConfig)
     # What to return: text (only translations), scores (also their scores), or tokens (token scores and alignments too).
     results: str = field(default="scores", metadata={"internal": True})
-    has_tags: bool = field(default=False, metadata={"internal": True})  # whether lines may begin with tags
+    has_tags: bool = field(
+        default=False, metadata={"internal": True}
+    )  # whether lines may begin with tags
     plugins: dict[str, Any] = plugin_options("translator")
 
     def __post_init__(self) -> None:
@@ -144,8 +183,14 @@ class JobConfig:
     """Replace the output file if it exists."""
 
     def __post_init__(self) -> None:
-        require("\n" not in (self.text or ""), "text: must be one line; for several, pass a file or standard input")
-        require(self.text is None or self.input == "-", f"input={self.input}: omit it when you pass text to translate")
+        require(
+            "\n" not in (self.text or ""),
+            "text: must be one line; for several, pass a file or standard input",
+        )
+        require(
+            self.text is None or self.input == "-",
+            f"input={self.input}: omit it when you pass text to translate",
+        )
         for key, name in (("input", self.input), ("output", self.output)):
             require(not Path(name).is_dir(), f"{key}={name}: is a folder; name a file")
 
@@ -174,7 +219,9 @@ class TranslateConfig(JobConfig):
         require(n_best == 1 or by_line, f"decode.n_best={n_best}: requires format=tsv or jsonl")
         is_document = self.format in documents()
         fits = not is_document or document_format(self.output) in (None, self.format)
-        require(fits, f"output={self.output}: must have a suffix of the input's format, {self.format}")
+        require(
+            fits, f"output={self.output}: must have a suffix of the input's format, {self.format}"
+        )
         has_tags = SOURCE_TAG.match((self.text or "").lstrip()) is not None
         results = "scores"
         if is_document or self.format == "jsonl":

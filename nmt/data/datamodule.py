@@ -19,7 +19,11 @@ from nmt.data.prepared import IDS, Batch, PreparedCorpus, PreparedSplit, padded_
 from nmt.registry import entries_of
 
 # Ctrl-C, a scheduler's SIGTERM, and the signals that SLURM sends before SIGTERM; not every system has all of them.
-STOPPING = [number for number in signal.Signals if number.name in ("SIGINT", "SIGTERM", "SIGUSR1", "SIGUSR2")]
+STOPPING = [
+    number
+    for number in signal.Signals
+    if number.name in ("SIGINT", "SIGTERM", "SIGUSR1", "SIGUSR2")
+]
 IdPair = tuple[list[int], list[int]]  # source and target, without end symbols
 
 
@@ -30,14 +34,20 @@ class Transform(Protocol):
     raises NMTError if the transform cannot use the vocabulary.
     """
 
-    growth: NDArray[np.float64]  # [sources], the factor by which planning expects this transform to lengthen sentences
+    growth: NDArray[
+        np.float64
+    ]  # [sources], the factor by which planning expects this transform to lengthen sentences
 
     def __call__(self, pairs: list[IdPair], sources: Ints, planned: MicroBatch) -> list[IdPair]:
         """Change the pairs of a micro-batch; random choices depend only on the seed and the numbers in `planned`."""
 
 
-def transforms_for(tokenizer_file: Path, sources: Sequence[SourceConfig], seed: int) -> list[Transform]:
-    made = (entry.load()(tokenizer_file, sources, seed) for entry in entries_of("transform").values())
+def transforms_for(
+    tokenizer_file: Path, sources: Sequence[SourceConfig], seed: int
+) -> list[Transform]:
+    made = (
+        entry.load()(tokenizer_file, sources, seed) for entry in entries_of("transform").values()
+    )
     return [transform for transform in made if transform is not None]
 
 
@@ -46,7 +56,9 @@ class PlannedBatches:
     """Builds micro-batches from the pairs of a split and applies all transforms."""
 
     split: PreparedSplit
-    bounds: Ints | None = None  # each source's first row, then the last source's end; None if sources do not matter
+    bounds: Ints | None = (
+        None  # each source's first row, then the last source's end; None if sources do not matter
+    )
     transforms: Sequence[Transform] = ()
 
     def batch(self, planned: MicroBatch) -> Batch:
@@ -57,10 +69,15 @@ class PlannedBatches:
             sources = np.searchsorted(self.bounds, planned.indices, side="right") - 1
             for transform in self.transforms:
                 changed = zip(pairs, transform(pairs, sources, planned), strict=True)
-                pairs = [new if all(map(int.__lt__, map(len, new), planned.widths)) else old for old, new in changed]
+                pairs = [
+                    new if all(map(int.__lt__, map(len, new), planned.widths)) else old
+                    for old, new in changed
+                ]
             rows = [pa.array(side, IDS) for side in zip(*pairs, strict=True)]
         batch = padded_batch(*rows)
-        return batch._replace(update=planned.update, micro_batch=planned.micro_batch, size=planned.size)
+        return batch._replace(
+            update=planned.update, micro_batch=planned.micro_batch, size=planned.size
+        )
 
 
 @dataclass
@@ -75,12 +92,19 @@ class UpdateDataset(IterableDataset[Batch]):
 
     def __iter__(self) -> Iterator[Batch]:
         updates = map(self.planner.update, count(self.start))
-        share = self.planner.micro_batches // self.world_size  # neighbors, whose gradients this device adds
-        planned = chain.from_iterable(update[self.rank * share : (self.rank + 1) * share] for update in updates)
+        share = (
+            self.planner.micro_batches // self.world_size
+        )  # neighbors, whose gradients this device adds
+        planned = chain.from_iterable(
+            update[self.rank * share : (self.rank + 1) * share] for update in updates
+        )
         # DataLoader takes one batch from each worker in turn, which restores the order. Planning is fast, so each
         # worker plans all batches but builds only its own.
         worker = get_worker_info()
-        return map(self.batches.batch, islice(planned, worker.id, None, worker.num_workers) if worker else planned)
+        return map(
+            self.batches.batch,
+            islice(planned, worker.id, None, worker.num_workers) if worker else planned,
+        )
 
 
 def leave_signals_to_training(worker: int) -> None:
@@ -94,32 +118,62 @@ class UpdateDataModule(LightningDataModule):
 
     def __init__(self, corpus: PreparedCorpus, config: ExperimentConfig) -> None:
         super().__init__()
-        self.num_workers, self.split, self.sources = config.num_workers, corpus.split("train"), sources_of(config.data)
-        transforms, self.mixture = transforms_for(corpus.tokenizer_file, self.sources, config.seed), None
+        self.num_workers, self.split, self.sources = (
+            config.num_workers,
+            corpus.split("train"),
+            sources_of(config.data),
+        )
+        transforms, self.mixture = (
+            transforms_for(corpus.tokenizer_file, self.sources, config.seed),
+            None,
+        )
         if transforms or len(self.sources) > 1:
             bounds = corpus.bounds("train")
-            growth = np.prod([np.ones(len(self.sources)), *(transform.growth for transform in transforms)], axis=0)
+            growth = np.prod(
+                [np.ones(len(self.sources)), *(transform.growth for transform in transforms)],
+                axis=0,
+            )
             copies = source_copies(self.sources, np.diff(bounds).tolist(), config.data.temperature)
             self.mixture = Mixture(bounds, copies, growth)
-        self.batches = PlannedBatches(self.split, self.mixture.bounds if self.mixture else None, transforms)
+        self.batches = PlannedBatches(
+            self.split, self.mixture.bounds if self.mixture else None, transforms
+        )
         lengths = self.split.source_lengths, self.split.target_lengths
-        self.planner = BatchPlanner(*lengths, config.batching, config.seed, config.model.attention_window, self.mixture)
+        self.planner = BatchPlanner(
+            *lengths, config.batching, config.seed, config.model.attention_window, self.mixture
+        )
 
     def shares(self) -> dict[str, float]:
         """Each source's share of the sentences in an update; empty if there is only one source."""
         if self.mixture is None or len(self.sources) == 1:
             return {}
         counts = self.mixture.copies * np.diff(self.mixture.bounds)
-        return dict(zip([source.name for source in self.sources], (counts / counts.sum()).tolist(), strict=True))
+        return dict(
+            zip(
+                [source.name for source in self.sources],
+                (counts / counts.sum()).tolist(),
+                strict=True,
+            )
+        )
 
     def train_dataloader(self) -> DataLoader[Batch]:
         trainer = self.trainer
         assert trainer is not None
-        device = trainer.strategy.root_device.type  # on a CPU, loader processes would take cores away from the model
+        device = (
+            trainer.strategy.root_device.type
+        )  # on a CPU, loader processes would take cores away from the model
         return DataLoader(
-            UpdateDataset(self.batches, self.planner, trainer.global_step, trainer.global_rank, trainer.world_size),
+            UpdateDataset(
+                self.batches,
+                self.planner,
+                trainer.global_step,
+                trainer.global_rank,
+                trainer.world_size,
+            ),
             batch_size=None,
-            num_workers=(0 if device == "cpu" else 2) if self.num_workers is None else self.num_workers,
+            num_workers=(0 if device == "cpu" else 2)
+            if self.num_workers is None
+            else self.num_workers,
             pin_memory=device not in ("cpu", "mps"),
             worker_init_fn=leave_signals_to_training,
         )

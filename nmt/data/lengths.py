@@ -62,7 +62,9 @@ class MappedLengths:
 
     def __getitem__(self, rows: slice | Rows) -> Int32s:
         if isinstance(rows, slice):
-            return np.concatenate([np.empty(0, np.int32), *self.parts(*rows.indices(len(self))[:2])])
+            return np.concatenate(
+                [np.empty(0, np.int32), *self.parts(*rows.indices(len(self))[:2])]
+            )
         blocks = np.searchsorted(self.starts, rows, side="right") - 1
         places = self.places[blocks] + rows - self.starts[blocks]
         return np.asarray(self.content[places])
@@ -96,7 +98,9 @@ Lengths = NDArray[Any] | MappedLengths
 class GrownLengths:
     """Lengths that planning expects after transforms, computed for a few rows at a time."""
 
-    def __init__(self, lengths: Lengths, bounds: NDArray[np.int64], growth: NDArray[np.float64]) -> None:
+    def __init__(
+        self, lengths: Lengths, bounds: NDArray[np.int64], growth: NDArray[np.float64]
+    ) -> None:
         """`bounds` are each source's first row, then the end; `growth` is a factor per source."""
         self.lengths = lengths
         self.bounds = bounds

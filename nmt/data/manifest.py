@@ -49,11 +49,15 @@ def decisive(data: dict[str, Any]) -> dict[str, Any]:
     """The keys of `data` that affect the prepared corpus."""
     kept = {key: value for key, value in data.items() if key not in IN_TRAINING}
     if isinstance(kept.get("sources"), list):
-        kept["sources"] = [decisive(source) if isinstance(source, dict) else source for source in kept["sources"]]
+        kept["sources"] = [
+            decisive(source) if isinstance(source, dict) else source for source in kept["sources"]
+        ]
     return kept
 
 
-def without_added(cls: Any, tree: dict[str, Any], original: tuple[str, ...], group: str = "") -> dict[str, Any]:
+def without_added(
+    cls: Any, tree: dict[str, Any], original: tuple[str, ...], group: str = ""
+) -> dict[str, Any]:
     """A group's tree without the options that are not `original` and have their value from before.
 
     Corpora that were prepared before such an option existed are the same corpora.
@@ -65,7 +69,9 @@ def without_added(cls: Any, tree: dict[str, Any], original: tuple[str, ...], gro
         elif member.name not in kept or f"{group}{member.name}" in original:
             continue
         elif is_dataclass(member.type) and isinstance(kept[member.name], dict):
-            inner = without_added(member.type, kept[member.name], original, f"{group}{member.name}.")
+            inner = without_added(
+                member.type, kept[member.name], original, f"{group}{member.name}."
+            )
             kept[member.name] = inner
             if not inner:
                 del kept[member.name]
@@ -116,7 +122,9 @@ class Counts:
     dropped: dict[str, int]  # reason -> pairs
     kept: int
     tokens: dict[str, int]  # side -> tokens, end symbols included
-    lengths: dict[str, dict[str, int]]  # side -> 99th percentile and maximum tokens per line, end symbol excluded
+    lengths: dict[
+        str, dict[str, int]
+    ]  # side -> 99th percentile and maximum tokens per line, end symbol excluded
     in_train: int = 0  # pairs of this held-out set that also occur in the training text
     sources: dict[str, int] | None = None  # source -> pairs kept, in row order
 
@@ -136,14 +144,25 @@ def read_manifest(folder: Path) -> Manifest:
     if not path.is_file():
         raise NMTError(f"{folder}: no prepared corpus; {advice_without_corpus(folder)}")
     tree = read_mapping(path, parse_json, LARGE)
-    check_version(path, tree.get("format_version"), FORMAT_VERSION, "prepare the corpus again with overwrite=true")
+    check_version(
+        path,
+        tree.get("format_version"),
+        FORMAT_VERSION,
+        "prepare the corpus again with overwrite=true",
+    )
     manifest = build_stored(Manifest, tree, str(path))
     for split, counts in manifest.counts.items():
         build_stored(Counts, counts, f"{path}, counts, {split[:20]}")
     keys = ("data", "kind"), ("data", "source"), ("data", "target"), ("tokenizer", "kind")
     names = [within(manifest.content, *key) for key in keys]
-    named = all(isinstance(name, str) and LANGUAGE.fullmatch(name) for name in names)  # languages name files
-    if not named or not isinstance(manifest.content.get("sources"), dict) or not 0 < manifest.vocabulary_size < 2**31:
+    named = all(
+        isinstance(name, str) and LANGUAGE.fullmatch(name) for name in names
+    )  # languages name files
+    if (
+        not named
+        or not isinstance(manifest.content.get("sources"), dict)
+        or not 0 < manifest.vocabulary_size < 2**31
+    ):
         raise NMTError(f"{path} was not written by `nmt preprocess`; prepare the corpus again")
     # The fingerprint stays: it identifies the corpus as it was prepared.
     for name, kind in (("data", DataConfig), ("tokenizer", TokenizerConfig)):
@@ -151,7 +170,9 @@ def read_manifest(folder: Path) -> Manifest:
     return manifest
 
 
-def check_ours(folder: Path, advice: str = "move it out of the way, or pass prepared=FOLDER") -> None:
+def check_ours(
+    folder: Path, advice: str = "move it out of the way, or pass prepared=FOLDER"
+) -> None:
     """Raise NMTError unless a folder to be replaced contains a prepared corpus, in any format, and nothing else."""
     path = folder / "manifest.json"
     keys = read_mapping(path, parse_json, LARGE).keys() if path.is_file() else set()

@@ -33,10 +33,18 @@ if TYPE_CHECKING:
 Ints = NDArray[np.int64]
 Integers = TypeVar("Integers", Ints, "Tensor")
 MOST_COPIES = 64  # maximum length of a pass, as a multiple of the corpus size
-MIN_MICRO_BATCHES = 3  # per group; in a smaller group, the same pairs would be batched together in every pass
-PADDING_SHARE = 0.02  # a group with less padding is not cut, because pairs are shuffled less in smaller groups
-BLOCK_PAIRS = 1 << 20  # pairs processed at a time, so that temporary arrays stay in cache and do not add to peak memory
-ROUNDS = 8  # rounds of the cipher; with only six, some permutations of a few dozen items occur too often
+MIN_MICRO_BATCHES = (
+    3  # per group; in a smaller group, the same pairs would be batched together in every pass
+)
+PADDING_SHARE = (
+    0.02  # a group with less padding is not cut, because pairs are shuffled less in smaller groups
+)
+BLOCK_PAIRS = (
+    1 << 20
+)  # pairs processed at a time, so that temporary arrays stay in cache and do not add to peak memory
+ROUNDS = (
+    8  # rounds of the cipher; with only six, some permutations of a few dozen items occur too often
+)
 # Signed, because PyTorch lacks unsigned arithmetic. The increment is 2^64 divided by the golden ratio.
 INCREMENT = 0x9E3779B97F4A7C15 - 2**64
 MIXERS = ((30, 0xBF58476D1CE4E5B9 - 2**64), (27, 0x94D049BB133111EB - 2**64))
@@ -80,7 +88,11 @@ def shuffled(indices: NDArray[Any], size: ArrayLike, key: Ints) -> Ints:
         left, right = np.divmod(items[outside], side)
         for _ in range(ROUNDS):
             round_key = round_key + INCREMENT
-            left, right = right, (left + (shifted(splitmix((right ^ round_key) + INCREMENT), 32) * side >> 32)) % side
+            left, right = (
+                right,
+                (left + (shifted(splitmix((right ^ round_key) + INCREMENT), 32) * side >> 32))
+                % side,
+            )
         items[outside] = left * side + right
         outside = outside[items[outside] >= sizes[outside]]
     return items
@@ -105,7 +117,10 @@ def best_cut(widths: Ints, counts: Ints, side: int, budget: int) -> tuple[int, I
     # A cut may follow the last cell of each width. Compute both parts' widths and counts for all cuts at once.
     last = np.flatnonzero(np.diff(widths[side]))
     below = np.maximum.accumulate(widths, axis=1)[:, last], counts.cumsum()[last]
-    above = np.maximum.accumulate(widths[:, ::-1], axis=1)[:, ::-1][:, last + 1], counts.sum() - below[1]
+    above = (
+        np.maximum.accumulate(widths[:, ::-1], axis=1)[:, ::-1][:, last + 1],
+        counts.sum() - below[1],
+    )
     enough = [part[1] >= MIN_MICRO_BATCHES * (budget // part[0].max(0)) for part in (below, above)]
     allowed = np.flatnonzero(enough[0] & enough[1])
     if not len(allowed):
@@ -133,7 +148,9 @@ def partition(widths: Ints, counts: Ints, budget: int) -> list[Ints]:
 
 
 class Groups(NamedTuple):
-    order: NDArray[np.signedinteger[Any]]  # [pairs], the pairs of the first group, then of the second, and so on
+    order: NDArray[
+        np.signedinteger[Any]
+    ]  # [pairs], the pairs of the first group, then of the second, and so on
     starts: Ints  # [groups + 1], each group's start in `order`, then the end of the last group
     widths: Ints  # [2, groups], each group's maximum source and target width
 
@@ -142,7 +159,8 @@ class Groups(NamedTuple):
         # Groups list their pairs in row order. NumPy would copy `order` if the types differed.
         bounds_of_order = bounds.astype(self.order.dtype)
         places = [
-            np.searchsorted(self.order[begin:end], bounds_of_order) for begin, end in pairwise(self.starts.tolist())
+            np.searchsorted(self.order[begin:end], bounds_of_order)
+            for begin, end in pairwise(self.starts.tolist())
         ]
         places_BG = np.stack(places, axis=1)  # of each bound in each group
         return integers(places_BG[1:] - places_BG[:-1])
@@ -157,8 +175,12 @@ def group_by_lengths(
         np.unique(np.minimum(bucket_widths(np.arange(longest + 1)), longest), return_inverse=True)
         for longest in (int(source_lengths.max()), int(target_lengths.max()))
     )
-    grid = np.stack([np.tile(source_widths, len(target_widths)), np.repeat(target_widths, len(source_widths))])
-    blocks = [slice(start, start + BLOCK_PAIRS) for start in range(0, len(source_lengths), BLOCK_PAIRS)]
+    grid = np.stack(
+        [np.tile(source_widths, len(target_widths)), np.repeat(target_widths, len(source_widths))]
+    )
+    blocks = [
+        slice(start, start + BLOCK_PAIRS) for start in range(0, len(source_lengths), BLOCK_PAIRS)
+    ]
 
     def cells_of(block: slice) -> Ints:
         row = target_index[target_lengths[block]]
@@ -180,7 +202,9 @@ def group_by_lengths(
     return Groups(order, starts, np.stack([grid[:, members].max(1) for members in groups], axis=1))
 
 
-def rows_by_group(group_blocks: Iterable[NDArray[Any]], starts: Ints) -> NDArray[np.signedinteger[Any]]:
+def rows_by_group(
+    group_blocks: Iterable[NDArray[Any]], starts: Ints
+) -> NDArray[np.signedinteger[Any]]:
     """The rows of each group in turn, ascending; `group_blocks` contain the group of every row, in row order."""
     rows = int(starts[-1])
     order = np.empty(rows, np.min_scalar_type(-rows - 1))  # a type that also holds `rows`
@@ -200,8 +224,12 @@ class Mixture(NamedTuple):
     """For each source of a corpus: its rows, how often its pairs occur in a pass, and how much they may grow."""
 
     bounds: Ints  # [sources + 1], each source's first row, then the end of the last source
-    copies: NDArray[np.float64]  # [sources], how often each pair occurs in a pass, usually 1 or more
-    growth: NDArray[np.float64]  # [sources], the factor by which planning expects transforms to lengthen sentences
+    copies: NDArray[
+        np.float64
+    ]  # [sources], how often each pair occurs in a pass, usually 1 or more
+    growth: NDArray[
+        np.float64
+    ]  # [sources], the factor by which planning expects transforms to lengthen sentences
 
 
 def added_up(numbers: Iterable[float]) -> float:
@@ -215,22 +243,34 @@ def added_up(numbers: Iterable[float]) -> float:
     return total
 
 
-def source_copies(sources: Sequence[SourceConfig], sizes: Sequence[int], temperature: float) -> NDArray[np.float64]:
+def source_copies(
+    sources: Sequence[SourceConfig], sizes: Sequence[int], temperature: float
+) -> NDArray[np.float64]:
     """How many times each pair of a source is used per pass; NMTError if a source would get less than one sentence.
 
     Each source with a `share` gets that part of an update; the others divide up the rest in proportion to
     (weight x pairs)^(1 / temperature).
     """
-    weights = [(source.weight * size) ** (1 / temperature) for source, size in zip(sources, sizes, strict=True)]
-    parts = [0.0 if source.share else weight for source, weight in zip(sources, weights, strict=True)]
+    weights = [
+        (source.weight * size) ** (1 / temperature)
+        for source, size in zip(sources, sizes, strict=True)
+    ]
+    parts = [
+        0.0 if source.share else weight for source, weight in zip(sources, weights, strict=True)
+    ]
     rest = 1 - added_up(source.share or 0 for source in sources)
     total = added_up(parts)
-    result = [source.share or rest * part / total for source, part in zip(sources, parts, strict=True)]
+    result = [
+        source.share or rest * part / total for source, part in zip(sources, parts, strict=True)
+    ]
     pairs, shares = np.array(sizes), np.array(result) / added_up(result)
     # A pass contains each pair at least once, unless that would make it too long.
     taken = shares * min(np.max(pairs / np.maximum(shares, 1e-12)), MOST_COPIES * pairs.sum())
     name = sources[int(taken.argmin())].name
-    require(taken.min() >= 1, f"data.sources: the shares give {name} less than one sentence in {taken.sum():,.0f}")
+    require(
+        taken.min() >= 1,
+        f"data.sources: the shares give {name} less than one sentence in {taken.sum():,.0f}",
+    )
     return np.asarray(taken / pairs)
 
 
@@ -265,7 +305,9 @@ def micro_batch_size(source: Ints, target: Ints, attention_window: int | None = 
         source_tokens=int(source.sum()),
         target_tokens=int(target.sum()),
         positions=len(source) * int(source.max() + target.max()),
-        encoder_pairs=int(source.sum()) + pairs_before(source, r // 2) + pairs_before(source, r - r // 2 - 1),
+        encoder_pairs=int(source.sum())
+        + pairs_before(source, r // 2)
+        + pairs_before(source, r - r // 2 - 1),
         decoder_pairs=int(target.sum()) + pairs_before(target, r - 1),
         cross_pairs=int(source @ target),
     )
@@ -294,7 +336,11 @@ class BatchPlanner:
         attention_window: int | None = None,
         mixture: Mixture | None = None,
     ) -> None:
-        self.micro_batches, self.seed, self.attention_window = batching.micro_batches, seed % 2**64, attention_window
+        self.micro_batches, self.seed, self.attention_window = (
+            batching.micro_batches,
+            seed % 2**64,
+            attention_window,
+        )
         self.lengths = [source_lengths, target_lengths]
         planned: list[Lengths | GrownLengths] = [*self.lengths]
         if mixture:
@@ -332,38 +378,57 @@ class BatchPlanner:
         parts = shuffled(indices, self.micro_batches_per_pass, order_key)
         members = self.pairs(passes, parts)
         lengths = [[side[pairs].astype(np.int64) for side in self.lengths] for pairs in members]
-        sizes = [micro_batch_size(source, target, self.attention_window) for source, target in lengths]
+        sizes = [
+            micro_batch_size(source, target, self.attention_window) for source, target in lengths
+        ]
         size = sum(sizes[1:], start=sizes[0])
         widths = self.groups.widths[:, self.group_of_part[parts]].T.tolist()
         return [
             MicroBatch(pairs, number, micro_batch, size, (source, target))
-            for micro_batch, (pairs, (source, target)) in enumerate(zip(members, widths, strict=True))
+            for micro_batch, (pairs, (source, target)) in enumerate(
+                zip(members, widths, strict=True)
+            )
         ]
 
     def pairs(self, passes: Ints, parts: Ints) -> list[Ints]:
         """The corpus rows in each part, for the pass that the part belongs to."""
         groups = self.group_of_part[parts]
-        sizes, count, number = self.sizes[groups], self.parts[groups], parts - self.first_parts[groups]
+        sizes, count, number = (
+            self.sizes[groups],
+            self.parts[groups],
+            parts - self.first_parts[groups],
+        )
         begins, ends = number * sizes // count, (number + 1) * sizes // count
         rows = ends - begins
         # For all parts at once: each row's index within its group, which the cipher then shuffles.
         indices = np.arange(rows.sum()) - np.repeat(np.cumsum(rows) - rows - begins, rows)
-        within = shuffled(indices, np.repeat(sizes, rows), np.repeat(shuffle_key(self.seed, passes, groups), rows))
+        within = shuffled(
+            indices, np.repeat(sizes, rows), np.repeat(shuffle_key(self.seed, passes, groups), rows)
+        )
         if self.is_mixed:
             within = self.of_streams(np.repeat(passes, rows), np.repeat(groups, rows), within)
-        pairs = self.groups.order[np.repeat(self.groups.starts[groups], rows) + within].astype(np.int64)
+        pairs = self.groups.order[np.repeat(self.groups.starts[groups], rows) + within].astype(
+            np.int64
+        )
         return np.split(pairs, np.cumsum(rows)[:-1])
 
     def of_streams(self, passes: Ints, groups: Ints, indices: Ints) -> Ints:
         """Map each index into the pairs that a pass takes from a group to the index of a pair in the group."""
         sources = (indices >= self.taken_ends[:, groups]).sum(0)
         taken, sizes = self.taken[sources, groups], self.source_sizes[sources, groups]
-        rounds, within = np.divmod(passes * taken + indices - (self.taken_ends[sources, groups] - taken), sizes)
+        rounds, within = np.divmod(
+            passes * taken + indices - (self.taken_ends[sources, groups] - taken), sizes
+        )
         keys = shuffle_key(self.seed, 0, rounds, groups, sources)
         return np.asarray(self.source_begins[sources, groups] + shuffled(within, sizes, keys))
 
     def largest_shapes(self) -> list[tuple[int, int, int]]:
         """Rows, source width and target width of the micro-batches with the most positions or position pairs."""
         rows, (source, target) = -(-self.sizes // np.maximum(self.parts, 1)), self.groups.widths
-        heaviest = {int((rows * (source + target)).argmax()), int((rows * self.groups.widths.max(0) ** 2).argmax())}
-        return [(int(rows[group]), int(source[group]), int(target[group])) for group in sorted(heaviest)]
+        heaviest = {
+            int((rows * (source + target)).argmax()),
+            int((rows * self.groups.widths.max(0) ** 2).argmax()),
+        }
+        return [
+            (int(rows[group]), int(source[group]), int(target[group])) for group in sorted(heaviest)
+        ]

@@ -38,10 +38,18 @@ from nmt.text import load_tokenizer, parallel, read_texts
 TOKENIZER = "tokenizer.model"
 IDS = pa.list_(pa.int32())
 IDS_SCHEMA = pa.schema(
-    {"source": IDS, "target": IDS, "source_length": pa.int32(), "target_length": pa.int32(), "line": pa.int64()}
+    {
+        "source": IDS,
+        "target": IDS,
+        "source_length": pa.int32(),
+        "target_length": pa.int32(),
+        "line": pa.int64(),
+    }
 )
 """Ids exclude the end symbol, but lengths include it; `line` is the pair's line number in its source, from 1."""
-PARENT_LEVELS = 4  # how many levels above a run folder its configuration's relative paths may be based
+PARENT_LEVELS = (
+    4  # how many levels above a run folder its configuration's relative paths may be based
+)
 
 
 class Batch(NamedTuple):
@@ -87,7 +95,10 @@ class PreparedSplit:
 
     def __init__(self, folder: Path) -> None:
         self.folder, file = folder, folder / "pairs.arrow"
-        require(not folder.is_symlink() and file.exists(), f"{folder} is a link or lacks pairs.arrow; prepare it again")
+        require(
+            not folder.is_symlink() and file.exists(),
+            f"{folder} is a link or lacks pairs.arrow; prepare it again",
+        )
         check_regular(file)
         try:
             content, table = map_table(file)
@@ -112,7 +123,9 @@ class PreparedSplit:
         return type(self), (self.folder,)
 
     def damaged(self, error: Exception) -> NMTError:
-        return NMTError(f"{self.folder}: damaged or not a prepared corpus ({one_line(error)}); prepare it again")
+        return NMTError(
+            f"{self.folder}: damaged or not a prepared corpus ({one_line(error)}); prepare it again"
+        )
 
     def check(self, vocabulary_sizes: tuple[int, int]) -> None:
         """Raise NMTError for invalid offsets, lengths or ids, which would otherwise cause a traceback or worse."""
@@ -120,10 +133,15 @@ class PreparedSplit:
             for block in self.blocks:
                 block.validate(full=True)
                 for side, size in zip(("source", "target"), vocabulary_sizes, strict=True):
-                    lengths, ids = block.column(side).value_lengths().to_numpy(), block.column(side).flatten()
+                    lengths, ids = (
+                        block.column(side).value_lengths().to_numpy(),
+                        block.column(side).flatten(),
+                    )
                     if not np.array_equal(lengths + 1, block.column(f"{side}_length").to_numpy()):
                         raise ValueError(f"its {side}_length is not the length of {side}")
-                    if ids.null_count or (len(ids) and not UNK <= ids.to_numpy().min() <= ids.to_numpy().max() < size):
+                    if ids.null_count or (
+                        len(ids) and not UNK <= ids.to_numpy().min() <= ids.to_numpy().max() < size
+                    ):
                         raise ValueError(f"an id in {side} is outside the vocabulary")
         except (ValueError, pa.ArrowException) as error:
             raise self.damaged(error) from error
@@ -132,7 +150,10 @@ class PreparedSplit:
         """The sources and targets of these rows; unlike pyarrow's `take`, this never copies whole columns."""
         places = zip(np.searchsorted(self.starts, indices, side="right") - 1, indices, strict=True)
         rows = [self.blocks[block].slice(row - self.starts[block], 1) for block, row in places]
-        return [pa.Table.from_batches(rows).column(side).combine_chunks() for side in ("source", "target")]
+        return [
+            pa.Table.from_batches(rows).column(side).combine_chunks()
+            for side in ("source", "target")
+        ]
 
     def batch(self, indices: Ints) -> Batch:
         return padded_batch(*self.rows(indices))
@@ -175,7 +196,9 @@ class PreparedCorpus:
     def text(self, split: str) -> tuple[list[str], list[str]]:
         """Raw source and target lines of valid or test; NMTError if they are missing or damaged."""
         kept = self.kept(split)
-        paths = [self.folder / f"{split}.{code}" for code in (self.source_language, self.target_language)]
+        paths = [
+            self.folder / f"{split}.{code}" for code in (self.source_language, self.target_language)
+        ]
         for path in paths:
             check_regular(path)
         pairs = list(parallel(paths, [read_texts(path) for path in paths]))
@@ -190,21 +213,32 @@ class PreparedCorpus:
         return kept
 
     def compare(self, path: Path, pairs: int, kept: int) -> None:
-        require(pairs == kept, f"{path} has {pairs:,} pairs, but the manifest says {kept:,}: prepare it again")
+        require(
+            pairs == kept,
+            f"{path} has {pairs:,} pairs, but the manifest says {kept:,}: prepare it again",
+        )
 
     def bounds(self, split: str) -> Ints:
         """Each source's first row in a split, then the end of the last source; NMTError if the counts are wrong."""
         counts = self.manifest.counts.get(split, {})
         sizes = list((counts.get("sources") or {"": counts.get("kept", 0)}).values())
         add_up = sum(sizes) == counts.get("kept")
-        require(add_up, f"{self.folder}: the sources' pairs do not add up to {split}; prepare it again")
+        require(
+            add_up, f"{self.folder}: the sources' pairs do not add up to {split}; prepare it again"
+        )
         return np.cumsum([0, *sizes])
 
     def domains(self, split: str, data: DataConfig) -> list[Domain]:
         bounds = self.bounds(split).tolist()
         return [
-            Domain(held_out_name(data, number, source, split), range(start, end), f"{source.data.tag or ''} ".lstrip())
-            for number, (source, start, end) in enumerate(zip(sources_of(data), bounds, bounds[1:], strict=False))
+            Domain(
+                held_out_name(data, number, source, split),
+                range(start, end),
+                f"{source.data.tag or ''} ".lstrip(),
+            )
+            for number, (source, start, end) in enumerate(
+                zip(sources_of(data), bounds, bounds[1:], strict=False)
+            )
             if start < end
         ]
 
@@ -219,15 +253,22 @@ def open_corpus(folder: Path) -> PreparedCorpus:
     return PreparedCorpus(folder, manifest, tokenizer.source_vocabulary_size)
 
 
-def corpus_of(folder: Path, training: Mapping[str, Any], prepared: str | None = None) -> PreparedCorpus:
+def corpus_of(
+    folder: Path, training: Mapping[str, Any], prepared: str | None = None
+) -> PreparedCorpus:
     """The corpus in `prepared`, or the corpus on which the model in `folder` was trained; NMTError if it is missing.
 
     `training` is a model's or checkpoint's training record, with the `config` and the fingerprint of the `corpus`.
     """
     name = prepared or within(training, "config", "prepared")
     require(isinstance(name, str), f"{folder} does not record its corpus; pass prepared=FOLDER")
-    places = [Path(name), *(parent / name for parent in folder.resolve().parents[:PARENT_LEVELS] if not prepared)]
-    corpus = open_corpus(next((place for place in places if (place / "manifest.json").is_file()), places[0]))
+    places = [
+        Path(name),
+        *(parent / name for parent in folder.resolve().parents[:PARENT_LEVELS] if not prepared),
+    ]
+    corpus = open_corpus(
+        next((place for place in places if (place / "manifest.json").is_file()), places[0])
+    )
     other = f"{corpus.folder} is not the corpus that {folder} was trained on; pass prepared=FOLDER"
     require(training.get("corpus") in (None, corpus.manifest.fingerprint), other)
     return corpus

@@ -28,18 +28,38 @@ from nmt.config import (
     with_defaults,
 )
 from nmt.files import cell
-from nmt.files.disk import LOCK, block, check_regular, check_version, code, locked_file, parse_json, plain, read_mapping
+from nmt.files.disk import (
+    LOCK,
+    block,
+    check_regular,
+    check_version,
+    code,
+    locked_file,
+    parse_json,
+    plain,
+    read_mapping,
+)
 
 FORMAT_VERSION = 1
 MODEL_FILES = ("config.json", "tokenizer.model", "model.safetensors")
-EMBEDDINGS = ("source_embedding.weight", "target_embedding.weight", "output.weight")  # may share a matrix (section 3.4)
+EMBEDDINGS = (
+    "source_embedding.weight",
+    "target_embedding.weight",
+    "output.weight",
+)  # may share a matrix (section 3.4)
 FLOATS = {"F64", "F32", "F16", "BF16"}
 RARE_LETTERS = "rare"
 """The key of the letters that a model's training sources have too rarely, beside the characters
 that it can learn (`characters` in `training`)."""
 Shapes = dict[str, tuple[int, ...]]
-TRAINING: dict[str, Any] = {"averaged": list[int], "candidates": dict[str, float], "versions": dict[str, str]}
-TRAINING |= dict.fromkeys(("updates", "tokens"), int) | dict.fromkeys(("seconds", "length_penalty"), float)
+TRAINING: dict[str, Any] = {
+    "averaged": list[int],
+    "candidates": dict[str, float],
+    "versions": dict[str, str],
+}
+TRAINING |= dict.fromkeys(("updates", "tokens"), int) | dict.fromkeys(
+    ("seconds", "length_penalty"), float
+)
 TRAINING |= dict.fromkeys(("devices", "corpus", "init", "length_penalty_kind", "imported"), str)
 TRAINING |= dict.fromkeys(("score", "config"), dict[str, Any])
 """Optional entries of `training` and their types."""
@@ -54,23 +74,34 @@ class ModelDescription:
     source: str
     target: str
     tokenizer: str  # SHA-256 of tokenizer.model
-    training: dict[str, Any]  # entries of TRAINING and, if recorded, the lengths and characters of the training pairs
+    training: dict[
+        str, Any
+    ]  # entries of TRAINING and, if recorded, the lengths and characters of the training pairs
     format_version: int = FORMAT_VERSION
 
 
 def find_model_directory(path: str, key: str = "run") -> Path:
     """Find the model directory in a run, or return `path` if it is one; otherwise raise NMTError, which names `key`."""
     folder = Path(path)
-    require(not (folder / "model").is_symlink(), f"{key}={path}: {folder / 'model'} is a link; pass its target")
+    require(
+        not (folder / "model").is_symlink(),
+        f"{key}={path}: {folder / 'model'} is a link; pass its target",
+    )
     for candidate in (folder / "model", folder):
         if (candidate / "config.json").is_file():
             return candidate
     hint = "neither a run nor a model directory (no config.json)"
     if not folder.exists():
-        hint = "train a model first: `nmt preprocess`, then `nmt train`" if path == "runs/latest" else "no such folder"
+        hint = (
+            "train a model first: `nmt preprocess`, then `nmt train`"
+            if path == "runs/latest"
+            else "no such folder"
+        )
     elif any(folder.glob("checkpoints/*.ckpt")):
         hint = f"not averaged yet; run `nmt average run={path}`, or let `nmt train` finish"
-    still = f"{key}={path}: still training; wait, or run `nmt average {path} output=FOLDER` for a model"
+    still = (
+        f"{key}={path}: still training; wait, or run `nmt average {path} output=FOLDER` for a model"
+    )
     with locked_file(folder / LOCK, False, still, wait=0):
         raise NMTError(f"{key}={path}: {hint}")
 
@@ -85,15 +116,25 @@ def read_description(folder: Path) -> ModelDescription:
     description = build_stored(ModelDescription, tree, str(path))
     description.model = to_tree(build_stored(ModelConfig, description.model, str(path), "model."))
     # Languages become parts of file names.
-    require("/" not in description.source + description.target, f"{path}: its languages cannot be used in file names")
+    require(
+        "/" not in description.source + description.target,
+        f"{path}: its languages cannot be used in file names",
+    )
     for key, value in description.training.items():
-        require(key not in TRAINING or matches(value, TRAINING[key]), f"{path}, training: {key} has the wrong type")
+        require(
+            key not in TRAINING or matches(value, TRAINING[key]),
+            f"{path}, training: {key} has the wrong type",
+        )
     return description
 
 
 def architecture(model: dict[str, Any]) -> dict[str, Any]:
     """The model keys that the weights depend on, with defaults filled in."""
-    return {key: value for key, value in asdict(ModelConfig(**model)).items() if key not in ("name", "dropout")}
+    return {
+        key: value
+        for key, value in asdict(ModelConfig(**model)).items()
+        if key not in ("name", "dropout")
+    }
 
 
 def within(tree: Any, *keys: str) -> Any:
@@ -132,12 +173,18 @@ def tokenizer_settings(description: ModelDescription) -> dict[str, Any]:
 
 def positions(description: ModelDescription) -> int | None:
     """Maximum number of tokens, excluding the end symbol, that a model has positions for; None: no limit."""
-    return int(description.model["max_positions"]) - 1 if description.model["positions"] == "learned" else None
+    return (
+        int(description.model["max_positions"]) - 1
+        if description.model["positions"] == "learned"
+        else None
+    )
 
 
 def expected_search(decode: DecodeConfig, description: ModelDescription) -> DecodeConfig:
     """The search options, with the length penalty that an imported model expects, unless the user set its kind."""
-    kind, alpha = (description.training.get(key) for key in ("length_penalty_kind", "length_penalty"))
+    kind, alpha = (
+        description.training.get(key) for key in ("length_penalty_kind", "length_penalty")
+    )
     if kind is None or alpha is None or decode.length_penalty_kind is not None:
         return decode
     require(
@@ -150,7 +197,9 @@ def expected_search(decode: DecodeConfig, description: ModelDescription) -> Deco
 
 def tied(model: ModelConfig) -> tuple[str, ...]:
     """The names of the tied matrices, excluding the source embedding if the source has a separate vocabulary."""
-    return () if not model.tied_embeddings else EMBEDDINGS[model.source_vocabulary_size is not None :]
+    return (
+        () if not model.tied_embeddings else EMBEDDINGS[model.source_vocabulary_size is not None :]
+    )
 
 
 def stored_shapes(path: Path) -> Shapes:
@@ -164,7 +213,10 @@ def stored_shapes(path: Path) -> Shapes:
     except (OSError, SafetensorError) as error:
         raise NMTError(f"{path}: cannot be read ({one_line(error)})") from error
     others = ", ".join(sorted(kinds - FLOATS))
-    require(not others, f"{path}: contains numbers of type {others}; weights must be {', '.join(sorted(FLOATS))}")
+    require(
+        not others,
+        f"{path}: contains numbers of type {others}; weights must be {', '.join(sorted(FLOATS))}",
+    )
     return shapes
 
 
@@ -179,7 +231,11 @@ def duration(seconds: float) -> str:
 def weights_in_words(updates: list[int], losses: dict[str, float]) -> str:
     """List the averaged checkpoints and the validation losses that they were chosen by."""
     names = ", ".join(f"{update:,}" for update in updates)
-    text = f"mean of the checkpoints at updates {names}" if len(updates) > 1 else f"checkpoint at update {names}"
+    text = (
+        f"mean of the checkpoints at updates {names}"
+        if len(updates) > 1
+        else f"checkpoint at update {names}"
+    )
     if len(losses) < 2:
         return text
     best = min(losses, key=losses.__getitem__)
@@ -190,8 +246,12 @@ def weights_in_words(updates: list[int], losses: dict[str, float]) -> str:
 def model_card(description: ModelDescription, parameters: int) -> str:
     """README.md of a model directory: the model's origin, size, training, cost and quality."""
     training, model = description.training, description.model
-    title = f"{plain(model['name'])} from {plain(description.source)} to {plain(description.target)}"
-    layers = f"{model['encoder_layers']} + {model['decoder_layers']} layers, d_model {model['d_model']}"
+    title = (
+        f"{plain(model['name'])} from {plain(description.source)} to {plain(description.target)}"
+    )
+    layers = (
+        f"{model['encoder_layers']} + {model['decoder_layers']} layers, d_model {model['d_model']}"
+    )
     size = f"{layers}, d_ff {model['d_ff']}, {model['heads']} heads, {plain(model['norm'])}-norm"
     rows = {
         "Model": f"{size}, {plain(model['activation'])}; {parameters:,} parameters",
@@ -199,7 +259,9 @@ def model_card(description: ModelDescription, parameters: int) -> str:
     }
     if "imported" in training:
         rows["Origin"] = f"{plain(training['imported'])}, imported with nmt {__version__}"
-        rows["Length penalty"] = f"{training['length_penalty']} ({plain(training['length_penalty_kind'])})"
+        rows["Length penalty"] = (
+            f"{training['length_penalty']} ({plain(training['length_penalty_kind'])})"
+        )
     else:
         config, score, quality = training["config"], training.get("score"), "not measured"
         if score:
@@ -207,7 +269,11 @@ def model_card(description: ModelDescription, parameters: int) -> str:
             quality += code(score["signature"])
         corpus = f"{plain(config['data']['name'])} ({plain(config['data']['kind'])})"
         counts = f"{training['updates']:,} updates, {training['tokens']:,} target tokens, seed {plain(config['seed'])}"
-        start = f"; from {plain(config['init'])}, weights {code(training['init'][:16])}" if "init" in training else ""
+        start = (
+            f"; from {plain(config['init'])}, weights {code(training['init'][:16])}"
+            if "init" in training
+            else ""
+        )
         rows |= {
             "Corpus": f"{corpus}, fingerprint {cell(code(training['corpus'][:16]))}",
             "Training": f"{counts}, nmt {plain(training['versions'].get('nmt', __version__))}{cell(start)}",

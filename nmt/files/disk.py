@@ -47,7 +47,11 @@ def opened(path: Path) -> Iterator[BufferedReader]:
     check_regular(path)
     try:
         # If a link or pipe has replaced the file since the check, do not follow it or wait for it.
-        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK)) as file:
+        with open(
+            path,
+            "rb",
+            opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK),
+        ) as file:
             yield file
     except OSError as error:
         raise NMTError(f"{path}: cannot be read ({error.strerror})") from error
@@ -57,7 +61,9 @@ def read_bytes(path: Path, limit: int = LARGE) -> bytes:
     """Read a regular file of at most `limit` bytes; NMTError if it is anything else."""
     with opened(path) as file:
         content = file.read(limit + 1)
-    require(len(content) <= limit, f"{path}: larger than {limit:,} bytes, the limit for such a file")
+    require(
+        len(content) <= limit, f"{path}: larger than {limit:,} bytes, the limit for such a file"
+    )
     return content
 
 
@@ -80,7 +86,9 @@ def check_tree(tree: Any, parts: Callable[[Any], Iterable[Any]], limit: float = 
         below: list[Any] = []
         for value in level:
             below += parts(value)
-            if seen + len(below) > limit:  # checked here, as a level may contain the same list many times
+            if (
+                seen + len(below) > limit
+            ):  # checked here, as a level may contain the same list many times
                 raise ValueError(f"it contains more than {limit:,} values")
         if not below:
             return
@@ -90,7 +98,9 @@ def check_tree(tree: Any, parts: Callable[[Any], Iterable[Any]], limit: float = 
 
 def plain_parts(value: Any) -> Iterable[Any]:
     """The values in a mapping or list; ValueError for a number that is too large or not finite."""
-    if isinstance(value, float | int) and not abs(value) < (2**63 if isinstance(value, int) else math.inf):
+    if isinstance(value, float | int) and not abs(value) < (
+        2**63 if isinstance(value, int) else math.inf
+    ):
         raise ValueError(f"{str(value)[:20]} is too large or not finite")
     return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
@@ -112,8 +122,12 @@ def parse_yaml(text: str, kind: str = "SafeLoader") -> Any:
     loader, depth = getattr(yaml, f"C{kind}", getattr(yaml, kind)), 0
     try:
         for event in yaml.parse(text, loader):
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            if isinstance(event, yaml.AliasEvent) or depth > DEPTH:  # too deep a tree would overflow libyaml's stack
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(
+                event, yaml.CollectionEndEvent
+            )
+            if (
+                isinstance(event, yaml.AliasEvent) or depth > DEPTH
+            ):  # too deep a tree would overflow libyaml's stack
                 raise ValueError("it contains an alias" if depth <= DEPTH else "nested too deeply")
         tree = yaml.load(text, loader)
     except (yaml.YAMLError, RecursionError, ArithmeticError, AttributeError) as error:
@@ -134,10 +148,14 @@ def read_mapping(path: Path, parse: Callable[[str], Any], limit: int = SMALL) ->
     return tree
 
 
-def check_version(path: Path, version: Any, current: int, advice: str = "use the nmt version that wrote it") -> None:
+def check_version(
+    path: Path, version: Any, current: int, advice: str = "use the nmt version that wrote it"
+) -> None:
     """Raise NMTError if a file does not have the current format version."""
     if version != current:
-        raise NMTError(f"{path}: format version {repr(version)[:20]}, but this nmt reads version {current}: {advice}")
+        raise NMTError(
+            f"{path}: format version {repr(version)[:20]}, but this nmt reads version {current}: {advice}"
+        )
 
 
 def check_members(archive: zipfile.ZipFile, size: int) -> None:
@@ -157,10 +175,15 @@ def load_plain(path: Path) -> Any:
     def parts(value: Any) -> Iterable[Any]:
         if isinstance(value, torch.Tensor):
             # With strides of 0, a tensor of any size can take only a few bytes.
-            if value.layout != torch.strided or value.numel() * value.element_size() > value.untyped_storage().nbytes():
+            if (
+                value.layout != torch.strided
+                or value.numel() * value.element_size() > value.untyped_storage().nbytes()
+            ):
                 raise ValueError("a tensor in it is larger than its storage")
         elif value is not None and not isinstance(value, int | float | str | list | tuple | dict):
-            raise ValueError(f"it contains a {type(value).__name__}, which is not a tensor, number or string")
+            raise ValueError(
+                f"it contains a {type(value).__name__}, which is not a tensor, number or string"
+            )
         if isinstance(value, dict):
             return [*value, *value.values()]
         return value if isinstance(value, list | tuple) else ()
@@ -185,7 +208,9 @@ def load_plain(path: Path) -> Any:
 
 def printable(text: str) -> str:
     """Replace the control and format characters in a line."""
-    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+    return "".join(
+        letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text
+    )
 
 
 def plain(text: object) -> str:
@@ -222,7 +247,9 @@ def temporary_name(path: Path) -> Path:
 
 def cannot_write(path: Path, error: Exception) -> NMTError:
     reason = error.strerror if isinstance(error, OSError) and error.strerror else one_line(error)
-    return NMTError(f"cannot write {path} ({reason}): is the disk full, or are you missing permission?")
+    return NMTError(
+        f"cannot write {path} ({reason}): is the disk full, or are you missing permission?"
+    )
 
 
 def sync(path: Path) -> None:
@@ -246,7 +273,10 @@ def whole_file(path: Path) -> Iterator[Path]:
         sync(temporary)
         temporary.replace(path)
         sync(path.parent)
-    except (OSError, RuntimeError) as error:  # torch and pyarrow raise RuntimeError if the disk is full
+    except (
+        OSError,
+        RuntimeError,
+    ) as error:  # torch and pyarrow raise RuntimeError if the disk is full
         raise cannot_write(path, error) from error
     finally:
         temporary.unlink(missing_ok=True)
@@ -260,7 +290,9 @@ def write_file(path: Path, content: str | bytes) -> None:
 def check_replaceable(folder: Path) -> None:
     """Raise NMTError if a folder cannot be replaced."""
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        raise NMTError(f"{folder} is {'a link' if folder.is_symlink() else 'not a folder'}: move it out of the way")
+        raise NMTError(
+            f"{folder} is {'a link' if folder.is_symlink() else 'not a folder'}: move it out of the way"
+        )
 
 
 @contextmanager
@@ -299,7 +331,9 @@ def remove_leftovers(folder: Path, names: str = ".*") -> None:
 
 
 @contextmanager
-def locked_file(path: Path, replace: bool, refusal: str, wait: float = WAIT_SECONDS) -> Iterator[None]:
+def locked_file(
+    path: Path, replace: bool, refusal: str, wait: float = WAIT_SECONDS
+) -> Iterator[None]:
     """Lock a file to read it or, with `replace`, to replace it; NMTError(refusal) if another lock prevents that.
 
     The system releases a killed process's locks. A missing file or a file system without locks is not an error.
@@ -307,7 +341,9 @@ def locked_file(path: Path, replace: bool, refusal: str, wait: float = WAIT_SECO
     kind, deadline = fcntl.LOCK_EX if replace else fcntl.LOCK_SH, time.monotonic() + wait
     with ExitStack() as held:
         while path.is_file():
-            file = path.open("r+b" if replace else "rb")  # reopened each time, as another process may have replaced it
+            file = path.open(
+                "r+b" if replace else "rb"
+            )  # reopened each time, as another process may have replaced it
             held.callback(file.close)
             try:
                 fcntl.flock(file, kind | fcntl.LOCK_NB)
@@ -336,9 +372,13 @@ def only_process(folder: Path, key: str, replaced: bool = False) -> Iterator[Non
     path = folder.with_name(f".{folder.name}{LOCK}") if replaced else folder / LOCK
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_NONBLOCK, 0o666))  # O_NONBLOCK: do not wait for a pipe
+        os.close(
+            os.open(path, os.O_CREAT | os.O_WRONLY | os.O_NONBLOCK, 0o666)
+        )  # O_NONBLOCK: do not wait for a pipe
     except OSError as error:
-        raise NMTError(f"cannot write {folder} ({error.strerror}): pass another {key}=FOLDER") from error
+        raise NMTError(
+            f"cannot write {folder} ({error.strerror}): pass another {key}=FOLDER"
+        ) from error
     with locked_file(path, True, in_use(folder, key)):
         try:
             yield

@@ -27,7 +27,11 @@ OURS = "nmt-"  # the beginning of the names of our folders in torch's cache
 def why_not_compiled(device: torch.device) -> str:
     """Why functions cannot be compiled for a device; empty if they can."""
     if device.type == "cpu":
-        return "" if compat.has_cpp_compiler() else "torch.compile needs a C++ compiler, such as g++ (or set CXX)"
+        return (
+            ""
+            if compat.has_cpp_compiler()
+            else "torch.compile needs a C++ compiler, such as g++ (or set CXX)"
+        )
     if device.type != "cuda":
         return f"torch.compile does not support {device.type} well"
     if find_spec("triton") is None:
@@ -54,7 +58,9 @@ class Compiler:
 
     def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
         if function not in self.forms:
-            self.forms[function] = torch.compile(function, dynamic=True, fullgraph=True, backend=BACKEND)
+            self.forms[function] = torch.compile(
+                function, dynamic=True, fullgraph=True, backend=BACKEND
+            )
         return self.forms[function]
 
 
@@ -63,6 +69,8 @@ def cache_folder(identity: str) -> Path:
     whole = f"{torch.__version__} {identity}"
     name = OURS + hashlib.sha256(whole.encode()).hexdigest()[:16]
     cache = Path(os.environ.get(CACHE) or compat.default_kernel_cache())
-    if cache.name.startswith(OURS):  # an earlier run in this process, or the process that started this one
+    if cache.name.startswith(
+        OURS
+    ):  # an earlier run in this process, or the process that started this one
         cache = cache.parent
     return cache / name

@@ -13,7 +13,9 @@ SWITCHES = re.compile(
     r"|(NVIDIA_TF32|TORCH_BLAS|TORCH_MKLDNN|TORCH_ALLOW_TF32)_\w+"
 )
 """Environment variables by which the libraries below torch choose kernels."""
-OF_NO_RESULT = re.compile(r"\w*(VERBOSE|CAPACITY|DUMP|PROFILE|LOG|LOGINFO_\w+|LOGDEST_\w+|NUM_THREADS|DYNAMIC)\w*")
+OF_NO_RESULT = re.compile(
+    r"\w*(VERBOSE|CAPACITY|DUMP|PROFILE|LOG|LOGINFO_\w+|LOGDEST_\w+|NUM_THREADS|DYNAMIC)\w*"
+)
 """Switches of logs, caches and threads. Threads are recorded by their number."""
 LIBRARIES = {
     "mkl": r"Math Kernel Library Version (\S+)",
@@ -24,7 +26,9 @@ LIBRARIES = {
 
 def switches() -> dict[str, str]:
     """The environment variables that choose kernels; upper and lower case mean the same to these libraries."""
-    names = [name for name in os.environ if SWITCHES.fullmatch(name) and not OF_NO_RESULT.fullmatch(name)]
+    names = [
+        name for name in os.environ if SWITCHES.fullmatch(name) and not OF_NO_RESULT.fullmatch(name)
+    ]
     return {name: os.environ[name].upper() for name in sorted(names)}
 
 

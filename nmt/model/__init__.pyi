@@ -1,6 +1,17 @@
-from .layers import SSRU as SSRU, DecoderLayer as DecoderLayer, EncoderLayer as EncoderLayer, FeedForward as FeedForward
-from .layers import MultiHeadAttention as MultiHeadAttention, Residual as Residual, sinusoids as sinusoids
+from .cache import DecoderCache as DecoderCache
+from .embeddings import Embedding as Embedding
+from .embeddings import Positions as Positions
+from .embeddings import sinusoids as sinusoids
+from .flops import training_flops as training_flops
+from .layers import DecoderLayer as DecoderLayer
+from .layers import EncoderLayer as EncoderLayer
+from .layers import FeedForward as FeedForward
+from .layers import MultiHeadAttention as MultiHeadAttention
+from .layers import Residual as Residual
+from .layers import SSRU as SSRU
 from .transformer import Transformer as Transformer
-from .weights import check_ours as check_ours, check_shapes as check_shapes, described as described
-from .weights import load_model as load_model, training_flops as training_flops
+from .weights import check_ours as check_ours
+from .weights import check_shapes as check_shapes
+from .weights import described as described
+from .weights import load_model as load_model
 from .weights import write_model_directory as write_model_directory

@@ -27,7 +27,11 @@ def arrow_blocks(path: Path, chosen: Flags | None = None) -> Iterator[pa.RecordB
     start = 0
     with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as reader:
         for block in reader:
-            yield block if chosen is None else block.filter(pa.array(chosen[start : start + len(block)]))
+            yield (
+                block
+                if chosen is None
+                else block.filter(pa.array(chosen[start : start + len(block)]))
+            )
             start += len(block)
 
 

@@ -48,7 +48,9 @@ class HashFile:
         self.waiting: list[Hashes] = []
         self.waiting_pairs = 0
         self.run_rows: list[int] = []  # each run's first row
-        self.bucket_starts: list[Rows] = []  # for each run, the row of the file where each bucket begins
+        self.bucket_starts: list[
+            Rows
+        ] = []  # for each run, the row of the file where each bucket begins
 
     def add(self, hashes: Hashes) -> None:
         self.waiting.append(hashes)

@@ -69,7 +69,11 @@ class Cleaning:
         suspicions.inspect(raw, sample)
         clean = [self.corpus.as_read(pair, self.normalization) for pair in raw]
         reasons = [reason_to_drop(pair, self.corpus.data.filters) for pair in clean]
-        kept = [numbered for numbered, reason in zip(enumerate(clean), reasons, strict=True) if not reason]
+        kept = [
+            numbered
+            for numbered, reason in zip(enumerate(clean), reasons, strict=True)
+            if not reason
+        ]
         hashes = pair_hashes(pair for _, pair in kept) if self.is_hashed else EMPTY
         if self.is_unique:
             # Otherwise, a pair that fills much of the corpus would fill the memory when hashes are compared.

@@ -30,7 +30,16 @@ from nmt.config import (
     to_tree,
     with_defaults,
 )
-from nmt.data import IDS_SCHEMA, TOKENIZER, Manifest, check_ours, decisive, read_manifest, source_copies, transforms_for
+from nmt.data import (
+    IDS_SCHEMA,
+    TOKENIZER,
+    Manifest,
+    check_ours,
+    decisive,
+    read_manifest,
+    source_copies,
+    transforms_for,
+)
 from nmt.preparation.arrow_files import arrow_writer
 from nmt.preparation.characters import lacking_characters
 from nmt.preparation.deduplication import EMPTY
@@ -43,7 +52,9 @@ from nmt.text import NORMALIZATIONS, SOURCE, Tokenizer, load_tokenizer, read_tok
 
 log = logging.getLogger(__name__)
 SIDES = ("source", "target")
-RECORDED_CHARACTERS = 20_000  # maximum per side; a corpus with more is assumed to contain every character
+RECORDED_CHARACTERS = (
+    20_000  # maximum per side; a corpus with more is assumed to contain every character
+)
 LEARNED = 50
 """A character spelled in bytes is assumed to be learned if it occurs at least this often in train."""
 LETTER_OR_MARK = regex.compile(r"[\p{L}\p{M}]")
@@ -53,15 +64,33 @@ class Preparation:
     """One run of `nmt preprocess`, which writes to `folder`."""
 
     def __init__(
-        self, config: ExperimentConfig, folder: Path, say: Say, pool: ProcessPoolExecutor, initial: Tokenizer | None
+        self,
+        config: ExperimentConfig,
+        folder: Path,
+        say: Say,
+        pool: ProcessPoolExecutor,
+        initial: Tokenizer | None,
     ) -> None:
-        self.config, self.folder, self.say, self.pool, self.initial = config, folder, say, pool, initial
+        self.config, self.folder, self.say, self.pool, self.initial = (
+            config,
+            folder,
+            say,
+            pool,
+            initial,
+        )
         self.tokenizer_file, self.sources = folder / TOKENIZER, sources_of(config.data)
         self.counts: dict[str, Any] = {}
         self.characters: dict[str, str] | None = None  # see `Manifest`
         normalization = NORMALIZATIONS[config.tokenizer.normalization]
         self.readings = [
-            Reading(source.data, config.seed, folder / f"text-{number}.arrow", say, self.map, normalization)
+            Reading(
+                source.data,
+                config.seed,
+                folder / f"text-{number}.arrow",
+                say,
+                self.map,
+                normalization,
+            )
             for number, source in enumerate(self.sources)
         ]
 
@@ -80,7 +109,10 @@ class Preparation:
         sizes = [reading.pairs_left for reading in self.readings]
         source_copies(self.sources, sizes, self.config.data.temperature)
         validated = any(reading.held_out["valid"] for reading in self.readings)
-        require(validated, "data.valid_size=0: training needs some pairs to validate on; pass data.valid")
+        require(
+            validated,
+            "data.valid_size=0: training needs some pairs to validate on; pass data.valid",
+        )
         (self.initial or self.learned()).save(self.tokenizer_file)
         transforms_for(self.tokenizer_file, self.sources, self.config.seed)
         self.write_ids("train")
@@ -89,8 +121,14 @@ class Preparation:
             self.write_ids(split)
         for reading in self.readings:
             reading.text.unlink()
-        versions = {name: version(name) for name in ("nmt-toolkit", "sentencepiece", "tokenizers", "pyarrow")}
-        size, digest = load_tokenizer(self.tokenizer_file).vocabulary_size, files.sha256(self.tokenizer_file)
+        versions = {
+            name: version(name)
+            for name in ("nmt-toolkit", "sentencepiece", "tokenizers", "pyarrow")
+        }
+        size, digest = (
+            load_tokenizer(self.tokenizer_file).vocabulary_size,
+            files.sha256(self.tokenizer_file),
+        )
         return Manifest.of(content, self.counts, size, digest, versions, self.characters)
 
     def for_each_source(self, read: Callable[[Reading], None]) -> None:
@@ -105,7 +143,9 @@ class Preparation:
     def compare_sources(self) -> None:
         """Drop pairs like other sources' held-out lines; count given held-out pairs found in train; sum all counts."""
         in_train = np.concatenate([reading.in_given for reading in self.readings])
-        sources, targets = (set[str]().union(*(reading.drawn[side] for reading in self.readings)) for side in (0, 1))
+        sources, targets = (
+            set[str]().union(*(reading.drawn[side] for reading in self.readings)) for side in (0, 1)
+        )
         for reading in self.readings:
             if len(self.readings) > 1 and (sources or targets):
                 reading.drop_alike((sources, targets))
@@ -115,7 +155,10 @@ class Preparation:
         for split in ("train", *HELD_OUT):
             counts = [reading.counts[split] for reading in self.readings]
             dropped = sum((count["dropped"] for count in counts), Counter[str]())
-            self.counts[split] = {"read": sum(count["read"] for count in counts), "dropped": dropped}
+            self.counts[split] = {
+                "read": sum(count["read"] for count in counts),
+                "dropped": dropped,
+            }
             if any("in_train" in count for count in counts):
                 self.counts[split]["in_train"] = sum(count.get("in_train", 0) for count in counts)
 
@@ -134,16 +177,27 @@ class Preparation:
         entries = set[str]()
         structured = [reading for reading in self.readings if reading.corpus.structured]
         for reading in structured:
-            targets = (target for block in reading.blocks_of("train") for target in block.column(1).to_pylist())
+            targets = (
+                target
+                for block in reading.blocks_of("train")
+                for target in block.column(1).to_pylist()
+            )
             entries.update(entry for target in targets for entry in reading.corpus.entries(target))
-        sides, tags = (0,) if structured else (0, 1), {source.data.tag for source in self.sources if source.data.tag}
+        sides, tags = (
+            (0,) if structured else (0, 1),
+            {source.data.tag for source in self.sources if source.data.tag},
+        )
         # Train in a worker process: the library ignores signals while training, and its memory is freed afterwards.
-        return self.pool.submit(learn_vocabulary, samples, sides, config, sorted(entries), sorted(tags)).result()
+        return self.pool.submit(
+            learn_vocabulary, samples, sides, config, sorted(entries), sorted(tags)
+        ).result()
 
     def write_texts(self, split: str) -> None:
         """Write the raw lines of a held-out set, for the set as a whole and for each source."""
         data = self.config.data
-        texts = [(split, data, [pair for reading in self.readings for pair in reading.held_out[split]])]
+        texts = [
+            (split, data, [pair for reading in self.readings for pair in reading.held_out[split]])
+        ]
         for number, (source, reading) in enumerate(zip(self.sources, self.readings, strict=True)):
             name = held_out_name(data, number, source, split)
             if data.sources and reading.held_out[split] and name != "all":
@@ -152,7 +206,9 @@ class Preparation:
             for side, language in enumerate((languages.source, languages.target)):
                 # Strings from JSON may contain line breaks, but here each line must be one sentence.
                 lines = "".join(re.sub(r"[\r\n]+", " ", pair[side]) + "\n" for pair in pairs)
-                (self.folder / f"{name}.{language}").write_text(lines, encoding="utf-8", newline="\n")
+                (self.folder / f"{name}.{language}").write_text(
+                    lines, encoding="utf-8", newline="\n"
+                )
 
     def write_ids(self, split: str) -> None:
         """Encode a split, write it, and count its pairs and tokens. A split without pairs gets no folder."""
@@ -161,8 +217,16 @@ class Preparation:
         file.parent.mkdir()
         with arrow_writer(file, IDS_SCHEMA) as write:
             for reading in self.readings:
-                limit, before = reading.data.filters.max_tokens if split == "train" else None, lengths[0].total()
-                encode = partial(encode_block, tokenizer_file=self.tokenizer_file, limit=limit, tag=reading.data.tag)
+                limit, before = (
+                    reading.data.filters.max_tokens if split == "train" else None,
+                    lengths[0].total(),
+                )
+                encode = partial(
+                    encode_block,
+                    tokenizer_file=self.tokenizer_file,
+                    limit=limit,
+                    tag=reading.data.tag,
+                )
                 for encoded in self.map(encode, reading.blocks_of(split)):
                     write(encoded.ids)
                     counts["dropped"] += Counter({"too long (tokens)": encoded.dropped})
@@ -186,7 +250,9 @@ class Preparation:
         counts |= {"kept": kept, "tokens": dict(zip(SIDES, tokens, strict=True))}
         counts["lengths"] = dict(zip(SIDES, map(usual_and_longest, lengths), strict=True))
         if self.config.data.sources:
-            counts["sources"] = dict(zip([source.name for source in self.sources], kept_of, strict=True))
+            counts["sources"] = dict(
+                zip([source.name for source in self.sources], kept_of, strict=True)
+            )
 
     def report_lacking(self, characters: list[Counter[str]]) -> None:
         """Report the characters that the vocabulary of the initial model lacks."""
@@ -206,7 +272,9 @@ class Preparation:
         recorded = dict[str, str]()
         for number, counts in enumerate(characters):
             spelled = {" ", *"".join(tokenizer.vocabulary(number))}
-            learned = {sign for sign, count in counts.items() if sign in spelled or count >= LEARNED}
+            learned = {
+                sign for sign, count in counts.items() if sign in spelled or count >= LEARNED
+            }
             recorded[SIDES[number]] = "".join(sorted(learned))
             if number == SOURCE:
                 letters = filter(LETTER_OR_MARK.match, counts.keys() - learned)
@@ -222,20 +290,35 @@ def preprocess(config: ExperimentConfig, say: Say) -> tuple[Manifest, bool]:
     """
     corpora = [corpus_for(source.data) for source in sources_of(config.data)]
     fits = config.tokenizer.kind != "wordpiece" or not any(corpus.structured for corpus in corpora)
-    require(fits, f"tokenizer.kind=wordpiece with data.kind={config.data.kind}: use tokenizer.kind=bpe or unigram")
+    require(
+        fits,
+        f"tokenizer.kind=wordpiece with data.kind={config.data.kind}: use tokenizer.kind=bpe or unigram",
+    )
     folder = Path(config.prepared)
     existing_corpus(config)  # check before hashing the sources, which takes time
     tokenizer, init = initial_tokenizer(config)
     content = {
-        **{"data": to_tree(config.data), "tokenizer": to_tree(config.tokenizer), "seed": config.seed},
-        **{"sources": {name: digest for corpus in corpora for name, digest in corpus.digests().items()}, **init},
+        **{
+            "data": to_tree(config.data),
+            "tokenizer": to_tree(config.tokenizer),
+            "seed": config.seed,
+        },
+        **{
+            "sources": {
+                name: digest for corpus in corpora for name, digest in corpus.digests().items()
+            },
+            **init,
+        },
     }
     with files.only_process(folder, "prepared", replaced=True):
         files.remove_leftovers(folder.parent, re.escape(folder.name))
         if manifest := existing_corpus(config, content):
             return manifest, False
         in_use = f"{folder}: a training run is using this corpus; wait until it finishes, or pass data.name=OTHER"
-        with files.locked_file(folder / TOKENIZER, True, in_use), files.whole_folder(folder) as temporary:
+        with (
+            files.locked_file(folder / TOKENIZER, True, in_use),
+            files.whole_folder(folder) as temporary,
+        ):
             try:
                 with worker_pool(config.workers) as pool:
                     manifest = Preparation(config, temporary, say, pool, tokenizer).run(content)
@@ -246,7 +329,9 @@ def preprocess(config: ExperimentConfig, say: Say) -> tuple[Manifest, bool]:
             return manifest, True
 
 
-def existing_corpus(config: ExperimentConfig, content: dict[str, Any] | None = None) -> Manifest | None:
+def existing_corpus(
+    config: ExperimentConfig, content: dict[str, Any] | None = None
+) -> Manifest | None:
     """The manifest of a corpus to keep, or None; NMTError if `content` differs or the folder has unrelated files."""
     folder = Path(config.prepared)
     if config.overwrite or not (folder / "manifest.json").is_file():
@@ -259,7 +344,9 @@ def existing_corpus(config: ExperimentConfig, content: dict[str, Any] | None = N
         # A configuration built in Python may lack plugins' keys, which `read_manifest` adds.
         content = {**content, "data": with_defaults(DataConfig, content["data"])}
     if content is not None and manifest.content != content:
-        old, new = ({**tree, "data": decisive(tree["data"])} for tree in (manifest.content, content))
+        old, new = (
+            {**tree, "data": decisive(tree["data"])} for tree in (manifest.content, content)
+        )
         advice = "pass overwrite=true to replace it, or data.name=OTHER to keep both"
         changed = f"{folder} was prepared with another configuration ({difference(old, new)})"
         require(old == new, f"{changed}: {advice}")
@@ -271,17 +358,32 @@ def existing_corpus(config: ExperimentConfig, content: dict[str, Any] | None = N
 def initial_tokenizer(config: ExperimentConfig) -> tuple[Tokenizer | None, dict[str, Any]]:
     """The tokenizer of the model `config.init`, and its manifest record; NMTError if these do not suit `config`."""
     if config.init is None:
-        require(config.tokenizer.kind != "marian", "tokenizer.kind=marian: cannot be trained; pass init=MODEL")
+        require(
+            config.tokenizer.kind != "marian",
+            "tokenizer.kind=marian: cannot be trained; pass init=MODEL",
+        )
         return None, {}
     folder, where = files.find_model_directory(config.init, "init"), f"init={config.init}"
     description = files.read_description(folder)
     same_task = files.is_parser(description) == corpus_for(config.data).structured
-    require(same_task, f"{where}: a parser cannot be trained further on translations, nor a translator on trees")
-    changed = difference(files.tokenizer_settings(description), {**asdict(config.tokenizer), "sample": None})
+    require(
+        same_task,
+        f"{where}: a parser cannot be trained further on translations, nor a translator on trees",
+    )
+    changed = difference(
+        files.tokenizer_settings(description), {**asdict(config.tokenizer), "sample": None}
+    )
     require(not changed, f"{where} has another vocabulary ({changed}): omit the tokenizer keys")
     files.check_direction(where, description, config.data.source, config.data.target)
     tokenizer = read_tokenizer(folder)
-    missing = {tag for source in sources_of(config.data) if (tag := source.data.tag) and tag not in tokenizer.tags}
+    missing = {
+        tag
+        for source in sources_of(config.data)
+        if (tag := source.data.tag) and tag not in tokenizer.tags
+    }
     tags = f"the vocabulary of {where} has {', '.join(tokenizer.tags) or 'no tags'}"
-    require(not missing, f"tag {', '.join(sorted(missing))}: {tags}; omit the tag, or use a model that has it")
+    require(
+        not missing,
+        f"tag {', '.join(sorted(missing))}: {tags}; omit the tag, or use a model that has it",
+    )
     return tokenizer, {"init": {"tokenizer": description.tokenizer}}

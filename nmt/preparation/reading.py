@@ -47,7 +47,9 @@ CANDIDATES = 1 << 16
 log = logging.getLogger(__name__)
 Item = TypeVar("Item")
 Say = Callable[[str], None]
-Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]  # `map` in the worker processes, in order
+Map = Callable[
+    [Callable[[Any], Any], Iterable[Any]], Iterator[Any]
+]  # `map` in the worker processes, in order
 
 
 def blocks(items: Iterable[Item]) -> Iterator[list[Item]]:
@@ -58,13 +60,25 @@ def blocks(items: Iterable[Item]) -> Iterator[list[Item]]:
 
 def shares_letters(block: pa.RecordBatch, sides: tuple[set[str], set[str]]) -> Flags:
     pairs = text_pairs(block)
-    return np.array([letters(source) in sides[0] or letters(target) in sides[1] for source, target in pairs], bool)
+    return np.array(
+        [letters(source) in sides[0] or letters(target) in sides[1] for source, target in pairs],
+        bool,
+    )
 
 
-def learn_vocabulary(samples: list[tuple[Path, Rows]], sides: tuple[int, ...], *options: Any) -> Tokenizer:
+def learn_vocabulary(
+    samples: list[tuple[Path, Rows]], sides: tuple[int, ...], *options: Any
+) -> Tokenizer:
     """Train a tokenizer on the given sides of the sampled rows of each text file."""
-    pairs = (pair for text, rows in samples for block in arrow_rows(text, rows) for pair in text_pairs(block))
-    return train_tokenizer((pair[side] for block in blocks(pairs) for side in sides for pair in block), *options)
+    pairs = (
+        pair
+        for text, rows in samples
+        for block in arrow_rows(text, rows)
+        for pair in text_pairs(block)
+    )
+    return train_tokenizer(
+        (pair[side] for block in blocks(pairs) for side in sides for pair in block), *options
+    )
 
 
 class Reading:
@@ -88,9 +102,16 @@ class Reading:
         self.corpus = corpus_for(data)
         self.counts: dict[str, Any] = {}  # split -> pairs read, and pairs dropped by reason
         self.held_out: dict[str, list[Pair]] = {}  # split -> raw pairs
-        self.given: dict[str, Hashes] = {}  # split -> hashes of its pairs; only splits not drawn from train
-        self.in_given = EMPTY  # hashes of the training pairs that also occur in a given held-out set
-        self.drawn: tuple[set[str], set[str]] = (set(), set())  # per side, the letters of each line drawn from train
+        self.given: dict[
+            str, Hashes
+        ] = {}  # split -> hashes of its pairs; only splits not drawn from train
+        self.in_given = (
+            EMPTY  # hashes of the training pairs that also occur in a given held-out set
+        )
+        self.drawn: tuple[set[str], set[str]] = (
+            set(),
+            set(),
+        )  # per side, the letters of each line drawn from train
         self.keep = np.empty(0, np.bool_)  # for each pair in `text`, whether it stays in train
 
     def read_held_out(self) -> None:
@@ -102,15 +123,20 @@ class Reading:
             if raw is not None:
                 pairs = self.held_out[split] = list(raw)
                 require(
-                    split != "valid" or bool(pairs), "data.valid has no pairs, but training needs some to validate on"
+                    split != "valid" or bool(pairs),
+                    "data.valid has no pairs, but training needs some to validate on",
                 )
                 self.counts[split] = {"read": len(pairs) + dropped.total(), "dropped": dropped}
                 suspicions = Suspicions(self.data)
                 if not self.corpus.structured:
                     for number, block in enumerate(blocks(pairs)):
-                        suspicions.inspect(block, suspicions.next_sample(), 1 + number * BLOCK_PAIRS)
+                        suspicions.inspect(
+                            block, suspicions.next_sample(), 1 + number * BLOCK_PAIRS
+                        )
                 self.report(split, suspicions)
-                self.given[split] = pair_hashes(self.corpus.as_read(pair, self.normalization) for pair in pairs)
+                self.given[split] = pair_hashes(
+                    self.corpus.as_read(pair, self.normalization) for pair in pairs
+                )
 
     def report(self, split: str, suspicions: Suspicions) -> None:
         entries = ", ".join(getattr(self.data, split))
@@ -165,7 +191,9 @@ class Reading:
         if missing := [split for split in HELD_OUT if split not in self.given]:
             self.hold_out(missing)
 
-    def blocks_to_clean(self, suspicions: Suspicions, skipped: Counter[str]) -> Iterator[tuple[PairBlock, Sample]]:
+    def blocks_to_clean(
+        self, suspicions: Suspicions, skipped: Counter[str]
+    ) -> Iterator[tuple[PairBlock, Sample]]:
         """The blocks of the training text, each with the part to inspect."""
         blocks = self.corpus.read_blocks("train", skipped)
         assert blocks is not None
@@ -179,7 +207,10 @@ class Reading:
 
     def require_pairs(self, left: bool) -> None:
         train = self.counts["train"]
-        reasons = ", ".join(f"{count:,} {reason}" for reason, count in train["dropped"].items()) or "none were read"
+        reasons = (
+            ", ".join(f"{count:,} {reason}" for reason, count in train["dropped"].items())
+            or "none were read"
+        )
         message = f"no training pairs are left of {train['read']:,} ({reasons}): check data.train and data.filters"
         require(left, message)
 
@@ -200,7 +231,9 @@ class Reading:
         for split in splits:
             self.held_out[split] = [pair for _, pair in drawn[split]]
             self.counts[split] = {"read": len(drawn[split]), "dropped": Counter()}
-            if self.corpus.structured:  # `text` holds the pairs as the model reads them, not the originals
+            if (
+                self.corpus.structured
+            ):  # `text` holds the pairs as the model reads them, not the originals
                 originals = dict.fromkeys((line for line, _ in drawn[split]), ("", ""))
                 pairs = enumerate(self.corpus.read("train", Counter()) or (), start=1)
                 originals |= {line: pair for line, pair in pairs if line in originals}
@@ -224,10 +257,14 @@ class Reading:
         drawn: Numbered = []
         while len(drawn) < size and (candidate := next(candidates, None)):
             pair = candidate[1]
-            is_new = not any(letters(line) in taken for line, taken in zip(pair, self.drawn, strict=True))
+            is_new = not any(
+                letters(line) in taken for line, taken in zip(pair, self.drawn, strict=True)
+            )
             if is_new and words(pair[0]) >= self.data.held_out_min_words:
                 self.drawn[0].add(letters(pair[0]))
-                if not self.corpus.structured:  # trees may recur, because many sentences have the same tree
+                if (
+                    not self.corpus.structured
+                ):  # trees may recur, because many sentences have the same tree
                     self.drawn[1].add(letters(pair[1]))
                 drawn.append(candidate)
         return drawn

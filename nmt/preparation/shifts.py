@@ -135,7 +135,9 @@ class Shifts:
         self.chunks += later.chunks
         self.by_length += later.by_length
         self.most_by_anchor = max(self.most_by_anchor, later.most_by_anchor)
-        self.shifted += [Shift(part.lines, part.first + shift, part.last + shift) for part in later.shifted]
+        self.shifted += [
+            Shift(part.lines, part.first + shift, part.last + shift) for part in later.shifted
+        ]
 
     def notices(self, inspected: int) -> list[str]:
         # In a large corpus, a single chunk may be chance.

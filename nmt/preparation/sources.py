@@ -60,7 +60,9 @@ class Files(Corpus):
 
     def digests(self) -> dict[str, str]:
         entries = [*self.data.train, *self.data.valid, *self.data.test]
-        return file_digests(path for entry in entries for paths in resolve(entry, self.data) for path in paths)
+        return file_digests(
+            path for entry in entries for paths in resolve(entry, self.data) for path in paths
+        )
 
 
 def corpus_for(data: DataConfig) -> Corpus:

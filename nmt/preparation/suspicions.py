@@ -29,7 +29,9 @@ SENTENCE_WORDS = 4
 """Shorter lines may be names, which are often the same on both sides."""
 LEAST_IDENTICAL = 0.1
 
-IN_WINDOWS_1252 = "\u0152\u0153\u0160\u0161\u0178\u017d\u017e\u0192\u02c6\u02dc\u2013-\u203a\u20ac\u2122"
+IN_WINDOWS_1252 = (
+    "\u0152\u0153\u0160\u0161\u0178\u017d\u017e\u0192\u02c6\u02dc\u2013-\u203a\u20ac\u2122"
+)
 CONTINUATION = f"[\u0080-\u00bf{IN_WINDOWS_1252}]"
 """The characters that Windows-1252 or Latin-1 have for the later bytes of UTF-8 sequences."""
 
@@ -102,7 +104,9 @@ class Finding:
         if later.first and not self.first:
             self.first = later.first + shift
             self.example = later.example
-        self.counts = [count + other for count, other in zip(self.counts, later.counts, strict=True)]
+        self.counts = [
+            count + other for count, other in zip(self.counts, later.counts, strict=True)
+        ]
 
     def where(self, inspected: int) -> str:
         """Such as "3 of 100 sources and 5 targets"."""

@@ -1,8 +1,19 @@
-from .beam_search import Search as Search, beam_search as beam_search, largest as largest
-from .beam_search import pad_source as pad_source
-from .engine import Constraints as Constraints, Engine as Engine, EngineOptions as EngineOptions
-from .engine import Hypothesis as Hypothesis, Pair as Pair, TokenScores as TokenScores, aligning_layer as aligning_layer
-from .engine import batch_tokens as batch_tokens, batches_by_length as batches_by_length
+from .batches import pad as pad
+from .batches import pad_source as pad_source
+from .beam_search import Search as Search
+from .beam_search import beam_search as beam_search
+from .choices import largest as largest
+from .engine import Constraints as Constraints
+from .engine import Engine as Engine
+from .engine import EngineOptions as EngineOptions
+from .engine import Hypothesis as Hypothesis
+from .engine import Pair as Pair
+from .engine import TokenScores as TokenScores
+from .engine import aligning_layer as aligning_layer
+from .engine import batch_tokens as batch_tokens
+from .engine import batches_by_length as batches_by_length
 from .engine import penalty as penalty
-from .torch_engine import forced_decoding as forced_decoding, recorded as recorded
-from .torch_engine import TorchEngine as TorchEngine, choose_device as choose_device
+from .forced import forced_decoding as forced_decoding
+from .forced import recorded as recorded
+from .torch_engine import TorchEngine as TorchEngine
+from .torch_engine import choose_device as choose_device

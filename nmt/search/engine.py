@@ -1,4 +1,7 @@
-"""What search engines share: types, the length penalty, and batches of similar length. Does not import torch."""
+"""What search engines share: types, the length penalty, and batches of similar length.
+
+This module does not import torch, because CTranslate2 does not need it.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,13 +19,17 @@ if TYPE_CHECKING:
 
 CPU_BATCH_TOKENS = 2000  # the smallest batches that are near the fastest
 GPU_BATCH_TOKENS = 16_000  # a step of a small batch takes as long, and the GPU waits for Python
-Pair = tuple[list[int], list[int]]  # source and target tokens, without start and end symbols
+
+Pair = tuple[list[int], list[int]]
+"""Source and target tokens, without start and end symbols."""
 
 
 @dataclass
 class TokenScores:
     log_probabilities: list[float]  # one per token, and one for the end symbol
-    attention: npt.NDArray[np.float32] | None = None  # [target tokens, source tokens], both without end symbols
+    attention: npt.NDArray[np.float32] | None = (
+        None  # [target tokens, source tokens], both without end symbols
+    )
 
 
 @dataclass(frozen=True)
@@ -57,9 +64,16 @@ class Constraints(Protocol):
         """Whether a translation of the sentence at this index contains what it must."""
 
     def search(
-        self, models: "Sequence[Transformer]", source_BS: "Tensor", config: DecodeConfig, prefixes: Sequence[list[int]]
+        self,
+        models: "Sequence[Transformer]",
+        source_BS: "Tensor",
+        config: DecodeConfig,
+        prefixes: Sequence[list[int]],
     ) -> list[list[Hypothesis]]:
-        """Like `beam_search`, but with constraints; if a sentence cannot meet all of them, drops its longest ones."""
+        """Like `beam_search`, but with constraints.
+
+        If a sentence cannot meet all of them, the search drops its longest ones.
+        """
 
 
 class Engine(Protocol):
@@ -67,30 +81,43 @@ class Engine(Protocol):
 
     config: DecodeConfig
     ahead: bool  # whether it searches in its own threads and accepts more work in the meantime
-    longest: int | None  # maximum tokens per sentence, including the end symbol; None: limited only by the model
+    longest: (
+        int | None
+    )  # maximum tokens per sentence, including the end symbol; None: limited only by the model
 
     def with_search(self, config: DecodeConfig) -> "Engine":
-        """An engine with the same weights but other search settings; NMTError if they are unsupported."""
+        """An engine with the same weights but other search settings.
+
+        Raises NMTError if the engine does not support them.
+        """
 
     def search(
-        self, sentences: Sequence[list[int]], prefixes: Sequence[list[int]], constraints: Constraints | None = None
+        self,
+        sentences: Sequence[list[int]],
+        prefixes: Sequence[list[int]],
+        constraints: Constraints | None = None,
     ) -> list[list[Hypothesis]]:
-        """The n_best hypotheses of each sentence, best first, each beginning with the sentence's prefix.
+        """The n_best hypotheses of each sentence, best first, beginning with its prefix.
 
-        Sentences and prefixes have no start or end symbols. No sentence is empty. A sentence has no hypotheses if the
-        model's weights are not finite, or if min_length conflicts with no_repeat_ngram_size.
+        Sentences and prefixes have no start or end symbols. No sentence is empty. A sentence has no
+        hypotheses if the model's weights are not finite, or if min_length conflicts with
+        no_repeat_ngram_size.
         """
 
     def token_scores(self, pairs: Sequence[Pair], align: bool = True) -> list[TokenScores]:
-        """The scores of given translations; with `align`, also the attention of the layer that aligns words."""
+        """The scores of given translations.
+
+        With `align`, also the attention of the layer that aligns words.
+        """
 
 
 def penalty(length: Any, config: DecodeConfig) -> Any:
-    """lp(Y) = ((5 + |Y|) / 6)^alpha (section 6.1; Wu et al. 2016, equation 14), or |Y|^alpha as in Marian.
+    """lp(Y) = ((5 + |Y|) / 6)^alpha (section 6.1; Wu et al. 2016, equation 14).
 
-    |Y| is a number or a tensor and includes the end symbol.
+    In Marian, it is |Y|^alpha. |Y| is a number or a tensor and includes the end symbol.
     """
-    return (length if config.length_penalty_kind == "marian" else (5 + length) / 6) ** config.length_penalty
+    base = length if config.length_penalty_kind == "marian" else (5 + length) / 6
+    return base**config.length_penalty
 
 
 def batch_tokens(config: DecodeConfig, device: str) -> int:
@@ -105,18 +132,24 @@ def batch_tokens(config: DecodeConfig, device: str) -> int:
 
 
 def aligning_layer(layers: int) -> int:
-    """Index of the layer that aligns best: the second to last (Garg et al. 2019); with up to 3 layers, the last."""
+    """Index of the layer that aligns best: the second to last (Garg et al. 2019).
+
+    With up to 3 layers, it is the last.
+    """
     return layers - 2 if layers > 3 else layers - 1
 
 
 def batches_by_length(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
-    """Indices of items, longest first, in batches of at most `budget` tokens, including padding, but at least one item.
+    """Indices of items, longest first, in batches of at most `budget` tokens, including padding.
 
-    Batch sizes above 16 are multiples of 8, because oneDNN builds a kernel for each shape.
+    An item that is longer has a batch of its own. Batch sizes above 16 are multiples of 8, because
+    oneDNN builds a kernel for each shape.
     """
     order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
-    while order:
-        size = max(1, budget // lengths[order[0]])
-        size = size - size % 8 if size > 16 else size
-        yield order[:size]
-        order = order[size:]
+    begin = 0
+    while begin < len(order):
+        size = max(1, budget // lengths[order[begin]])
+        if size > 16:
+            size -= size % 8
+        yield order[begin : begin + size]
+        begin += size

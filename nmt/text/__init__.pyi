@@ -1,13 +1,37 @@
 from .compression import MAGIC as MAGIC, compressor as compressor
 from .comma_separated import CELL_SEPARATORS as CELL_SEPARATORS, separator_of as separator_of
 from .comma_separated import comma_separated_rows as comma_separated_rows
-from .files import LINE_BYTES as LINE_BYTES, TOO_LONG as TOO_LONG, MalformedLine as MalformedLine, Pair as Pair
-from .files import decode as decode, decoded as decoded, table_format as table_format, is_text as is_text
-from .files import not_parallel as not_parallel, open_text as open_text, parallel as parallel, problem_of as problem_of
+from .files import (
+    LINE_BYTES as LINE_BYTES,
+    TOO_LONG as TOO_LONG,
+    MalformedLine as MalformedLine,
+    Pair as Pair,
+)
+from .files import (
+    decode as decode,
+    decoded as decoded,
+    table_format as table_format,
+    is_text as is_text,
+)
+from .files import (
+    not_parallel as not_parallel,
+    open_text as open_text,
+    parallel as parallel,
+    problem_of as problem_of,
+)
 from .files import raw_lines as raw_lines, read_lines as read_lines, read_texts as read_texts
-from .files import reading as reading, resolve as resolve, texts_of as texts_of, without_end as without_end
+from .files import (
+    reading as reading,
+    resolve as resolve,
+    texts_of as texts_of,
+    without_end as without_end,
+)
 from .han import foreign_han as foreign_han, lacking_han as lacking_han
-from .languages import SCRIPTS as SCRIPTS, direction as direction, language_of_file as language_of_file
+from .languages import (
+    SCRIPTS as SCRIPTS,
+    direction as direction,
+    language_of_file as language_of_file,
+)
 from .languages import scripts_of_language as scripts_of_language
 from .scripts import CHARACTERS_OF_A_WORD as CHARACTERS_OF_A_WORD, HAN as HAN, HANGUL as HANGUL
 from .scripts import CYRILLIC as CYRILLIC, GREEK as GREEK, LATIN as LATIN, MARKS as MARKS
@@ -16,7 +40,11 @@ from .scripts import HIRAGANA as HIRAGANA, KATAKANA_WORD as KATAKANA_WORD
 from .scripts import LEADING_VOWEL as LEADING_VOWEL, PARTICLE as PARTICLE
 from .scripts import REPETITION as REPETITION
 from .scripts import EXTENDING as EXTENDING, KANA as KANA, NO_BLANK_BESIDE as NO_BLANK_BESIDE
-from .scripts import SOUTH_EAST as SOUTH_EAST, SYLLABLE as SYLLABLE, WITHOUT_BLANKS as WITHOUT_BLANKS
+from .scripts import (
+    SOUTH_EAST as SOUTH_EAST,
+    SYLLABLE as SYLLABLE,
+    WITHOUT_BLANKS as WITHOUT_BLANKS,
+)
 from .scripts import KATAKANA as KATAKANA, SPELLING as SPELLING
 from .scripts import WORD_CHARACTER as WORD_CHARACTER, blank_between as blank_between
 from .scripts import direction_of_text as direction_of_text
@@ -25,7 +53,11 @@ from .scripts import joined as joined, letters as letters, script as script
 from .scripts import scripts_of_characters as scripts_of_characters
 from .scripts import scripts_of_text as scripts_of_text, word_spans as word_spans, words as words
 from .affixes import ARABIC_ARTICLE as ARABIC_ARTICLE
-from .affixes import is_part_of_compound as is_part_of_compound, may_begin as may_begin, may_end as may_end
+from .affixes import (
+    is_part_of_compound as is_part_of_compound,
+    may_begin as may_begin,
+    may_end as may_end,
+)
 from .affixes import without_particles as without_particles, without_prefixes as without_prefixes
 from .affixes import without_vowel_points as without_vowel_points
 from .codes import did_you_mean as did_you_mean, is_language as is_language
@@ -42,8 +74,16 @@ from .tags import BETWEEN as BETWEEN, BLOCKS as BLOCKS, INLINE as INLINE, SEPARA
 from .tags import AMBIGUOUS as AMBIGUOUS, separates_words as separates_words
 from .tokenizers import CONTINUES as CONTINUES, ESCAPE as ESCAPE, META as META, SYMBOLS as SYMBOLS
 from .blocks import BLOCK_PAIRS as BLOCK_PAIRS, PairBlock as PairBlock, pair_blocks as pair_blocks
-from .blocks import pairs_of_block as pairs_of_block, read_blocks as read_blocks, read_files as read_files
-from .normalization import FOLDINGS as FOLDINGS, INVISIBLE as INVISIBLE, NORMALIZATIONS as NORMALIZATIONS
+from .blocks import (
+    pairs_of_block as pairs_of_block,
+    read_blocks as read_blocks,
+    read_files as read_files,
+)
+from .normalization import (
+    FOLDINGS as FOLDINGS,
+    INVISIBLE as INVISIBLE,
+    NORMALIZATIONS as NORMALIZATIONS,
+)
 from .normalization import PRESENTATION_FORMS as PRESENTATION_FORMS
 from .normalization import SOURCE as SOURCE, TARGET as TARGET, Normalization as Normalization
 from .normalization import canonical as canonical, clusters as clusters, compatible as compatible

@@ -88,7 +88,9 @@ def line_blocks(paths: tuple[Path, ...]) -> Iterator[LineBlock]:
     """
     with ExitStack() as stack:
         files = [stack.enter_context(open_text(str(path))) for path in paths]
-        readers = [without_mark(bounded_lines(file, path)) for file, path in zip(files, paths, strict=True)]
+        readers = [
+            without_mark(bounded_lines(file, path)) for file, path in zip(files, paths, strict=True)
+        ]
         first = 1
         while any(sides := next_lines(readers)):
             count = min(map(len, sides))
@@ -121,7 +123,9 @@ def pairs_of_block(block: PairBlock, config: DataConfig, counts: Counter[str]) -
     return block.pairs(config, counts) if isinstance(block, LineBlock) else block
 
 
-def read_blocks(entries: list[str], config: DataConfig, counts: Counter[str]) -> Iterator[PairBlock]:
+def read_blocks(
+    entries: list[str], config: DataConfig, counts: Counter[str]
+) -> Iterator[PairBlock]:
     """The sentence pairs of all entries, in blocks that do not cross files.
 
     Header rows are only counted, and so are malformed lines with data.errors=skip.

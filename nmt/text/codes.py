@@ -51,9 +51,13 @@ def subtags(code: str) -> Subtags:
     language, *more = canonical.split("_")
     others = [*others, *more]
     script = next((part.title() for part in others if len(part) == 4 and part.isalpha()), "")
-    region = next((part.upper() for part in others if regex.fullmatch(r"[A-Za-z]{2}|\d{3}", part)), "")
+    region = next(
+        (part.upper() for part in others if regex.fullmatch(r"[A-Za-z]{2}|\d{3}", part)), ""
+    )
     usual = usual_subtags(f"{language}_{region}") or usual_subtags(language)
-    return Subtags(language, script or usual.get("script", ""), region, is_plain=not script and not region)
+    return Subtags(
+        language, script or usual.get("script", ""), region, is_plain=not script and not region
+    )
 
 
 def without_modifier(code: str) -> str:
@@ -101,7 +105,11 @@ def match_language(code: str, codes: Iterable[str]) -> str | None:
     if subtags(code).language not in english().languages:
         named = (other for other in codes if code.casefold() in all_names(other))
         code = next(named, code)
-    same = [other for other in codes if other.lower().replace("_", "-") == code.lower().replace("_", "-")]
+    same = [
+        other
+        for other in codes
+        if other.lower().replace("_", "-") == code.lower().replace("_", "-")
+    ]
     if same:
         return same[0]
     language, script, region, is_plain = subtags(code)

@@ -81,7 +81,9 @@ class RowReader:
         return [without_breaks(cell) for cell in cells] or [""]
 
     def parser(self) -> Iterator[list[str]]:
-        return csv.reader(self.texts(), delimiter=self.separator, skipinitialspace=True, strict=True)
+        return csv.reader(
+            self.texts(), delimiter=self.separator, skipinitialspace=True, strict=True
+        )
 
     def texts(self) -> Iterator[str]:
         """The lines to parse, which become part of the current row."""

@@ -54,19 +54,26 @@ def reading(name: str | Path) -> Iterator[None]:
         problem = f"damaged compressed data, or something else after it ({error}): {COPY_AGAIN}"
         raise NMTError(f"{name}: cannot be read ({problem})") from error
     except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
-        raise NMTError(f"{name}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
+        raise NMTError(
+            f"{name}: cannot be read ({getattr(error, 'strerror', None) or error})"
+        ) from error
 
 
 def open_text(name: str) -> BufferedReader:
     """Open the file that the user named ("-": standard input) for `raw_lines`; NMTError if that fails."""
-    require(name != "-" or sys.stdin is not None, "standard input is closed: pass a file, for example input=FILE")
+    require(
+        name != "-" or sys.stdin is not None,
+        "standard input is closed: pass a file, for example input=FILE",
+    )
     require(not Path(name).is_dir(), f"{name}: is a folder, but must be a file")
     try:
         if name != "-":
             return decompressed(Path(name).open("rb"), name)
         # Not sys.stdin: Python closes it at exit, when a thread may still be reading.
         file = os.fdopen(os.dup(sys.stdin.fileno()), "rb", closefd=False)
-        return file if file.isatty() else decompressed(file, name)  # peeking at a terminal would block
+        return (
+            file if file.isatty() else decompressed(file, name)
+        )  # peeking at a terminal would block
     except (OSError, EOFError) as error:
         raise NMTError(f"{name}: {getattr(error, 'strerror', None) or error}") from error
 
@@ -97,7 +104,9 @@ def raw_lines(file: BufferedReader, name: str | Path) -> Iterator[bytes]:
 
 def problem_of(content: bytes, first: bool = True) -> str:
     """Why a line is not text; empty if it is text. `first` says whether it is the first line of its file."""
-    if first and (problem := next((words for magic, words in BINARY.items() if re.match(magic, content)), "")):
+    if first and (
+        problem := next((words for magic, words in BINARY.items() if re.match(magic, content)), "")
+    ):
         return problem
     if 8 <= len(content) <= content.count(0) * 4:
         return "UTF-16 or UTF-32, not UTF-8: convert it with iconv -f UTF-16 -t UTF-8 FILE > OTHER"
@@ -124,10 +133,14 @@ def decode(line: bytes) -> str:
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise MalformedLine("invalid UTF-8", f"invalid UTF-8 at byte {error.start + 1} {IF_LATIN_1}") from error
+        raise MalformedLine(
+            "invalid UTF-8", f"invalid UTF-8 at byte {error.start + 1} {IF_LATIN_1}"
+        ) from error
 
 
-def decoded(lines: Iterable[bytes], where: str, first: int = 1, notice: Notice | None = None) -> Iterator[str]:
+def decoded(
+    lines: Iterable[bytes], where: str, first: int = 1, notice: Notice | None = None
+) -> Iterator[str]:
     """Decode lines; NMTError for a malformed line. With `notice`, invalid UTF-8 is replaced and reported instead."""
     for number, line in enumerate(lines, first):
         try:
@@ -148,10 +161,14 @@ def not_parallel(names: Sequence[str | Path], counts: Sequence[int]) -> NMTError
     titles = ("standard input" if str(name) == "-" else name for name in names)
     (first, number), (second, other) = zip(titles, counts, strict=True)
     lines = "line" if number == 1 else "lines"
-    return NMTError(f"{first} has {number:,} {lines} but {second} has {other:,}: they are not parallel")
+    return NMTError(
+        f"{first} has {number:,} {lines} but {second} has {other:,}: they are not parallel"
+    )
 
 
-def parallel(names: Sequence[str | Path], sides: Sequence[Iterator[Line]]) -> Iterator[tuple[Line, Line]]:
+def parallel(
+    names: Sequence[str | Path], sides: Sequence[Iterator[Line]]
+) -> Iterator[tuple[Line, Line]]:
     """Pair the lines of two files; NMTError after the last pair if the line counts differ."""
     counts = [0, 0]
     for lines in zip_longest(*sides):
@@ -184,7 +201,10 @@ def resolve(entry: str, config: DataConfig) -> list[tuple[Path, ...]]:
         if names := sorted(map(str, Path(root).glob(entry.removeprefix(root)))):
             return list(dict.fromkeys(paths for name in names for paths in resolve(name, config)))
     languages, side = (config.source, config.target), without_compression(entry)
-    prefixes = [entry, *(side.removesuffix(f".{code}") for code in languages if side.endswith(f".{code}"))]
+    prefixes = [
+        entry,
+        *(side.removesuffix(f".{code}") for code in languages if side.endswith(f".{code}")),
+    ]
     ways = [[entry]] if table_format(entry) else []
     ways += [[f"{prefix}.{code}" for code in languages] for prefix in prefixes]
     ways += [[entry[: colon.start()], entry[colon.end() :]] for colon in re.finditer(":", entry)]
@@ -195,7 +215,9 @@ def resolve(entry: str, config: DataConfig) -> list[tuple[Path, ...]]:
     likely = ways[0] if table_format(entry) and ":" not in entry else ways[-1]
     missing = next(name for name in likely if not existing(name))
     several = "; write several entries as [A,B]" if "," in entry else ""
-    raise NMTError(f"{missing}: no such file (from {entry!r} in data.train, data.valid or data.test{several})")
+    raise NMTError(
+        f"{missing}: no such file (from {entry!r} in data.train, data.valid or data.test{several})"
+    )
 
 
 def is_text(value: Any) -> TypeGuard[str]:
@@ -209,7 +231,9 @@ def texts_of(record: Any, config: DataConfig) -> Pair:
     source, target = texts.get(config.source), texts.get(config.target)
     if is_text(source) and is_text(target):
         return source, target
-    raise MalformedLine("malformed", f"not an object with strings {config.source} and {config.target}")
+    raise MalformedLine(
+        "malformed", f"not an object with strings {config.source} and {config.target}"
+    )
 
 
 def pair_of(texts: Sequence[str], config: DataConfig) -> Pair:

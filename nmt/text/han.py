@@ -43,7 +43,8 @@ def lacking_han(text: str) -> dict[str, int]:
     """
     characters = {sign for sign in text if IN_HAN.match(sign)}
     return {
-        writing: sum(not is_encoded(sign, encoding) for sign in characters) for writing, encoding in ENCODINGS.items()
+        writing: sum(not is_encoded(sign, encoding) for sign in characters)
+        for writing, encoding in ENCODINGS.items()
     }
 
 

@@ -15,7 +15,10 @@ LATIN: af az bs ca cs cy da de en eo es et eu fi fr ga gl hr hu id is it la lb l
 ; LAO: lo lao; KHMER: km khm; MYANMAR: my mya; TIBETAN: bo bod dz dzo; GEORGIAN: ka; ARMENIAN: hy
 ; ETHIOPIC: am ti; HANGUL CJK: ko kor; CJK HIRAGANA KATAKANA: ja jpn; CJK BOPOMOFO: zh zho cmn yue
 """
-SCRIPTS = {tuple(scripts.split()): codes.split() for scripts, codes in (row.split(":") for row in LANGUAGES.split(";"))}
+SCRIPTS = {
+    tuple(scripts.split()): codes.split()
+    for scripts, codes in (row.split(":") for row in LANGUAGES.split(";"))
+}
 """Maps scripts, named as in Unicode letter names, to the languages written in them. CJK is Han."""
 OF_SUBTAGS = {
     "Hans": ("CJK", "BOPOMOFO"),

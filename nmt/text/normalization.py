@@ -15,7 +15,12 @@ import regex
 SOURCE, TARGET = 0, 1
 """The sides of a sentence pair."""
 PRESENTATION_FORMS = (
-    *((0xFB00, 0xFB06), (0xFB13, 0xFB17), (0xFB1D, 0xFB28), (0xFB2A, 0xFB4F)),  # Latin, Armenian, Hebrew
+    *(
+        (0xFB00, 0xFB06),
+        (0xFB13, 0xFB17),
+        (0xFB1D, 0xFB28),
+        (0xFB2A, 0xFB4F),
+    ),  # Latin, Armenian, Hebrew
     *((0xFB50, 0xFBB1), (0xFBD3, 0xFD3D), (0xFD50, 0xFDF9), (0xFE80, 0xFEFC)),  # Arabic letters
     (0xFF66, 0xFF9F),  # half-width katakana, but not its punctuation
     *((0xFF10, 0xFF19), (0xFF21, 0xFF3A), (0xFF41, 0xFF5A)),  # full-width digits and Latin letters
@@ -30,7 +35,9 @@ WITHOUT_INVISIBLE = re.compile(f"[{INVISIBLE}]+")
 
 def foldings() -> dict[int, str]:
     """Maps each folded character to what models read instead."""
-    characters = (chr(code) for first, last in PRESENTATION_FORMS for code in range(first, last + 1))
+    characters = (
+        chr(code) for first, last in PRESENTATION_FORMS for code in range(first, last + 1)
+    )
     forms = {ord(character): unicodedata.normalize("NFKC", character) for character in characters}
     # Some forms of Arabic marks stand on a space, which would separate them from their word.
     return {code: form for code, form in forms.items() if form != chr(code) and " " not in form}

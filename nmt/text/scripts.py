@@ -59,7 +59,9 @@ SYLLABLE = rf"(?={ONE})\X(?:(?<={STACKING})\X|\p{{M}})*+"
 """A grapheme cluster of a script without blanks, with the consonants below it and all marks."""
 # Such a cluster, with the punctuation that belongs to it; otherwise, whatever is between blanks and
 # such clusters.
-WORD = regex.compile(rf"{SYLLABLE}(?:[\p{{Pe}}\p{{Pf}}\p{{Po}}]\p{{M}}*+)*+|(?:(?!{ONE})\S)++\p{{M}}*+")
+WORD = regex.compile(
+    rf"{SYLLABLE}(?:[\p{{Pe}}\p{{Pf}}\p{{Po}}]\p{{M}}*+)*+|(?:(?!{ONE})\S)++\p{{M}}*+"
+)
 WORD_CHARACTER = regex.compile(r"[\p{L}\p{M}\p{N}_]")
 """What words consist of. Unlike `\\w` of `re`, this includes vowel signs of Hindi, Thai and others."""
 IS_STACKING = re.compile(STACKING)

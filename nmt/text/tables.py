@@ -132,7 +132,9 @@ def has_other_columns(cells: list[str], width: int) -> bool:
     return len(cells) < width or any(cells[width:])
 
 
-def pair_in(cells: list[str], columns: tuple[int, int], width: int, separator: str, is_chosen: bool) -> Pair:
+def pair_in(
+    cells: list[str], columns: tuple[int, int], width: int, separator: str, is_chosen: bool
+) -> Pair:
     """The texts of a row; MalformedLine if they may be in other columns than in most rows.
 
     A row may lack columns after the texts. More columns than usual may come from a `separator` in
@@ -166,7 +168,9 @@ def read_csv(path: Path, config: DataConfig, counts: Counter[str]) -> Iterator[P
     return read_table(path, rows, CELL_SEPARATORS[separator], config, counts)
 
 
-def read_table(path: Path, rows: Rows, separator: str, config: DataConfig, counts: Counter[str]) -> Iterator[Pair]:
+def read_table(
+    path: Path, rows: Rows, separator: str, config: DataConfig, counts: Counter[str]
+) -> Iterator[Pair]:
     """The pairs of a table; malformed rows are errors or, with data.errors=skip, only counted."""
     survey = survey_of(rows)
     columns = text_columns(path, survey, config)

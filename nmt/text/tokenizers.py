@@ -89,7 +89,9 @@ class Tokenizer(ABC):
 
     def tag_id(self, tag: str) -> int:
         if tag not in self.tags:
-            raise NMTError(f"tag {tag}: the vocabulary has {'only ' if self.tags else 'no tags'}{', '.join(self.tags)}")
+            raise NMTError(
+                f"tag {tag}: the vocabulary has {'only ' if self.tags else 'no tags'}{', '.join(self.tags)}"
+            )
         return self.tags[tag]
 
     def save(self, path: Path) -> None:
@@ -112,7 +114,9 @@ def stored_normalization(content: bytes) -> Normalization:
     spec = sentencepiece.SentencePieceNormalizer(model_proto=content).serialized_normalizer_spec()
     has_name = spec[:1] == b"\n"
     name = spec[2 : 2 + spec[1]].decode() if has_name else ""
-    return NORMALIZATIONS.get(name.removeprefix(OF_SENTENCEPIECE), NORMALIZATIONS[BEFORE_NORMALIZATION])
+    return NORMALIZATIONS.get(
+        name.removeprefix(OF_SENTENCEPIECE), NORMALIZATIONS[BEFORE_NORMALIZATION]
+    )
 
 
 class SentencePieceTokenizer(Tokenizer):
@@ -144,12 +148,17 @@ class SentencePieceTokenizer(Tokenizer):
 
     def encode(self, lines: Sequence[str], side: int = SOURCE) -> list[list[int]]:
         tags = [self.leading_tag(line) if side == SOURCE else "" for line in lines]
-        untagged = (line.removeprefix(tag).lstrip() if tag else line for line, tag in zip(lines, tags, strict=True))
+        untagged = (
+            line.removeprefix(tag).lstrip() if tag else line
+            for line, tag in zip(lines, tags, strict=True)
+        )
         texts = [*map(escaped, untagged)]
         encode, threads = self.processor.encode, 1 if len(texts) < 1000 else -1
         # Even with num_threads=1, encoding a list starts a thread, which takes longer than encoding a few texts.
         ids = [*map(encode, texts)] if len(texts) < 32 else encode(texts, num_threads=threads)
-        return [[self.tags[tag], *line] if tag else line for line, tag in zip(ids, tags, strict=True)]
+        return [
+            [self.tags[tag], *line] if tag else line for line, tag in zip(ids, tags, strict=True)
+        ]
 
     def decode(self, ids: Sequence[int], side: int = TARGET) -> str:
         text = str(self.processor.decode([int(i) for i in ids if i > UNK]))
@@ -169,7 +178,9 @@ class WordPieceTokenizer(Tokenizer):
         # Ignore the rest of the file, such as regular expressions.
         vocabulary = tree["model"]["vocab"]
         self.normalization = NORMALIZATIONS[tree.get(OF_WORDPIECE, BEFORE_NORMALIZATION)]
-        if not isinstance(vocabulary, dict) or sorted(vocabulary.values()) != list(range(len(vocabulary))):
+        if not isinstance(vocabulary, dict) or sorted(vocabulary.values()) != list(
+            range(len(vocabulary))
+        ):
             raise ValueError("the ids of its vocabulary are not 0, 1, 2 and so on")
         self.tokenizer, self.bytes = wordpiece_of(vocabulary), tokenizers.decoders.ByteLevel()
         self.vocabulary_size = len(vocabulary)
@@ -181,20 +192,30 @@ class WordPieceTokenizer(Tokenizer):
         return [encoding.ids for encoding in self.tokenizer.encode_batch(list(lines))]
 
     def decode(self, ids: Sequence[int], side: int = TARGET) -> str:
-        return str(self.bytes.decode([self.symbol(int(i)).removeprefix(CONTINUES) for i in ids if i > UNK]))
+        return str(
+            self.bytes.decode([self.symbol(int(i)).removeprefix(CONTINUES) for i in ids if i > UNK])
+        )
 
     def subwords(self, ids: Sequence[int], side: int = TARGET) -> list[str]:
         symbols = super().subwords(ids)
-        texts = [str(self.bytes.decode([symbol.removeprefix(CONTINUES)])).replace(" ", META) for symbol in symbols]
+        texts = [
+            str(self.bytes.decode([symbol.removeprefix(CONTINUES)])).replace(" ", META)
+            for symbol in symbols
+        ]
         # Bytes that are only part of a character stay in the vocabulary's notation.
-        return [symbol if "\ufffd" in text else text for symbol, text in zip(symbols, texts, strict=True)]
+        return [
+            symbol if "\ufffd" in text else text
+            for symbol, text in zip(symbols, texts, strict=True)
+        ]
 
 
 def wordpiece_of(vocabulary: dict[str, int]) -> Any:
     import tokenizers
 
     options = {"continuing_subword_prefix": CONTINUES, "max_input_chars_per_word": 1_000_000}
-    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordPiece(vocab=vocabulary, unk_token=SYMBOLS[UNK], **options))
+    tokenizer = tokenizers.Tokenizer(
+        tokenizers.models.WordPiece(vocab=vocabulary, unk_token=SYMBOLS[UNK], **options)
+    )
     split = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
     cut = tokenizers.pre_tokenizers.Split(tokenizers.Regex(f".{{1,{WORD_BYTES}}}"), "isolated")
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Sequence([split, cut])
@@ -207,9 +228,16 @@ def load_tokenizer(path: Path) -> Tokenizer:
     require(bool(content), f"{path}: not a tokenizer (an empty file)")
     try:
         tree = parse_json(content) if content.startswith(b"{") else {}
-        added = (entry.load() for entry in entries_of("tokenizer").values() if entry.facts["key"] in tree)
-        tokenizer: Tokenizer = next(added, WordPieceTokenizer if tree else SentencePieceTokenizer)(content)
-        entries, source = tokenizer.vocabulary(), tokenizer.vocabulary(SOURCE)  # raises if an entry is invalid UTF-8
+        added = (
+            entry.load() for entry in entries_of("tokenizer").values() if entry.facts["key"] in tree
+        )
+        tokenizer: Tokenizer = next(added, WordPieceTokenizer if tree else SentencePieceTokenizer)(
+            content
+        )
+        entries, source = (
+            tokenizer.vocabulary(),
+            tokenizer.vocabulary(SOURCE),
+        )  # raises if an entry is invalid UTF-8
     except Exception as error:  # the libraries raise bare RuntimeError and Exception
         raise NMTError(f"{path}: not a tokenizer ({one_line(error)})") from error
     begins, problem = entries[: len(SYMBOLS)] == SYMBOLS, f"{path}: not a tokenizer for nmt"
@@ -225,9 +253,15 @@ def read_tokenizer(folder: Path) -> Tokenizer:
     tokenizer, description = load_tokenizer(path), read_description(folder)
     size = description.vocabulary_size
     sizes = size, ModelConfig(**description.model).source_vocabulary_size or size
-    entries = tokenizer.vocabulary_size, tokenizer.source_vocabulary_size or tokenizer.vocabulary_size
+    entries = (
+        tokenizer.vocabulary_size,
+        tokenizer.source_vocabulary_size or tokenizer.vocabulary_size,
+    )
     same = sha256(path) == description.tokenizer and entries == sizes
-    require(same, f"{path} is not the tokenizer that {folder} was trained with: copy the directory again")
+    require(
+        same,
+        f"{path} is not the tokenizer that {folder} was trained with: copy the directory again",
+    )
     return tokenizer
 
 
@@ -241,21 +275,43 @@ def train_sentencepiece(
         for line in lines:
             counts.update(line.split(" "))
         lines = (f"{word}\t{count}" for word, count in counts.items() if word and "\t" not in word)
-    options: dict[str, Any] = {"model_type": config.kind, "input_format": "tsv" if is_bpe else "text"}
-    options |= {"vocab_size": config.vocabulary_size, "hard_vocab_limit": False, "max_sentence_length": 1_000_000}
-    options |= {"byte_fallback": True, "character_coverage": 0.9999, "num_threads": 2, "minloglevel": 2}
+    options: dict[str, Any] = {
+        "model_type": config.kind,
+        "input_format": "tsv" if is_bpe else "text",
+    }
+    options |= {
+        "vocab_size": config.vocabulary_size,
+        "hard_vocab_limit": False,
+        "max_sentence_length": 1_000_000,
+    }
+    options |= {
+        "byte_fallback": True,
+        "character_coverage": 0.9999,
+        "num_threads": 2,
+        "minloglevel": 2,
+    }
     # Lines are already normalized; sentencepiece's table is for another Unicode version.
     # Trimming would lose spaces.
     options |= {"normalization_rule_name": "identity", "remove_extra_whitespaces": False}
-    options |= {"pad_id": PAD, "bos_id": BOS, "eos_id": EOS, "unk_id": UNK, "control_symbols": list(tags)}
+    options |= {
+        "pad_id": PAD,
+        "bos_id": BOS,
+        "eos_id": EOS,
+        "unk_id": UNK,
+        "control_symbols": list(tags),
+    }
     options |= {"user_defined_symbols": [META + word for word in words]}
     try:
-        sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(lines), model_writer=model, **options)
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(lines), model_writer=model, **options
+        )
     except RuntimeError as error:
         if "required_chars" not in str(error):
             raise
         size = f"tokenizer.vocabulary_size={config.vocabulary_size}"
-        raise NMTError(f"{size}: the corpus has more distinct characters than this; increase it") from error
+        raise NMTError(
+            f"{size}: the corpus has more distinct characters than this; increase it"
+        ) from error
     return SentencePieceTokenizer(with_normalization(model.getvalue(), config.normalization))
 
 
@@ -268,7 +324,9 @@ def with_normalization(content: bytes, name: str) -> bytes:
     return bytes(model.SerializeToString())
 
 
-def train_wordpiece(lines: Iterable[str], vocabulary_size: int, normalization: str) -> WordPieceTokenizer:
+def train_wordpiece(
+    lines: Iterable[str], vocabulary_size: int, normalization: str
+) -> WordPieceTokenizer:
     import tokenizers
 
     # Each byte, at the start of a word and inside one, is a special symbol, so that its id is fixed.
@@ -277,20 +335,30 @@ def train_wordpiece(lines: Iterable[str], vocabulary_size: int, normalization: s
     learner = tokenizers.Tokenizer(tokenizers.models.WordPiece(unk_token=SYMBOLS[UNK]))
     learner.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
     trainer = tokenizers.trainers.WordPieceTrainer(
-        vocab_size=vocabulary_size, special_tokens=symbols, continuing_subword_prefix=CONTINUES, show_progress=False
+        vocab_size=vocabulary_size,
+        special_tokens=symbols,
+        continuing_subword_prefix=CONTINUES,
+        show_progress=False,
     )
     learner.train_from_iterator(lines, trainer)
     tree = parse_json(wordpiece_of(learner.get_vocab()).to_str().encode())
-    return WordPieceTokenizer(json.dumps({**tree, OF_WORDPIECE: normalization}, ensure_ascii=False).encode())
+    return WordPieceTokenizer(
+        json.dumps({**tree, OF_WORDPIECE: normalization}, ensure_ascii=False).encode()
+    )
 
 
 def train_tokenizer(
-    lines: Iterable[str], config: TokenizerConfig, words: Sequence[str] = (), tags: Sequence[str] = ()
+    lines: Iterable[str],
+    config: TokenizerConfig,
+    words: Sequence[str] = (),
+    tags: Sequence[str] = (),
 ) -> Tokenizer:
     """Train on clean lines (section 5.1); `words` and `tags` become entries; no other text is encoded as a tag."""
     if config.kind != "wordpiece":
         return train_sentencepiece(lines, config, words, tags)
     assert not words
     if tags:
-        raise NMTError(f"data.tag={tags[0]}: tokenizer.kind=wordpiece does not support tags; use bpe or unigram")
+        raise NMTError(
+            f"data.tag={tags[0]}: tokenizer.kind=wordpiece does not support tags; use bpe or unigram"
+        )
     return train_wordpiece(lines, config.vocabulary_size, config.normalization)

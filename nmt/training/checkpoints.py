@@ -64,7 +64,13 @@ from nmt.training.validation import Validation, joint_score, translated, validat
 FORMAT_VERSION = 3
 PREFIX = "model."  # of the Transformer's weight names
 CONTENT = {
-    **{"global_step": int, "epoch": int, "sums": Tensor, "skipped": int, "callbacks": dict[str, dict[str, Any]]},
+    **{
+        "global_step": int,
+        "epoch": int,
+        "sums": Tensor,
+        "skipped": int,
+        "callbacks": dict[str, dict[str, Any]],
+    },
     **{"state_dict": dict[str, Tensor], "optimizer_states": list[dict[Any, Any]]},
 }
 AGREEMENT_UPDATES = 10  # several GPUs check only so often whether to stop or save, because a check waits for the GPU
@@ -80,15 +86,21 @@ class RunState:
     target: str
     tokenizer: str  # SHA-256
     corpus: str  # fingerprint
-    files: dict[str, str] = field(default_factory=dict)  # name -> SHA-256, as `corpus_hashes` returns them
+    files: dict[str, str] = field(
+        default_factory=dict
+    )  # name -> SHA-256, as `corpus_hashes` returns them
     init: str = ""  # SHA-256 of the initial weights; empty if they are random
     seen: dict[str, Any] = field(default_factory=dict)  # from the manifest
     tokens: int = 0  # target tokens
     seconds: float = 0.0
     devices: str = ""
     versions: dict[str, str] = field(default_factory=dict)
-    environment: dict[str, Any] = field(default_factory=dict)  # the processor and `kernels.environment_record`
-    moved: list[int] = field(default_factory=list)  # the updates after which another environment continued the run
+    environment: dict[str, Any] = field(
+        default_factory=dict
+    )  # the processor and `kernels.environment_record`
+    moved: list[int] = field(
+        default_factory=list
+    )  # the updates after which another environment continued the run
     metrics: dict[str, Any] = field(default_factory=dict)
     validation: dict[str, Any] = field(default_factory=dict)
     format_version: int = FORMAT_VERSION
@@ -108,7 +120,9 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
         if state["format_version"] == FORMAT_VERSION:
             check_content(content)
     except (NMTError, ValueError, TypeError) as error:
-        raise NMTError(f"{path}: not a readable checkpoint ({one_line(error)}): restore or remove this file") from error
+        raise NMTError(
+            f"{path}: not a readable checkpoint ({one_line(error)}): restore or remove this file"
+        ) from error
     check_version(path, state["format_version"], FORMAT_VERSION)
     return content
 
@@ -127,16 +141,29 @@ def check_content(content: dict[str, Any]) -> None:
 
 
 def model_weights(checkpoint: dict[str, Any]) -> dict[str, Tensor]:
-    return {k.removeprefix(PREFIX): v for k, v in checkpoint["state_dict"].items() if k.startswith(PREFIX)}
+    return {
+        k.removeprefix(PREFIX): v
+        for k, v in checkpoint["state_dict"].items()
+        if k.startswith(PREFIX)
+    }
 
 
 class CheckpointCallback(UpdateCallback):
     """Saves checkpoints for averaging and, at time intervals, for safety; stops the run early on request."""
 
     def __init__(
-        self, config: CheckpointConfig, state: RunState, validation: Validation, max_seconds: float | None
+        self,
+        config: CheckpointConfig,
+        state: RunState,
+        validation: Validation,
+        max_seconds: float | None,
     ) -> None:
-        self.config, self.state, self.validation, self.max_seconds = config, state, validation, max_seconds
+        self.config, self.state, self.validation, self.max_seconds = (
+            config,
+            state,
+            validation,
+            max_seconds,
+        )
         self.metrics, self.run = validation.metrics, validation.metrics.run
         # The last signal sent to this process, and the signal that stopped the run early; 0: none.
         self.signal = self.stopped_by = 0
@@ -145,7 +172,10 @@ class CheckpointCallback(UpdateCallback):
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         same = trainer.strategy.broadcast(str(trainer.ckpt_path)) == str(trainer.ckpt_path)
-        require(same, f"{self.run}: the processes see different checkpoints; all nodes must share this folder")
+        require(
+            same,
+            f"{self.run}: the processes see different checkpoints; all nodes must share this folder",
+        )
 
     def catch_signals(self, *arguments: Any) -> None:
         for number in self.handlers:
@@ -156,7 +186,9 @@ class CheckpointCallback(UpdateCallback):
         # The current update finishes first; a second signal stops the process as usual.
         self.signal = number
         if not self.metrics.line.console.quiet:
-            os.write(2, b"stopping after this update; a second signal stops at once, without saving\n")
+            os.write(
+                2, b"stopping after this update; a second signal stops at once, without saving\n"
+            )
         signal.signal(number, self.handlers[signal.Signals(number)])
 
     def restore_handlers(self) -> None:
@@ -172,21 +204,32 @@ class CheckpointCallback(UpdateCallback):
 
     def on_after_backward(self, trainer: Trainer, pl_module: Any) -> None:
         """Add requests to the sums that the processes exchange with the gradients, so that all stop together."""
-        for place, requested in enumerate(self.requests() if trainer.world_size > 1 else (), -REQUESTS):
+        for place, requested in enumerate(
+            self.requests() if trainer.world_size > 1 else (), -REQUESTS
+        ):
             if requested:
                 pl_module.update_sums[place] = 1
 
     def on_update_end(self, trainer: Trainer, module: TranslationModule, step: int) -> None:
         save, *stop = self.requests() if trainer.world_size == 1 else [False] * REQUESTS
-        if trainer.world_size > 1 and (module.device.type == "cpu" or step % AGREEMENT_UPDATES == 0):
+        if trainer.world_size > 1 and (
+            module.device.type == "cpu" or step % AGREEMENT_UPDATES == 0
+        ):
             save, *stop = (count > 0 for count in module.requests.tolist())
-        self.stopped_by = next((number for number, sent in zip(STOPPING, stop[1:], strict=True) if sent), 0)
+        self.stopped_by = next(
+            (number for number, sent in zip(STOPPING, stop[1:], strict=True) if sent), 0
+        )
         # Lightning reads should_stop after every micro-batch, so set it only here, at the end of an update.
         trainer.should_stop = trainer.should_stop or any(stop)
         if self.validation.improved:
             # Save best.ckpt first: a run killed after the regular checkpoint would resume without saving best.ckpt.
             trainer.save_checkpoint(self.run / "checkpoints" / "best.ckpt")
-        if trainer.should_stop or step == trainer.max_steps or save or step % self.config.every_steps == 0:
+        if (
+            trainer.should_stop
+            or step == trainer.max_steps
+            or save
+            or step % self.config.every_steps == 0
+        ):
             path = self.run / "checkpoints" / f"step={step:08d}.ckpt"
             # No checkpoint is removed before the one that replaces it is on disk.
             trainer.save_checkpoint(path, storage_options=partial(prune, self.run, self.config))
@@ -195,7 +238,9 @@ class CheckpointCallback(UpdateCallback):
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         self.writer(trainer).finish()
 
-    def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
+    def on_exception(
+        self, trainer: Trainer, pl_module: LightningModule, exception: BaseException
+    ) -> None:
         # The second interrupt raises KeyboardInterrupt. After any other error, the write still ends.
         if isinstance(exception, KeyboardInterrupt):
             self.writer(trainer).abandon()
@@ -205,16 +250,27 @@ class CheckpointCallback(UpdateCallback):
         assert isinstance(writer, DirectCheckpointIO)
         return writer
 
-    def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
+    def on_save_checkpoint(
+        self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]
+    ) -> None:
         assert isinstance(pl_module, TranslationModule)
         pl_module.check_finite()  # so that no checkpoint contains a non-finite update
         validation = {"best": self.validation.best, "worse": self.validation.worse}
-        checkpoint["nmt"] = {**vars(self.state), **self.metrics.state(pl_module), "validation": validation}
+        checkpoint["nmt"] = {
+            **vars(self.state),
+            **self.metrics.state(pl_module),
+            "validation": validation,
+        }
 
-    def on_load_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
+    def on_load_checkpoint(
+        self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]
+    ) -> None:
         state = checkpoint["nmt"]
         self.metrics.load(state["seconds"], state["metrics"])
-        self.validation.best, self.validation.worse = state["validation"]["best"], state["validation"]["worse"]
+        self.validation.best, self.validation.worse = (
+            state["validation"]["best"],
+            state["validation"]["worse"],
+        )
         self.record_move(trainer, state, checkpoint["global_step"])
 
     def record_move(self, trainer: Trainer, before: dict[str, Any], update: int) -> None:
@@ -225,7 +281,9 @@ class CheckpointCallback(UpdateCallback):
             self.state.moved.append(update)
 
 
-def check_run(config: ExperimentConfig, corpus: PreparedCorpus, now: RunState) -> tuple[Path | None, int, bool]:
+def check_run(
+    config: ExperimentConfig, corpus: PreparedCorpus, now: RunState
+) -> tuple[Path | None, int, bool]:
     """The checkpoint from which a run resumes (None: from scratch), its update, and whether the run is finished.
 
     Raises NMTError if the run cannot resume, or if its options or files changed.
@@ -241,15 +299,30 @@ def check_run(config: ExperimentConfig, corpus: PreparedCorpus, now: RunState) -
     check_settings(paths[-1], content, config)
     check_origin(paths[-1], state, corpus, now.files)
     check_characters(paths[-1], state, now)
-    require(state.init == now.init, f"{paths[-1]} began with different weights than init={start}: pass name=OTHER")
-    finished = update >= config.trainer.max_steps or (patience is not None and state.validation["worse"] >= patience)
+    require(
+        state.init == now.init,
+        f"{paths[-1]} began with different weights than init={start}: pass name=OTHER",
+    )
+    finished = update >= config.trainer.max_steps or (
+        patience is not None and state.validation["worse"] >= patience
+    )
     # There is no optimizer state yet if all updates were skipped, by optim.not_finite=skip or by the loss scaler.
-    scaler, has_state = content.get("MixedPrecision"), any(x.get("state") for x in content["optimizer_states"])
-    skipped = content["skipped"] >= update or (isinstance(scaler, dict) and scaler.get("_growth_tracker") == 0)
+    scaler, has_state = (
+        content.get("MixedPrecision"),
+        any(x.get("state") for x in content["optimizer_states"]),
+    )
+    skipped = content["skipped"] >= update or (
+        isinstance(scaler, dict) and scaler.get("_growth_tracker") == 0
+    )
     advice = f"run `nmt average {run} output=FOLDER` and pass init=FOLDER name=OTHER for a new run from its weights"
-    require(has_state or skipped or finished, f"{paths[-1]} has no optimizer state to resume with: {advice}")
+    require(
+        has_state or skipped or finished,
+        f"{paths[-1]} has no optimizer state to resume with: {advice}",
+    )
     if update != checkpoint_step(paths[-1]):
-        raise NMTError(f"{paths[-1]} is the checkpoint of update {update:,}: restore the file, or delete it")
+        raise NMTError(
+            f"{paths[-1]} is the checkpoint of update {update:,}: restore the file, or delete it"
+        )
     return paths[-1], update, finished
 
 
@@ -269,7 +342,9 @@ def check_settings(path: Path, content: dict[str, Any], config: ExperimentConfig
         )
 
 
-def check_origin(path: Path, state: RunState, corpus: PreparedCorpus, files: dict[str, str]) -> None:
+def check_origin(
+    path: Path, state: RunState, corpus: PreparedCorpus, files: dict[str, str]
+) -> None:
     """Raise NMTError if a checkpoint was trained on a different corpus or with a different vocabulary or `files`.
 
     `files` are the `corpus_hashes` of the splits to compare. A file that an older nmt did not record is not compared.
@@ -291,7 +366,10 @@ def check_characters(path: Path, state: RunState, now: RunState) -> None:
     before, after = flatten(state.seen), flatten(now.seen)
     changed = [key for key in before if key in after and before[key] != after[key]]
     advice = "restore the corpus's manifest.json and the model of init=, or pass name=OTHER for a new run"
-    require(not changed, f"{path} was trained with a different record of {', '.join(changed[:4])}: {advice}")
+    require(
+        not changed,
+        f"{path} was trained with a different record of {', '.join(changed[:4])}: {advice}",
+    )
 
 
 class Average:
@@ -315,29 +393,49 @@ class Average:
         checkpoint = load_checkpoint(path)
         state = RunState(**checkpoint["nmt"])
         models = (
-            {"model": x.config["model"], "vocabulary_size": x.vocabulary_size, "tokenizer": x.tokenizer}
+            {
+                "model": x.config["model"],
+                "vocabulary_size": x.vocabulary_size,
+                "tokenizer": x.tokenizer,
+            }
             for x in (self.state if self.updates else state, state)
         )
         changed = difference(*models)
-        require(not changed, f"{path} belongs to a different model than the checkpoints before it ({changed})")
+        require(
+            not changed,
+            f"{path} belongs to a different model than the checkpoints before it ({changed})",
+        )
         for name, tensor in model_weights(checkpoint).items():
-            self.sums[name] = tensor.double() + self.sums[name] if name in self.sums else tensor.double()
-        self.state, self.skipped, self.made = state, checkpoint["skipped"], checkpoint["global_step"]
+            self.sums[name] = (
+                tensor.double() + self.sums[name] if name in self.sums else tensor.double()
+            )
+        self.state, self.skipped, self.made = (
+            state,
+            checkpoint["skipped"],
+            checkpoint["global_step"],
+        )
         self.updates.append(self.made)
 
     def make_model(self) -> Transformer:
         model = Transformer(ModelConfig(**self.state.config["model"]), self.state.vocabulary_size)
-        model.load_state_dict({name: (total / len(self.updates)).float() for name, total in self.sums.items()})
+        model.load_state_dict(
+            {name: (total / len(self.updates)).float() for name, total in self.sums.items()}
+        )
         return model.eval()
 
 
-def delivered_model(run: Path, checkpoints: CheckpointConfig, split: PreparedSplit, device: torch.device) -> Average:
+def delivered_model(
+    run: Path, checkpoints: CheckpointConfig, split: PreparedSplit, device: torch.device
+) -> Average:
     """The model that a run delivers under the rule `checkpoints.average`; `split` is the validation set.
 
     The paper averages a fixed number of checkpoints. By default, the number whose average has the lowest validation
     loss is chosen: while a model learns fast, its newest weights beat the mean. NMTError if most updates were skipped.
     """
-    paths, best = kept_checkpoints(run, checkpoints.every_steps, checkpoints.keep), run / "checkpoints" / "best.ckpt"
+    paths, best = (
+        kept_checkpoints(run, checkpoints.every_steps, checkpoints.keep),
+        run / "checkpoints" / "best.ckpt",
+    )
     mean = Average(paths[-1])
     newest = mean.state, mean.made, mean.skipped
     require(
@@ -369,16 +467,24 @@ def delivered_model(run: Path, checkpoints: CheckpointConfig, split: PreparedSpl
     return chosen
 
 
-def describe(average: Average, score: tuple[evaluation.Score, int] | None = None) -> ModelDescription:
+def describe(
+    average: Average, score: tuple[evaluation.Score, int] | None = None
+) -> ModelDescription:
     """The description of an average; `score` is its validation score and the number of sentences scored."""
     state = average.state
     scored = {**asdict(score[0]), "sentences": score[1]} if score else {}
     optional = {"init": state.init, "candidates": average.losses, "score": scored}
     recorded = ("tokens", "seconds", "devices", "versions", "corpus", "config")
-    training = {"updates": average.made, "averaged": average.updates, **{key: vars(state)[key] for key in recorded}}
+    training = {
+        "updates": average.made,
+        "averaged": average.updates,
+        **{key: vars(state)[key] for key in recorded},
+    }
     training |= state.seen | {key: value for key, value in optional.items() if value}
     sides = state.source, state.target
-    return ModelDescription(state.config["model"], state.vocabulary_size, *sides, state.tokenizer, training)
+    return ModelDescription(
+        state.config["model"], state.vocabulary_size, *sides, state.tokenizer, training
+    )
 
 
 def write_average(
@@ -395,7 +501,9 @@ def write_average(
     """
     tokenizer = run / TOKENIZER
     same = tokenizer.is_file() and sha256(tokenizer) == average.state.tokenizer
-    require(same, f"{tokenizer}: missing, or not the tokenizer that the checkpoints were trained with")
+    require(
+        same, f"{tokenizer}: missing, or not the tokenizer that the checkpoints were trained with"
+    )
     description = describe(average, score)
     model = average.make_model()
     parameters = sum(parameter.numel() for parameter in model.parameters())
@@ -431,10 +539,14 @@ def deliver(config: ExperimentConfig, corpus: PreparedCorpus, console: Console) 
         texts = translated(translator, corpus, corpus.domains("valid", config.data), sentences)
         score = joint_score(corpus, texts, config.validation.tokenize)
         scored = score, sum(len(references) for _, references in texts)
-        console.print(f"validation {score.name} {score.value:.2f} on {scored[1]:,} sentences, `{score.signature}`")
+        console.print(
+            f"validation {score.name} {score.value:.2f} on {scored[1]:,} sentences, `{score.signature}`"
+        )
     removed = write_average(average, run, run / "model", scored)
     console.print(f"the model is in {run / 'model'}{moved_link(run)}{removed}")
-    planned = average.state.config["trainer"]["max_steps"]  # a time limit may have changed the number
+    planned = average.state.config["trainer"][
+        "max_steps"
+    ]  # a time limit may have changed the number
     if average.made < planned and config.trainer.max_time is not None:
         made = f"update {average.made:,} of {planned:,}"
         console.print(f"stopped by trainer.max_time at {made}; the same command resumes from there")

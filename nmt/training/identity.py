@@ -63,12 +63,18 @@ def corpus_hashes(corpus: "PreparedCorpus", splits: Iterable[str] = TRAINED_ON) 
     hashes = {}
     languages = (corpus.source_language, corpus.target_language)
     for split in splits:
-        texts = [] if split == "train" else [corpus.folder / f"{split}.{language}" for language in languages]
+        texts = (
+            []
+            if split == "train"
+            else [corpus.folder / f"{split}.{language}" for language in languages]
+        )
         for path in [*sorted((corpus.folder / split).glob("*.arrow")), *texts]:
             if path.is_file():
                 hashes[path.relative_to(corpus.folder).as_posix()] = sha256(path)
         sources = corpus.manifest.counts.get(split, {}).get("sources")
         if sources:
             borders = json.dumps([*sources.values()])
-            hashes[f"number of pairs of each source in {split}"] = hashlib.sha256(borders.encode()).hexdigest()
+            hashes[f"number of pairs of each source in {split}"] = hashlib.sha256(
+                borders.encode()
+            ).hexdigest()
     return hashes

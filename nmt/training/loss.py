@@ -99,7 +99,9 @@ class LabelSmoothedCrossEntropy(torch.autograd.Function):
         dtype = product_dtype(hidden)
         matrix = weight.to(dtype)
         row_bias = None if bias is None else bias.to(dtype)
-        grad_dtype = dtype if bias is None else torch.float32  # the gradient of a bias is summed before the cast
+        grad_dtype = (
+            dtype if bias is None else torch.float32
+        )  # the gradient of a bias is summed before the cast
         for x, y in zip(hidden.to(dtype).split(rows), targets.split(rows), strict=True):
             # torch's compiler would make another kernel for a single row.
             form = terms if len(y) > 1 else chunk_terms
@@ -132,7 +134,9 @@ class LabelSmoothedCrossEntropy(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         # Scale in place: nothing else refers to these tensors, and they are used only once.
-        grad_hidden, grad_weight, grad_bias = (x if x is None else x.mul_(grads[0]) for x in ctx.gradients)
+        grad_hidden, grad_weight, grad_bias = (
+            x if x is None else x.mul_(grads[0]) for x in ctx.gradients
+        )
         del ctx.gradients
         return grad_hidden, grad_weight, None, None, grad_bias, None
 
@@ -149,11 +153,15 @@ def label_smoothed_cross_entropy(
 
     `terms` is `chunk_terms` or a compiled form of it.
     """
-    loss, likelihood = LabelSmoothedCrossEntropy.apply(hidden, weight, targets, smoothing, bias, terms)  # type: ignore[no-untyped-call]
+    loss, likelihood = LabelSmoothedCrossEntropy.apply(
+        hidden, weight, targets, smoothing, bias, terms
+    )  # type: ignore[no-untyped-call]
     return loss, likelihood
 
 
-def summed_losses(model: Transformer, batch: Batch, label_smoothing: float) -> tuple[Tensor, Tensor]:
+def summed_losses(
+    model: Transformer, batch: Batch, label_smoothing: float
+) -> tuple[Tensor, Tensor]:
     """The smoothed loss and the negative log likelihood, summed over the target tokens of a micro-batch."""
     hidden = model.decoder_states(batch.source, batch.target_in, batch.padded).flatten(0, 1)
     targets = batch.target_out.flatten()
@@ -163,7 +171,9 @@ def summed_losses(model: Transformer, batch: Batch, label_smoothing: float) -> t
         targets = targets.index_select(0, real)
     weight: Tensor = model.output.weight
     bias: Tensor | None = model.output.bias
-    if first := model.config.unpredicted:  # slice only if needed: its gradient takes up another matrix
+    if (
+        first := model.config.unpredicted
+    ):  # slice only if needed: its gradient takes up another matrix
         weight = weight[first:]
         bias = None if bias is None else bias[first:]
         targets = targets - first

@@ -29,7 +29,16 @@ from nmt.training.run_folder import read_metrics
 
 VALIDATION_COLUMNS = ("valid_loss", "valid_perplexity", "valid_bleu", "valid_f1")
 COLUMNS = (
-    *("step", "loss", "perplexity", "learning_rate", "gradient_norm", "tokens_per_second", "padding", "mfu"),
+    *(
+        "step",
+        "loss",
+        "perplexity",
+        "learning_rate",
+        "gradient_norm",
+        "tokens_per_second",
+        "padding",
+        "mfu",
+    ),
     *("seconds", "flops", "cost", "skipped", *VALIDATION_COLUMNS),
 )
 # The most important values come first, because a narrow terminal cuts off the line.
@@ -37,10 +46,18 @@ REPORT = (
     "loss {loss:.3f}  ppl {perplexity:.2f}  {tokens_per_second:,.0f} tokens/s  lr {learning_rate:.2e}  "
     "grad {gradient_norm:.2f}  padding {padding:.0%}  MFU {mfu:.0%}  {cost:.1e} FLOP"
 )
-OF_BITS = ("torch", "processor", "threads", "device", "kernels")  # what may change the last bits of a sum
+OF_BITS = (
+    "torch",
+    "processor",
+    "threads",
+    "device",
+    "kernels",
+)  # what may change the last bits of a sum
 OF_PEAK = ("processor", "devices", "precision", "torch")  # what the peak of idle devices depends on
 REPORT_SECONDS = 10  # minimum time between two lines
-PEAK_SECONDS = 60.0  # time between two short measurements of a CPU's peak, which other programs lower
+PEAK_SECONDS = (
+    60.0  # time between two short measurements of a CPU's peak, which other programs lower
+)
 NOTHING = UpdateSize(0, 0, 0, 0, 0, 0)
 DTYPES = {"bf16": torch.bfloat16, "16": torch.float16, "32": torch.float32, "64": torch.float64}
 """The data type of matrix products under a Trainer precision such as bf16-mixed, by its first part."""
@@ -122,8 +139,12 @@ class Logbook:
     def __init__(self, run: Path, step: int, more: Sequence[str] = (), whole: bool = True) -> None:
         self.path, self.columns = run / "metrics.csv", [*COLUMNS, *more]
         last = step if whole else step - 1
-        rows = [row for row in read_metrics(run) if int(row["step"]) <= (last if row["loss"] else step)]
-        files.write_file(self.path, self.lines(dict(zip(self.columns, self.columns, strict=True)), *rows))
+        rows = [
+            row for row in read_metrics(run) if int(row["step"]) <= (last if row["loss"] else step)
+        ]
+        files.write_file(
+            self.path, self.lines(dict(zip(self.columns, self.columns, strict=True)), *rows)
+        )
 
     def lines(self, *rows: dict[str, str]) -> str:
         text = io.StringIO()
@@ -136,7 +157,9 @@ class Logbook:
             with self.path.open("a", newline="", encoding="utf-8") as file:
                 file.write(self.lines(row))
         except OSError as error:
-            raise NMTError(f"cannot write {self.path} ({error.strerror}): is the disk full?") from error
+            raise NMTError(
+                f"cannot write {self.path} ({error.strerror}): is the disk full?"
+            ) from error
 
 
 class ProgressLine:
@@ -163,7 +186,9 @@ class ProgressLine:
         left = min(left, max(self.max_seconds - seconds, 0.0))
         if report:
             self.reported = seconds
-        line = f"update {step:,} of {self.total:,}, {timedelta(seconds=int(left))} left: {self.text}"
+        line = (
+            f"update {step:,} of {self.total:,}, {timedelta(seconds=int(left))} left: {self.text}"
+        )
         if self.console.is_terminal:
             self.status.update(line[: self.console.width - 3])
         elif report and (seconds - self.printed >= REPORT_SECONDS or step == self.total):
@@ -182,7 +207,9 @@ class MetricsCallback(UpdateCallback):
         # Table 2), and target tokens up to the last report.
         self.seconds, self.flops, self.cost, self.tokens = 0.0, 0, 0.0, 0
         self.own_seconds = 0.0  # of this process
-        self.peak_measured = 0.0  # when the peak was measured last, on the clock of time.monotonic()
+        self.peak_measured = (
+            0.0  # when the peak was measured last, on the clock of time.monotonic()
+        )
         # Size and training time of all updates since the last report, including skipped ones, which take just as long.
         self.interval, self.elapsed = NOTHING, 0.0
         self.loggers: list[Any] = []  # filled only in the first process
@@ -207,20 +234,32 @@ class MetricsCallback(UpdateCallback):
                 "command": " ".join(["nmt", *sys.argv[1:]]),
             }
             path = self.run / "environment.json"
-            before = files.read_mapping(path, files.parse_json) if step and path.is_file() else environment
+            before = (
+                files.read_mapping(path, files.parse_json)
+                if step and path.is_file()
+                else environment
+            )
             # An older nmt recorded less.
             recorded = [key for key in OF_BITS if key in before]
-            changed = difference({key: before[key] for key in recorded}, {key: environment[key] for key in recorded})
+            changed = difference(
+                {key: before[key] for key in recorded}, {key: environment[key] for key in recorded}
+            )
             if changed:
-                self.line.console.print(f"notice: {changed}; from here on, the last bits of the weights may differ")
+                self.line.console.print(
+                    f"notice: {changed}; from here on, the last bits of the weights may differ"
+                )
             self.keep_greater_peak(environment, before)
             self.environment = environment
             self.write_environment()
             self.loggers = [Logbook(self.run, step, self.columns, whole=self.interval == NOTHING)]
             if "tensorboard" in self.config["logger"]:
-                self.loggers.append(TensorBoardLogger(self.run, name="tensorboard", version="", purge_step=step + 1))
+                self.loggers.append(
+                    TensorBoardLogger(self.run, name="tensorboard", version="", purge_step=step + 1)
+                )
             if "wandb" in self.config["logger"]:
-                self.loggers.append(WandbLogger(name, self.run, version=name, resume="allow", config=self.config))
+                self.loggers.append(
+                    WandbLogger(name, self.run, version=name, resume="allow", config=self.config)
+                )
             self.line.start(step, trainer.max_steps)
         self.clock = time.monotonic()
 
@@ -233,7 +272,9 @@ class MetricsCallback(UpdateCallback):
         environment["peak_flops_per_second"] = self.peak
 
     def write_environment(self) -> None:
-        files.write_file(self.run / "environment.json", json.dumps(self.environment, indent=2) + "\n")
+        files.write_file(
+            self.run / "environment.json", json.dumps(self.environment, indent=2) + "\n"
+        )
 
     def on_update_end(self, trainer: Trainer, module: TranslationModule, step: int) -> None:
         assert self.batch
@@ -284,7 +325,9 @@ class MetricsCallback(UpdateCallback):
         if speed > self.peak:  # other programs kept the devices busy when the peak was measured
             peak_flops_per_second.cache_clear()
             with self.paused(device):
-                self.raise_peak(max(speed, trainer.world_size * peak_flops_per_second(device, self.dtype)))
+                self.raise_peak(
+                    max(speed, trainer.world_size * peak_flops_per_second(device, self.dtype))
+                )
         elif device.type == "cpu" and time.monotonic() - self.peak_measured >= PEAK_SECONDS:
             with self.paused(device):
                 products = square_products(device, self.dtype)
@@ -297,7 +340,9 @@ class MetricsCallback(UpdateCallback):
             self.cost += self.own_seconds * (peak - self.peak)
             self.peak = peak
 
-    def measured(self, trainer: Trainer, module: TranslationModule, step: int, sums: list[float]) -> dict[str, float]:
+    def measured(
+        self, trainer: Trainer, module: TranslationModule, step: int, sums: list[float]
+    ) -> dict[str, float]:
         """The metrics of the updates since the last report.
 
         `sums` are their loss, negative log-likelihood and number of target tokens.
@@ -313,7 +358,12 @@ class MetricsCallback(UpdateCallback):
             "tokens_per_second": self.interval.target_tokens / self.elapsed,
             "padding": self.interval.padding,
             "mfu": self.flops_of(module, self.interval) / self.elapsed / self.peak,
-            **{"seconds": self.seconds, "flops": self.flops, "cost": self.cost, "skipped": module.skipped},
+            **{
+                "seconds": self.seconds,
+                "flops": self.flops,
+                "cost": self.cost,
+                "skipped": module.skipped,
+            },
         }
 
     def add_time(self) -> None:
@@ -342,11 +392,20 @@ class MetricsCallback(UpdateCallback):
         totals: dict[str, Any] = {"tokens": self.tokens, "flops": self.flops, "cost": self.cost}
         totals |= {"elapsed": self.elapsed, "interval": list(self.interval)}
         tokens = self.tokens + int(module.sums[2])
-        return {"tokens": tokens, "seconds": self.seconds, "devices": self.devices, "metrics": totals}
+        return {
+            "tokens": tokens,
+            "seconds": self.seconds,
+            "devices": self.devices,
+            "metrics": totals,
+        }
 
     def load(self, seconds: float, metrics: dict[str, Any]) -> None:
         self.seconds, self.tokens, self.flops = seconds, metrics["tokens"], metrics["flops"]
-        self.cost, self.elapsed, self.interval = metrics["cost"], metrics["elapsed"], UpdateSize(*metrics["interval"])
+        self.cost, self.elapsed, self.interval = (
+            metrics["cost"],
+            metrics["elapsed"],
+            UpdateSize(*metrics["interval"]),
+        )
 
     def close(self) -> None:
         self.line.status.stop()

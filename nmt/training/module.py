@@ -40,7 +40,9 @@ from nmt.training.loss import Losses, summed_losses
 from nmt.training.reduction import FixedOrderSum, has_fixed_order
 from nmt.training.run_folder import is_begun, read_config
 
-REQUESTS = 2 + len(STOPPING)  # to save, to stop because time is up, and to stop for each of the signals
+REQUESTS = 2 + len(
+    STOPPING
+)  # to save, to stop because time is up, and to stop for each of the signals
 
 
 def noam(step: int, d_model: int, warmup: int) -> float:
@@ -102,7 +104,10 @@ def adam(model: Transformer, precision: str, **options: Any) -> Adam:
 
 def dropout_seed(seed: int, update: int, micro_batch: int) -> int:
     """The dropout seed for a micro-batch, hashed so that neighboring updates share no random numbers."""
-    return int(np.random.SeedSequence([seed, update, micro_batch]).generate_state(1, np.uint64)[0] >> np.uint64(1))
+    return int(
+        np.random.SeedSequence([seed, update, micro_batch]).generate_state(1, np.uint64)[0]
+        >> np.uint64(1)
+    )
 
 
 class TranslationModule(LightningModule):
@@ -156,7 +161,9 @@ class TranslationModule(LightningModule):
         update, number = divmod(batch_idx, self.trainer.accumulate_grad_batches)
         share = self.global_rank * self.trainer.accumulate_grad_batches
         due = self.global_step, self.global_step, share + number
-        assert (update, batch.update, batch.micro_batch) == due, f"update {due[1]}, micro-batch {due[2]} is due"
+        assert (update, batch.update, batch.micro_batch) == due, (
+            f"update {due[1]}, micro-batch {due[2]} is due"
+        )
 
     def training_step(self, batch: Batch, batch_index: int) -> Tensor:
         # A seed for each micro-batch makes dropout the same on any number of devices and after any restart.
@@ -183,7 +190,11 @@ class TranslationModule(LightningModule):
     def configure_optimizers(self) -> Optimizer:
         """Adam with the paper's betas and epsilon (section 5.3), or a plugin's optimizer with the same options."""
         optim, make = self.optim, registry.entries_of("optimizer")[self.optim.optimizer].load()
-        options = {"lr": self.learning_rate(1), "betas": (optim.beta1, optim.beta2), "weight_decay": optim.weight_decay}
+        options = {
+            "lr": self.learning_rate(1),
+            "betas": (optim.beta1, optim.beta2),
+            "weight_decay": optim.weight_decay,
+        }
         # With 16-mixed, a fused Adam would unscale the gradients itself, which is too late for clipping.
         options |= {"fused": self.trainer.scaler is None, "eps": optim.epsilon}
         return cast(Optimizer, make(self.model, self.trainer.precision, **options))
@@ -197,10 +208,14 @@ class TranslationModule(LightningModule):
             group["lr"] = self.learning_rate(self.global_step + 1)
         if not self.fixed_order:
             self.update_sums = self.trainer.strategy.reduce(self.update_sums, reduce_op="sum")
-        gradients = [parameter.grad for parameter in self.parameters() if parameter.grad is not None]
+        gradients = [
+            parameter.grad for parameter in self.parameters() if parameter.grad is not None
+        ]
         self.gradient_norm = torch.nn.utils.get_total_norm(gradients)
         # With 16-mixed, the scaler skips updates whose gradients overflow; only the loss shows if anything is wrong.
-        bad = ~(self.gradient_norm if self.trainer.scaler is None else self.update_sums[0]).isfinite()
+        bad = ~(
+            self.gradient_norm if self.trainer.scaler is None else self.update_sums[0]
+        ).isfinite()
         if self.optim.not_finite == "skip" and bad.item():
             optimizer.zero_grad()  # Adam leaves parameters without gradients unchanged
             self.skipped += 1
@@ -220,7 +235,9 @@ class TranslationModule(LightningModule):
             "or trainer.precision=32-true, together with name=OTHER",
         )
 
-    def optimizer_step(self, epoch: int, batch_idx: int, optimizer: Any, optimizer_closure: Any = None) -> None:
+    def optimizer_step(
+        self, epoch: int, batch_idx: int, optimizer: Any, optimizer_closure: Any = None
+    ) -> None:
         super().optimizer_step(epoch, batch_idx, optimizer, optimizer_closure)
         optimizer.zero_grad()  # Lightning would keep gradients during the next forward pass, which needs their memory
 
@@ -238,7 +255,13 @@ class TranslationModule(LightningModule):
             counts.update(dict.fromkeys(counts, done))
 
 
-OFF = ("enable_model_summary", "logger", "enable_checkpointing", "enable_progress_bar", "use_distributed_sampler")
+OFF = (
+    "enable_model_summary",
+    "logger",
+    "enable_checkpointing",
+    "enable_progress_bar",
+    "use_distributed_sampler",
+)
 
 
 # Flags that Lightning does not have; with its own max_time, it would stop in the middle of an update.
@@ -313,7 +336,9 @@ def make_trainer(config: ExperimentConfig, callbacks: Sequence[Callback] = ()) -
     return trainer
 
 
-def settle_trainer(config: ExperimentConfig, notice: Callable[[str], None] = lambda text: None) -> ExperimentConfig:
+def settle_trainer(
+    config: ExperimentConfig, notice: Callable[[str], None] = lambda text: None
+) -> ExperimentConfig:
     """Replace `auto` in trainer.precision and trainer.compile; NMTError if the device cannot compile.
 
     A run that has begun keeps its own settings, on any device. If `auto` cannot compile on a GPU, `notice` is called

@@ -273,7 +273,9 @@ class FixedOrderSum:
 def add_gradients(totals: Sequence[Tensor | None], others: Sequence[Tensor | None]) -> None:
     """Add gradients in place; a parameter that got no gradient has none in any micro-batch."""
     both = [
-        (total, other) for total, other in zip(totals, others, strict=True) if total is not None and other is not None
+        (total, other)
+        for total, other in zip(totals, others, strict=True)
+        if total is not None and other is not None
     ]
     if both:
         add_to_each([total for total, _ in both], [other for _, other in both])

@@ -22,10 +22,28 @@ from nmt.config import (
     to_tree,
     with_defaults,
 )
-from nmt.files import parse_json, parse_yaml, read_bytes, read_mapping, remove_leftovers, within, write_file
+from nmt.files import (
+    parse_json,
+    parse_yaml,
+    read_bytes,
+    read_mapping,
+    remove_leftovers,
+    within,
+    write_file,
+)
 from nmt.training.identity import decisive_settings
 
-GROUPS = ("data", "tokenizer", "model", "optim", "batching", "decode", "checkpoints", "validation", "trainer")
+GROUPS = (
+    "data",
+    "tokenizer",
+    "model",
+    "optim",
+    "batching",
+    "decode",
+    "checkpoints",
+    "validation",
+    "trainer",
+)
 
 
 def is_first_process(environment: Mapping[str, str] = os.environ) -> bool:
@@ -33,7 +51,10 @@ def is_first_process(environment: Mapping[str, str] = os.environ) -> bool:
     if "TORCHELASTIC_RUN_ID" in environment:
         return environment["RANK"] == "0"
     # srun started this process as a task. In an interactive shell, Lightning launches processes itself.
-    if "SLURM_NTASKS" in environment and environment.get("SLURM_JOB_NAME") not in ("bash", "interactive"):
+    if "SLURM_NTASKS" in environment and environment.get("SLURM_JOB_NAME") not in (
+        "bash",
+        "interactive",
+    ):
         return environment["SLURM_PROCID"] == "0"
     # Lightning itself launches a node's processes, and the user sets the node's number.
     node = environment.get("NODE_RANK", environment.get("GROUP_RANK", "0"))
@@ -47,25 +68,35 @@ def checkpoint_step(path: Path) -> int:
 def list_checkpoints(run: Path) -> list[Path]:
     """The checkpoints of a run, oldest first; other files in the folder are ignored."""
     paths = (run / "checkpoints").glob("step=*.ckpt")
-    return sorted((path for path in paths if re.fullmatch(r"step=[0-9]{1,18}", path.stem)), key=checkpoint_step)
+    return sorted(
+        (path for path in paths if re.fullmatch(r"step=[0-9]{1,18}", path.stem)),
+        key=checkpoint_step,
+    )
 
 
 def kept_checkpoints(run: Path, every_steps: int, keep: int) -> list[Path]:
     """The checkpoints to average, oldest first: those at multiples of `every_steps` and the last one."""
     paths = list_checkpoints(run)
-    return [path for path in paths if checkpoint_step(path) % every_steps == 0 or path == paths[-1]][-keep:]
+    return [
+        path for path in paths if checkpoint_step(path) % every_steps == 0 or path == paths[-1]
+    ][-keep:]
 
 
 def prune(run: Path, config: CheckpointConfig) -> None:
     """Remove the checkpoints that will not be averaged."""
-    for path in set(list_checkpoints(run)).difference(kept_checkpoints(run, config.every_steps, config.keep)):
+    for path in set(list_checkpoints(run)).difference(
+        kept_checkpoints(run, config.every_steps, config.keep)
+    ):
         path.unlink()
 
 
 def check_no_links(run: Path) -> None:
     """Raise NMTError if a folder that training writes to is a link."""
     for name in ("checkpoints", "model", "tensorboard", "wandb"):
-        require(not (run / name).is_symlink(), f"{run / name} is a link, but nmt never writes to links: replace it")
+        require(
+            not (run / name).is_symlink(),
+            f"{run / name} is a link, but nmt never writes to links: replace it",
+        )
 
 
 def read_config(run: Path) -> dict[str, Any]:
@@ -89,12 +120,20 @@ def check_configuration(run: Path, config: ExperimentConfig) -> None:
         begun = build_stored(ExperimentConfig, read_config(run), str(run / "config.yaml"))
         trees = to_tree(begun), to_tree(config)
         changed = difference(decisive_settings(trees[0]), decisive_settings(trees[1]))
-        if all(within(tree, "optim", "decay_steps") == within(tree, "trainer", "max_steps") for tree in trees):
-            changed = changed.replace("optim.decay_steps:", "trainer.max_steps, where optim.schedule ends:")
+        if all(
+            within(tree, "optim", "decay_steps") == within(tree, "trainer", "max_steps")
+            for tree in trees
+        ):
+            changed = changed.replace(
+                "optim.decay_steps:", "trainer.max_steps, where optim.schedule ends:"
+            )
         init = trees[0].get("init")
         start = f", which began with init={shown(init)}," if init and not config.init else ""
         advice = "pass the same values to resume it, or pass name=OTHER for a new run"
-        require(not changed, f"the run in {run}{start} has a different configuration ({changed}): {advice}")
+        require(
+            not changed,
+            f"the run in {run}{start} has a different configuration ({changed}): {advice}",
+        )
 
 
 def open_folder(run: Path, config: dict[str, Any], tokenizer: Path) -> None:
@@ -103,12 +142,16 @@ def open_folder(run: Path, config: dict[str, Any], tokenizer: Path) -> None:
         (run / "checkpoints").mkdir(parents=True, exist_ok=True)
         if is_first_process():
             latest_link(run)  # checks that nothing is in its place
-            write_file(run / "config.yaml", yaml.safe_dump(config, sort_keys=False, allow_unicode=True))
+            write_file(
+                run / "config.yaml", yaml.safe_dump(config, sort_keys=False, allow_unicode=True)
+            )
             write_file(run / "tokenizer.model", tokenizer.read_bytes())
             remove_leftovers(run)
             remove_leftovers(run / "checkpoints")
     except OSError as error:
-        raise NMTError(f"cannot write the run folder {run} ({error.strerror}): pass run=FOLDER") from error
+        raise NMTError(
+            f"cannot write the run folder {run} ({error.strerror}): pass run=FOLDER"
+        ) from error
 
 
 def is_finished(run: Path, updates: int, corpus: str) -> bool:
@@ -124,7 +167,13 @@ def run_state(run: Path, update: int, planned: int, delivered: int) -> str:
     """running (a process is using the folder), finished (its model has all `planned` updates), stopped or untrained."""
     try:
         with files.locked_file(run / files.LOCK, False, "", wait=0):
-            return "finished" if delivered >= max(update, planned, 1) else "stopped" if update else "untrained"
+            return (
+                "finished"
+                if delivered >= max(update, planned, 1)
+                else "stopped"
+                if update
+                else "untrained"
+            )
     except NMTError:
         return "running"
 
@@ -137,7 +186,10 @@ def latest_link(run: Path) -> Path:
     root = next((folder for folder in run.parents if folder.name == "runs"), run.parent)
     link = root / "latest"
     is_folder = link.is_dir() and not link.is_symlink()
-    require(not is_folder, f"{link} is a folder, but should be the link to the newest run: move it out of the way")
+    require(
+        not is_folder,
+        f"{link} is a folder, but should be the link to the newest run: move it out of the way",
+    )
     return link
 
 
@@ -145,7 +197,9 @@ def point_latest_to(run: Path, link: Path | None = None) -> Path:
     """Point `link`, or the run's own link `latest`, to a run that has a model; return the link."""
     link = link or latest_link(run)
     temporary = link.with_name(f".latest-{os.getpid()}")
-    temporary.unlink(missing_ok=True)  # left by a killed process with the same ID, as happens in containers
+    temporary.unlink(
+        missing_ok=True
+    )  # left by a killed process with the same ID, as happens in containers
     temporary.symlink_to(run.relative_to(link.parent))
     temporary.replace(link)
     return link

@@ -15,7 +15,15 @@ from rich.console import Console
 
 from nmt import compat, files, hardware, kernels, model, registry
 from nmt.config import ExperimentConfig, difference, require, to_tree
-from nmt.data import TOKENIZER, Manifest, PreparedCorpus, UpdateDataModule, accumulation, decisive, open_corpus
+from nmt.data import (
+    TOKENIZER,
+    Manifest,
+    PreparedCorpus,
+    UpdateDataModule,
+    accumulation,
+    decisive,
+    open_corpus,
+)
 from nmt.errors import NMTError, SameForAll, how_to_install, is_out_of_memory, one_line
 from nmt.training.checkpoints import CheckpointCallback, RunState, check_run, deliver
 from nmt.training.exports import exports_in_words
@@ -43,9 +51,13 @@ def train(config: ExperimentConfig, console: Console) -> int | None:
         corpus = open_corpus(folder)
         check_corpus(corpus.manifest, config)
         for name in ("train", "valid") if config.model.positions == "learned" else ():
-            longest = max(corpus.split(name).source_lengths.max(), corpus.split(name).target_lengths.max())
+            longest = max(
+                corpus.split(name).source_lengths.max(), corpus.split(name).target_lengths.max()
+            )
             if longest > most:  # otherwise training would fail hours later
-                raise SameForAll(f"a line of {name} has {longest} tokens, more than model.max_positions={most}")
+                raise SameForAll(
+                    f"a line of {name} has {longest} tokens, more than model.max_positions={most}"
+                )
         with files.only_process(run, "run") if is_first_process() else nullcontext():
             return Training(config, corpus, console).run()
 
@@ -53,9 +65,14 @@ def train(config: ExperimentConfig, console: Console) -> int | None:
 def check_corpus(manifest: Manifest, config: ExperimentConfig) -> None:
     """Raise NMTError if the corpus was prepared with different `data` or `tokenizer` options."""
     trees = manifest.content, to_tree(config)
-    changed = difference(*({"data": decisive(x["data"]), "tokenizer": x["tokenizer"]} for x in trees))
+    changed = difference(
+        *({"data": decisive(x["data"]), "tokenizer": x["tokenizer"]} for x in trees)
+    )
     advice = "pass the same options to nmt train or prepare it again"
-    require(not changed, f"{Path(config.prepared)} was prepared with a different configuration ({changed}): {advice}")
+    require(
+        not changed,
+        f"{Path(config.prepared)} was prepared with a different configuration ({changed}): {advice}",
+    )
 
 
 def joined(before: Any, now: Any) -> Any:
@@ -71,7 +88,9 @@ def initial_model(config: ExperimentConfig, corpus: PreparedCorpus) -> tuple[Pat
     folder = initial_directory(config.init or "", corpus.folder, corpus.manifest)
     description = files.read_description(folder)
     files.check_direction(where, description, corpus.source_language, corpus.target_language)
-    changed = difference(files.architecture(description.model), files.architecture(asdict(config.model)))
+    changed = difference(
+        files.architecture(description.model), files.architecture(asdict(config.model))
+    )
     require(not changed, f"{where} has a different architecture ({changed}): omit model=")
     return folder, description.training
 
@@ -90,14 +109,23 @@ class Training:
     """One process's part in a training run."""
 
     def __init__(self, config: ExperimentConfig, corpus: PreparedCorpus, console: Console) -> None:
-        self.config, self.corpus, self.console, self.folder = config, corpus, console, Path(config.run)
+        self.config, self.corpus, self.console, self.folder = (
+            config,
+            corpus,
+            console,
+            Path(config.run),
+        )
         kernels.prepare()
         kernels.forget_old_kernels()
         torch.set_float32_matmul_precision(config.float32_matmul_precision)
         self.initial, init, seen, manifest = None, "", corpus.manifest.seen, corpus.manifest
         if config.init is not None:
             self.initial, before = initial_model(config, corpus)
-            search = {key: before[key] for key in ("length_penalty", "length_penalty_kind") if before.get(key)}
+            search = {
+                key: before[key]
+                for key in ("length_penalty", "length_penalty_kind")
+                if before.get(key)
+            }
             seen = search | joined({key: before[key] for key in seen if before.get(key)}, seen)
             init = files.sha256(self.initial / "model.safetensors")
         self.state = RunState(
@@ -133,24 +161,37 @@ class Training:
         """Make the remaining updates; return the number of the signal that stopped them, or 0."""
         config, size, checkpoint = self.config, self.state.vocabulary_size, self.checkpoint
         needed, sources = (x.source_vocabulary_size or size for x in (self.corpus, config.model))
-        require(needed == sources, f"model.source_vocabulary_size={sources}: must be {needed} for this corpus")
-        max_seconds, updates = Timer(config.trainer.max_time).time_remaining(), UpdateDataModule(self.corpus, config)
+        require(
+            needed == sources,
+            f"model.source_vocabulary_size={sources}: must be {needed} for this corpus",
+        )
+        max_seconds, updates = (
+            Timer(config.trainer.max_time).time_remaining(),
+            UpdateDataModule(self.corpus, config),
+        )
         metrics = MetricsCallback(self.state.config, ProgressLine(self.console, max_seconds))
         validation = Validation(self.corpus, config, metrics)
         saver = CheckpointCallback(config.checkpoints, self.state, validation, max_seconds)
         warm_up = WarmUp(config, size, updates.planner, saver, self.console)
-        added = [entry.load()(config, updates.planner, metrics) for entry in registry.entries_of("callback").values()]
+        added = [
+            entry.load()(config, updates.planner, metrics)
+            for entry in registry.entries_of("callback").values()
+        ]
         # Lightning calls them in this order: an update is reported and validated before it is saved.
         started = LambdaCallback(on_train_start=saver.catch_signals)
         callbacks = [warm_up, started, *added, metrics, validation, saver]
         with quiet_lightning():
             trainer = make_trainer(config, callbacks)
-            trainer.accumulate_grad_batches = accumulation(config.batching.micro_batches, trainer.world_size)
+            trainer.accumulate_grad_batches = accumulation(
+                config.batching.micro_batches, trainer.world_size
+            )
             check_launcher(config.trainer.num_nodes)
             self.prepare_device(trainer.strategy.root_device, trainer.accumulate_grad_batches)
             losses = training_losses(config)
             reduction = config.trainer.reduction
-            module = TranslationModule(config.model, config.optim, size, config.seed, losses, reduction)
+            module = TranslationModule(
+                config.model, config.optim, size, config.seed, losses, reduction
+            )
             if module.has_fixed_order(trainer):
                 compat.without_ddp_wrapper(trainer)
             if self.initial and not checkpoint:
@@ -164,8 +205,12 @@ class Training:
                     for entry in registry.entries_of("watch").values():
                         watches.enter_context(entry.load()(trainer))
                     trainer.fit(module, updates, ckpt_path=checkpoint, weights_only=True)
-                    if dist.is_initialized():  # leaving before all processes get here would break their communication
-                        dist.gather_object(None, [None] * trainer.world_size if trainer.is_global_zero else None)
+                    if (
+                        dist.is_initialized()
+                    ):  # leaving before all processes get here would break their communication
+                        dist.gather_object(
+                            None, [None] * trainer.world_size if trainer.is_global_zero else None
+                        )
                         dist.destroy_process_group()
             except SystemExit as error:
                 # Lightning raises this on a second interrupt, which must not wait for the update to finish.
@@ -174,7 +219,9 @@ class Training:
                 explained = isinstance(error, NMTError) or is_out_of_memory(error)
                 if explained or checkpoint is None or metrics.batch is not None:
                     raise
-                raise NMTError(f"{checkpoint}: the run cannot resume from it ({one_line(error)})") from error
+                raise NMTError(
+                    f"{checkpoint}: the run cannot resume from it ({one_line(error)})"
+                ) from error
             finally:
                 metrics.close()
                 saver.restore_handlers()
@@ -183,7 +230,11 @@ class Training:
     def prepare_device(self, device: torch.device, micro_batches: int) -> None:
         """Choose deterministic kernels on a GPU; print a notice if it would be slower than need be."""
         if device.type != "cuda":
-            if which("nvidia-smi") and not torch.cuda.is_available() and self.config.trainer.accelerator == "auto":
+            if (
+                which("nvidia-smi")
+                and not torch.cuda.is_available()
+                and self.config.trainer.accelerator == "auto"
+            ):
                 self.notice(
                     f"this machine has a GPU, but torch {torch.__version__} cannot use it; install torch for CUDA "
                     "(docs/guides/clusters.md), or pass trainer.accelerator=cpu"

@@ -41,11 +41,15 @@ def translated(
     return texts
 
 
-def joint_score(corpus: PreparedCorpus, parts: list[Texts], tokenize: str | None) -> evaluation.Score:
+def joint_score(
+    corpus: PreparedCorpus, parts: list[Texts], tokenize: str | None
+) -> evaluation.Score:
     """One score for the lines of several domains together."""
     hypotheses, references = ([line for part in parts for line in part[side]] for side in (0, 1))
     metrics = [kind_of_corpus(corpus).metric]
-    return evaluation.score(hypotheses, references, metrics, corpus.target_language, tokenize=tokenize)[0]
+    return evaluation.score(
+        hypotheses, references, metrics, corpus.target_language, tokenize=tokenize
+    )[0]
 
 
 def batches_of(split: PreparedSplit, rows: range) -> list[np.ndarray]:
@@ -73,15 +77,31 @@ class Validation(UpdateCallback):
     `improved` says whether the last update set a new best.
     """
 
-    def __init__(self, corpus: PreparedCorpus, config: ExperimentConfig, metrics: MetricsCallback) -> None:
-        self.corpus, self.config, self.decode, self.metrics = corpus, config.validation, config.decode, metrics
+    def __init__(
+        self, corpus: PreparedCorpus, config: ExperimentConfig, metrics: MetricsCallback
+    ) -> None:
+        self.corpus, self.config, self.decode, self.metrics = (
+            corpus,
+            config.validation,
+            config.decode,
+            metrics,
+        )
         self.split, self.kind = corpus.split("valid"), kind_of_corpus(corpus)
         references = corpus.text("valid")[1]  # reports a damaged file before training
-        if self.config.bleu_sentences != 0 and self.kind.metric == "bleu":  # reports a missing tokenizer package
+        if (
+            self.config.bleu_sentences != 0 and self.kind.metric == "bleu"
+        ):  # reports a missing tokenizer package
             evaluation.bleu_tokenizer(self.config.tokenize, corpus.target_language, references)
-        self.tokenizer, self.domains = load_tokenizer(corpus.tokenizer_file), corpus.domains("valid", config.data)
+        self.tokenizer, self.domains = (
+            load_tokenizer(corpus.tokenizer_file),
+            corpus.domains("valid", config.data),
+        )
         if len(self.domains) > 1:
-            metrics.columns = [f"{column}/{domain.name}" for domain in self.domains for column in VALIDATION_COLUMNS]
+            metrics.columns = [
+                f"{column}/{domain.name}"
+                for domain in self.domains
+                for column in VALIDATION_COLUMNS
+            ]
         self.best: float | None = None
         self.worse, self.improved = 0, False
 
@@ -99,10 +119,14 @@ class Validation(UpdateCallback):
             module.eval()
             metrics, words = self.measure(trainer, module)
             module.train()
-            if step % self.config.every_steps == 0:  # an extended run would lack the extra validation at the end
+            if (
+                step % self.config.every_steps == 0
+            ):  # an extended run would lack the extra validation at the end
                 sign = 1 if self.config.best == "bleu" else -1
                 value = metrics[self.kind.column if sign > 0 else "valid_perplexity"]
-                self.improved = not math.isnan(value) and (self.best is None or sign * value > sign * self.best)
+                self.improved = not math.isnan(value) and (
+                    self.best is None or sign * value > sign * self.best
+                )
                 self.best, self.worse = (value, 0) if self.improved else (self.best, self.worse + 1)
             self.metrics.report(step, metrics)
         console = self.metrics.line.console
@@ -129,7 +153,9 @@ class Validation(UpdateCallback):
             metrics |= {f"valid_loss{name}": loss / tokens, f"valid_perplexity{name}": perplexity}
             words.append(f"{name[1:] or f'loss {loss / tokens:.3f}, perplexity'} {perplexity:.2f}")
             if texts:
-                result = joint_score(self.corpus, texts[number - 1 : number] or texts, self.config.tokenize)
+                result = joint_score(
+                    self.corpus, texts[number - 1 : number] or texts, self.config.tokenize
+                )
                 metrics[self.kind.column + name] = result.value
                 words[-1] += f", {'' if name else f'{result.name} '}{result.value:.1f}"
         return metrics, "; ".join(words)
@@ -141,7 +167,9 @@ class Validation(UpdateCallback):
         return deepcopy(model).to(getattr(torch, self.config.precision))
 
     @torch.no_grad()
-    def domain_sums(self, trainer: Trainer, module: TranslationModule, domain: Domain) -> list[float]:
+    def domain_sums(
+        self, trainer: Trainer, module: TranslationModule, domain: Domain
+    ) -> list[float]:
         """Sums of smoothed loss, negative log likelihood and target tokens; all processes share the work."""
         batches = batches_of(self.split, domain.rows)
         sums = torch.zeros(len(batches), 3, device=module.device)
@@ -149,6 +177,8 @@ class Validation(UpdateCallback):
             batch = trainer.strategy.batch_to_device(self.split.batch(batches[number]))
             with trainer.precision_plugin.val_step_context():
                 loss, likelihood = module.losses(batch)
-            sums[number] = torch.stack((loss, likelihood, torch.full_like(loss, len(batch.target_indices))))
+            sums[number] = torch.stack(
+                (loss, likelihood, torch.full_like(loss, len(batch.target_indices)))
+            )
         # One process adds to each row, and the rows are added in order, so the sums are the same on any devices.
         return trainer.strategy.reduce(sums, reduce_op="sum").sum(0).tolist()

@@ -35,9 +35,13 @@ def warm_up_batches(planner: BatchPlanner) -> Iterator[Batch]:
     yield whole._replace(padded=False, target_indices=torch.arange(whole.target_out.numel()))
 
 
-def kernel_identity(config: ExperimentConfig, vocabulary_size: int, planner: BatchPlanner, device: torch.device) -> str:
+def kernel_identity(
+    config: ExperimentConfig, vocabulary_size: int, planner: BatchPlanner, device: torch.device
+) -> str:
     """Everything that decides the kernels of a run on a device."""
-    shapes = [tuple(batch.source.shape + batch.target_in.shape) for batch in warm_up_batches(planner)]
+    shapes = [
+        tuple(batch.source.shape + batch.target_in.shape) for batch in warm_up_batches(planner)
+    ]
     kind = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
     parts: list[Any] = [kind, config.trainer.precision, asdict(config.model)]
     return json.dumps([*parts, vocabulary_size, shapes])
@@ -68,9 +72,13 @@ class WarmUp(Callback):
         self.saver.restore_handlers()
         begin = time.monotonic()
         if trainer.is_global_zero:
-            self.console.print("compiling the model, which takes about a minute if its kernels are not cached")
+            self.console.print(
+                "compiling the model, which takes about a minute if its kernels are not cached"
+            )
         try:
-            identity = kernel_identity(self.config, self.vocabulary_size, self.planner, module.device)
+            identity = kernel_identity(
+                self.config, self.vocabulary_size, self.planner, module.device
+            )
             module.model.compiler = Compiler(identity)
             for batch in warm_up_batches(self.planner):
                 with trainer.precision_plugin.train_step_context():

@@ -5,7 +5,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from nmt.config import MISSING, JobConfig, Member, TranslatorOptions, flatten, keys_of, to_tree, value_before
+from nmt.config import (
+    MISSING,
+    JobConfig,
+    Member,
+    TranslatorOptions,
+    flatten,
+    keys_of,
+    to_tree,
+    value_before,
+)
 from nmt.files import MODEL_FILES, find_model_directory, sha256
 
 WEIGHTS = "model.safetensors"  # recorded as "model"
@@ -14,7 +23,11 @@ WEIGHTS = "model.safetensors"  # recorded as "model"
 def deciding_options(config: JobConfig | TranslatorOptions) -> dict[str, Member]:
     """The options of a job that may not change when it resumes, by key."""
     members = keys_of(cast(Any, type(config)))
-    return {key: member for key, member in members.items() if member.metadata.get("affects_output", True)}
+    return {
+        key: member
+        for key, member in members.items()
+        if member.metadata.get("affects_output", True)
+    }
 
 
 def what_affects_output(config: JobConfig | TranslatorOptions) -> dict[str, Any]:
@@ -22,7 +35,9 @@ def what_affects_output(config: JobConfig | TranslatorOptions) -> dict[str, Any]
     names = (config.translator if isinstance(config, JobConfig) else config).run
     folders = [find_model_directory(name) for name in names]
     files = {name: [sha256(folder / name) for folder in folders] for name in MODEL_FILES}
-    values: dict[str, Any] = {"model" if name == WEIGHTS else name: hashes for name, hashes in files.items()}
+    values: dict[str, Any] = {
+        "model" if name == WEIGHTS else name: hashes for name, hashes in files.items()
+    }
     options = flatten(to_tree(config))
     for key, member in deciding_options(config).items():
         value = options[key]

@@ -43,7 +43,9 @@ class Kind(NamedTuple):
 
 
 THROUGH_XLIFF = "extract its text to XLIFF with Okapi's `tikal -x FILE`, and merge the translation with `tikal -m`"
-THROUGH_PO = "convert it to PO with translate-toolkit's {0}2po, and the translation back with po2{0}"
+THROUGH_PO = (
+    "convert it to PO with translate-toolkit's {0}2po, and the translation back with po2{0}"
+)
 THROUGH_PO4A = "convert it to PO with po4a-gettextize, and the translation back with po4a-translate"
 THROUGH_OFFICE = "run `soffice --convert-to {} FILE`"
 THROUGH_JUPYTEXT = "run `jupytext --to md FILE`, and `jupytext --to ipynb` on the translation"
@@ -98,7 +100,9 @@ ADVICE = {
     " vsdx wav webp woff": CONVERT,
     "7z bz2 gz lz4 rar tar tgz xz z zip": "unpack it",
 }
-ADVICE_BY_SUFFIX = {suffix: advice for suffixes, advice in ADVICE.items() for suffix in suffixes.split()}
+ADVICE_BY_SUFFIX = {
+    suffix: advice for suffixes, advice in ADVICE.items() for suffix in suffixes.split()
+}
 STRING = rb'"(?:[^"\\\n]|\\.){0,200}"'
 BEFORE_ROOT = rb"(?:<\?xml[^>]*>\s*)?(?:<!--(?:[^-]|-(?!->)){0,2000}-->\s*)*"
 ROOTS = rb"article|book|concept|plist|reference|resources|root|rss|svg|task|tmx|topic|usx"
@@ -123,16 +127,25 @@ CONTENTS = (
     (rb"\{.{0,2000}\}\s*\n\s*\{\s*\"", Kind("JSON Lines", ADVICE_BY_SUFFIX["jsonl"])),
     (rb"(?:\[\s*)*\{\s*" + STRING + rb"\s*:", Kind("JSON", "pass format=json", "json")),
     (rb"\[\s*" + STRING + rb"\s*,?\s*\n", Kind("JSON", "pass format=json", "json")),
-    (rb"\[\s*" + STRING + rb"\s*(?:,\s*" + STRING + rb"\s*)*\]\s*$", Kind("JSON", "pass format=json", "json")),
+    (
+        rb"\[\s*" + STRING + rb"\s*(?:,\s*" + STRING + rb"\s*)*\]\s*$",
+        Kind("JSON", "pass format=json", "json"),
+    ),
     (rb'(?:#.*\n|\s)*msg(?:id|ctxt) "', Kind("a PO catalog", "pass format=po", "po")),
     (rb"\d+\s*\n\s*\d+:\d\d:\d\d[,.]\d+\s*-->", Kind("subtitles", "pass format=srt", "srt")),
-    (rb"\d:\d\d:\d\d\.\d+,\d+:\d\d|\{\d+\}\{\d+\}|\[\d\d:\d\d[.:]\d\d", Kind("subtitles", OF_SUBTITLES)),
+    (
+        rb"\d:\d\d:\d\d\.\d+,\d+:\d\d|\{\d+\}\{\d+\}|\[\d\d:\d\d[.:]\d\d",
+        Kind("subtitles", OF_SUBTITLES),
+    ),
     (STRING + rb"\s*=\s*" + STRING + rb"\s*;", Kind("a table of strings", FROM_XCODE)),
     (rb"WEBVTT\b", Kind("WebVTT", ADVICE_BY_SUFFIX["vtt"], "vtt")),
     (rb"\[Script Info\]", Kind("subtitles", ADVICE_BY_SUFFIX["ass"])),
     (rb"\[[\w .-]+\]\s*\n[\w.-]+ ?=", Kind("a configuration file", ADVICE_BY_SUFFIX["ini"])),
     (rb"\\id [A-Z0-9]{3}\b", Kind("USFM", CONVERT)),
-    (rb"(?:%.*\n|\s)*\\(?:documentclass|usepackage|begin|section|chapter)\b", Kind("LaTeX", THROUGH_PO4A)),
+    (
+        rb"(?:%.*\n|\s)*\\(?:documentclass|usepackage|begin|section|chapter)\b",
+        Kind("LaTeX", THROUGH_PO4A),
+    ),
     (rb"(?:[.']\\\".*\n)*\.(?:TH|Dd|SH) ", Kind("a manual page", THROUGH_PO4A)),
     (FRONT_MATTER, Kind("Markdown with front matter", "pass format=markdown", "markdown")),
     (rb"[\w-]+:[ \t]*\n[ \t]+[\w.-]+:[ \t]", Kind("YAML", ADVICE_BY_SUFFIX["yaml"])),
@@ -159,7 +172,9 @@ def is_name_of_text(suffix: str) -> bool:
 
 def may_be_code(suffix: str) -> bool:
     """Whether only the content decides if a file with this suffix is source code."""
-    return bool(suffix) and (bool(ALSO_CODE.fullmatch(suffix.lower())) or not is_name_of_text(suffix))
+    return bool(suffix) and (
+        bool(ALSO_CODE.fullmatch(suffix.lower())) or not is_name_of_text(suffix)
+    )
 
 
 def kind_of_content(head: bytes, may_be_code: bool) -> Kind | None:

@@ -61,14 +61,22 @@ class Notes:
     identity: str | dict[str, Any] = ""
     lines: int = 0  # input lines that are done
     bytes: int = 0  # output bytes written for them
-    counts: dict[str, int] = field(default_factory=Counter)  # note -> number of lines with it, for the final summary
+    counts: dict[str, int] = field(
+        default_factory=Counter
+    )  # note -> number of lines with it, for the final summary
 
 
 class Output:
     """A file or stream to write lines to; `partial` is the file's path until it is complete."""
 
     def __init__(self, name: str, file: BinaryIO, partial: Path | None = None) -> None:
-        self.name, self.file, self.partial, self.notes, self.saved = name, file, partial, Notes(), 0.0
+        self.name, self.file, self.partial, self.notes, self.saved = (
+            name,
+            file,
+            partial,
+            Notes(),
+            0.0,
+        )
 
     def write(self, text: str | bytes, lines: int) -> None:
         """Write and flush the output up to input line `lines`; NMTError if the disk is full."""
@@ -178,16 +186,23 @@ def open_output(
         if path.exists() and not path.is_file():  # a device, or a pipe
             file: BinaryIO = path.open("wb")
         else:
-            path = path.resolve()  # replace what a link names, not the link, which may be /dev/stdout
+            path = (
+                path.resolve()
+            )  # replace what a link names, not the link, which may be /dev/stdout
             is_new = overwrite or not path.exists() or path.stat().st_size == 0
-            require(is_new, f"output={name} exists: pass overwrite=true to replace it, or name another file")
+            require(
+                is_new,
+                f"output={name} exists: pass overwrite=true to replace it, or name another file",
+            )
             suffix = next((end for end in (Path(name).suffix, path.suffix) if end in MAGIC), "")
             partial = path.with_name(f".{path.name}.nmt-partial")
             file = os.fdopen(create(partial, os.O_RDWR), "r+b")
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         file.close()
-        raise NMTError(f"output={name}: another nmt process is writing it; name another file") from error
+        raise NMTError(
+            f"output={name}: another nmt process is writing it; name another file"
+        ) from error
     except OSError as error:
         raise NMTError(f"{name}: {error.strerror}") from error
     output = Output(name, file, partial)
@@ -226,11 +241,16 @@ def open_output(
             file.close()
 
 
-def report(stages: Sequence[Stage], line: str, best: Translation, where: str, counts: dict[str, int]) -> dict[str, Any]:
+def report(
+    stages: Sequence[Stage], line: str, best: Translation, where: str, counts: dict[str, int]
+) -> dict[str, Any]:
     """Return the fields that stages add to a line's record; count its notes, and print each when it first occurs."""
     fields = dict[str, Any]()
     if best.copied:
-        fields["copied"], copied = best.copied, "characters that the model did not learn were copied"
+        fields["copied"], copied = (
+            best.copied,
+            "characters that the model did not learn were copied",
+        )
         best.notes[copied] = shown(", ".join(map(repr, best.copied)))
     for stage in reversed(stages):  # translations leave the stages in reverse order
         fields |= stage.report(line, best)
@@ -259,10 +279,14 @@ def open_source(config: JobConfig, stack: ExitStack) -> "io.BufferedReader[Any]"
         with reading(name):
             head = source.peek(HEAD_BYTES)
         check_content(name, head)
-    if config.input != "-":  # standard input stays open: at the end, a thread may still be reading it
+    if (
+        config.input != "-"
+    ):  # standard input stays open: at the end, a thread may still be reading it
         stack.enter_context(source)
     if output.is_file():  # a terminal, in contrast, may be both input and output
-        of_input = os.fstat(sys.stdin.fileno()) if config.input == "-" else Path(config.input).stat()
+        of_input = (
+            os.fstat(sys.stdin.fileno()) if config.input == "-" else Path(config.input).stat()
+        )
         is_input = os.path.samestat(of_input, output.stat())
         require(not is_input, f"output={output}: would overwrite the input; name another file")
     return source
@@ -277,17 +301,28 @@ def open_document(config: JobConfig, stack: ExitStack) -> tuple[bytes, Output]:
     return content, stack.enter_context(open_output(config.output, overwrite=config.overwrite))
 
 
-def progress_of(config: JobConfig, verb: str, done: int, total: int | None, stack: ExitStack) -> Callable[[int], None]:
+def progress_of(
+    config: JobConfig, verb: str, done: int, total: int | None, stack: ExitStack
+) -> Callable[[int], None]:
     """A function that shows how many lines are done, but only if standard error is a terminal and the output is not."""
-    if sys.stderr is None or not sys.stderr.isatty() or (config.output == "-" and sys.stdout.isatty()):
+    if (
+        sys.stderr is None
+        or not sys.stderr.isatty()
+        or (config.output == "-" and sys.stdout.isatty())
+    ):
         return lambda number: None
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     of_total = "" if total is None else " of {task.total:,.0f}"
-    columns = TextColumn("{task.description}: {task.completed:,.0f}" + of_total + " lines"), BarColumn()
+    columns = (
+        TextColumn("{task.description}: {task.completed:,.0f}" + of_total + " lines"),
+        BarColumn(),
+    )
     # Lines come in blocks, so the speed is averaged over a long period.
-    bar = Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), speed_estimate_period=600)
+    bar = Progress(
+        *columns, TimeRemainingColumn(), console=Console(stderr=True), speed_estimate_period=600
+    )
     task = stack.enter_context(bar).add_task(verb, completed=done, total=total)
     return lambda number: bar.update(task, completed=number)
 
@@ -300,7 +335,9 @@ class Job:
     output: Output
     show: Callable[[int], None]
 
-    def run(self, stream: Callable[[Iterator[str]], Iterator[Result]]) -> Iterator[tuple[int, str, Result]]:
+    def run(
+        self, stream: Callable[[Iterator[str]], Iterator[Result]]
+    ) -> Iterator[tuple[int, str, Result]]:
         """Yield each line's number (from 1), the line, and its result from `stream`, which may read ahead."""
         read = deque[str]()
 
@@ -336,4 +373,6 @@ def open_job(config: JobConfig, command: str, stack: ExitStack) -> Job:
         warn(f"resuming after {done:,} of {total:,} lines")
     if source.isatty():
         warn("type one line at a time; Ctrl-D ends the input")
-    return Job(input_lines(lines, done + 1), output, progress_of(config, command, done, total, stack))
+    return Job(
+        input_lines(lines, done + 1), output, progress_of(config, command, done, total, stack)
+    )

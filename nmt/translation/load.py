@@ -9,7 +9,13 @@ from typing import NamedTuple
 
 from nmt import data, search
 from nmt.config import JobConfig, NMTError, TranslatorOptions, facts_of_kind, require, shown
-from nmt.files import ModelDescription, expected_search, find_model_directory, read_description, within
+from nmt.files import (
+    ModelDescription,
+    expected_search,
+    find_model_directory,
+    read_description,
+    within,
+)
 from nmt.registry import Entry, entries_of, import_attribute
 from nmt.text import (
     Tokenizer,
@@ -50,7 +56,10 @@ def find_models(names: list[str]) -> Models:
     descriptions = [read_description(folder) for folder in folders]
     for folder, description in zip(folders, descriptions, strict=True):
         same = description.tokenizer == descriptions[0].tokenizer
-        require(same, f"{folder} and {folders[0]} have different vocabularies: they cannot form an ensemble")
+        require(
+            same,
+            f"{folder} and {folders[0]} have different vocabularies: they cannot form an ensemble",
+        )
     return Models(folders, descriptions, read_tokenizer(folders[0]))
 
 
@@ -112,32 +121,47 @@ def stages_of(options: TranslatorOptions, models: Models | None = None) -> tuple
 
 def automatic_engines(precision: str) -> list[Entry]:
     """The engines that `engine=auto` may choose, best first: plugin engines whose library is installed, then torch."""
-    entries = [entry for entry in entries_of("engine").values() if precision in entry.facts["precisions"]]
-    ready = [entry for entry in entries if "suits" in entry.facts and find_spec(entry.facts["module"])]
+    entries = [
+        entry for entry in entries_of("engine").values() if precision in entry.facts["precisions"]
+    ]
+    ready = [
+        entry for entry in entries if "suits" in entry.facts and find_spec(entry.facts["module"])
+    ]
     return [*ready, *(entry for entry in entries if entry.name == "torch")]
 
 
 def engine_options(options: TranslatorOptions, models: Models) -> search.EngineOptions:
     decode, compute = expected_search(options.decode, models.descriptions[0]), options.compute
     arguments = options.results != "text", options.target_prefix
-    return search.EngineOptions(decode, compute.device, compute.precision, compute.threads, *arguments)
+    return search.EngineOptions(
+        decode, compute.device, compute.precision, compute.threads, *arguments
+    )
 
 
-def with_engine(options: TranslatorOptions, notice: Notice, models: Models | None = None) -> TranslatorOptions:
+def with_engine(
+    options: TranslatorOptions, notice: Notice, models: Models | None = None
+) -> TranslatorOptions:
     """Replace engine=auto with the first suitable engine; if several are available, a notice names the choice."""
     compute = options.compute
     if compute.engine != "auto":
         return options
     engines = automatic_engines(compute.precision)
-    require(bool(engines), f"precision={compute.precision}: no installed engine supports it; see the key engine")
+    require(
+        bool(engines),
+        f"precision={compute.precision}: no installed engine supports it; see the key engine",
+    )
     *others, engine = engines
     if others and compute.devices == 1:
         models, problems = models or find_models(options.run), list[str]()
         for entry in others:
-            problem = import_attribute(entry.facts["suits"])(models.folders, engine_options(options, models))
+            problem = import_attribute(entry.facts["suits"])(
+                models.folders, engine_options(options, models)
+            )
             # With split=never, a line may have more tokens than the engine has positions.
             problems.append(problem or "split=never" * (options.split == "never"))
-        engine = next((entry for entry, problem in zip(others, problems, strict=True) if not problem), engine)
+        engine = next(
+            (entry for entry, problem in zip(others, problems, strict=True) if not problem), engine
+        )
         notice(f"engine={engine.name}" + (f" ({problems[0]})" if problems[0] else ""))
     return replace(options, compute=replace(compute, engine=engine.name))
 
@@ -154,7 +178,9 @@ def load_translator(options: TranslatorOptions, notice: Notice) -> Translator:
         limit = replace(limit, longest=min(limit.longest or engine.longest, engine.longest - 1))
     if (targets := languages(tokenizer)) and not prefix and not options.has_tags:
         into = shown(", ".join(targets))
-        notice(f"the model translates into {into}: for lines without a tag, pass a target such as target={targets[0]}")
+        notice(
+            f"the model translates into {into}: for lines without a tag, pass a target such as target={targets[0]}"
+        )
     return Translator(
         engine,
         tokenizer,
@@ -171,7 +197,10 @@ def load_translator(options: TranslatorOptions, notice: Notice) -> Translator:
 
 def open_translator(config: JobConfig, stack: ExitStack) -> Translator:
     """A job's translator, for one or more devices; NMTError if there is no input. Closing `stack` stops processes."""
-    require(config.input == "-" or Path(config.input).exists(), f"{config.input}: No such file or directory")
+    require(
+        config.input == "-" or Path(config.input).exists(),
+        f"{config.input}: No such file or directory",
+    )
     if config.translator.compute.devices == 1:
         return load_translator(config.translator, warn)
     pools = entries_of("pool")
@@ -208,7 +237,9 @@ def flagger(models: Models) -> Callable[[str, Translation], list[str]]:
     target_language = models.descriptions[0].target or ""
 
     def flags_of(source: str, translation: Translation) -> list[str]:
-        log_probabilities = translation.details.token_log_probabilities if translation.details else []
+        log_probabilities = (
+            translation.details.token_log_probabilities if translation.details else []
+        )
         untagged = source.removeprefix(models.tokenizer.leading_tag(source))
         text = translation.text
         arguments = untagged, text, scripts, log_probabilities, target_language

@@ -17,7 +17,9 @@ MARKUP_TAG = re.compile(r"</?[^\W\d_][^<>]*>")  # a markup tag, unlike `a < b`
 # A word with its accents, joiners and apostrophes (also Hebrew's), in scripts that separate words with spaces;
 # otherwise a grapheme cluster.
 LETTER = rf"(?!{WITHOUT_BLANKS.pattern})[\p{{L}}\p{{N}}]"
-COPIED_UNIT = regex.compile(rf"(?:{LETTER}\p{{M}}*+[\u200c\u200d]*+(?:['\u2019\u02bc\u05f3\u05f4](?={LETTER}))?+)++|\X")
+COPIED_UNIT = regex.compile(
+    rf"(?:{LETTER}\p{{M}}*+[\u200c\u200d]*+(?:['\u2019\u02bc\u05f3\u05f4](?={LETTER}))?+)++|\X"
+)
 # Matches backwards, from the end.
 PUNCTUATION_BEFORE = regex.compile(r"(?r)[\p{P}--[_]]+", regex.VERSION1)
 PUNCTUATION_AFTER = regex.compile(r"[\p{P}--[_]]+", regex.VERSION1)
@@ -44,8 +46,12 @@ class Limits:
     longest: int | None = None  # with `split`, a sentence with more tokens is translated in parts
     positions: int | None = None  # number of tokens that the model has positions for
     language: str = ""  # source language, whose rules split lines into sentences
-    characters: frozenset[str] | None = None  # seen in training sources; words with other characters are copied
-    rare: frozenset[str] = frozenset()  # those of `characters` that are letters too rare to be learned
+    characters: frozenset[str] | None = (
+        None  # seen in training sources; words with other characters are copied
+    )
+    rare: frozenset[str] = (
+        frozenset()
+    )  # those of `characters` that are letters too rare to be learned
     copies_signs: bool = False  # text without a letter is copied, such as a rule or a smiley
     target: str = ""  # target language, as the model states it
 
@@ -57,7 +63,11 @@ def limits(descriptions: list[ModelDescription], split: bool) -> Limits:
         return [within(description.training, *keys) for description in descriptions]
 
     ends = [end for end in map(positions, descriptions) if end]
-    lengths = [number for number in recorded("lengths", "source", "max") if type(number) is int and number > 0]
+    lengths = [
+        number
+        for number in recorded("lengths", "source", "max")
+        if type(number) is int and number > 0
+    ]
     texts = recorded("characters", "source")
     characters = None
     rare = frozenset[str]()
@@ -108,7 +118,9 @@ class Segment:
     part: int = 0  # for part of a sentence, the number of tokens in the whole sentence
 
 
-def copied_spans(line: str, characters: frozenset[str] | None, cut_at: frozenset[str] = frozenset()) -> list[Span]:
+def copied_spans(
+    line: str, characters: frozenset[str] | None, cut_at: frozenset[str] = frozenset()
+) -> list[Span]:
     """Spans to copy, in order: characters unknown to the model or in `cut_at`, each with the tag or word around it.
 
     In scripts without spaces between words, and among symbols, only the grapheme cluster is copied. Spans with no
@@ -170,7 +182,9 @@ class Segmenter:
         self.prefix_tokens = cache(lambda prefix: tokenizer.encode([self.clean(prefix)])[0])
         splitters = [entry.load() for entry in entries_of("splitter").values()]
         # Takes a line and its language; of several splitters, another package's has precedence over the built-in one.
-        self.splitter: Callable[[str, str], list[str]] = splitters[-1] if splitters else lambda line, language: [line]
+        self.splitter: Callable[[str, str], list[str]] = (
+            splitters[-1] if splitters else lambda line, language: [line]
+        )
 
     @cached_property
     def plain_signs(self) -> dict[int, str]:
@@ -222,20 +236,33 @@ class Segmenter:
 
     def encode(self, texts: list[tuple[str, str]]) -> list[list[int]]:
         """Encode each prefix and text as one string; a blank text yields no tokens, whatever its prefix."""
-        return self.tokenizer.encode([self.clean(prefix + text) if text.strip() else "" for prefix, text in texts])
+        return self.tokenizer.encode(
+            [self.clean(prefix + text) if text.strip() else "" for prefix, text in texts]
+        )
 
     def segment(self, lines: Sequence[Line]) -> list[list[Segment]]:
         sentences = [self.sentences_of(line) for line in lines]
-        rows = [(line.tag or self.source_prefix, row) for line, row in zip(lines, sentences, strict=True)]
-        searched = [(prefix, sentence) for prefix, row in rows for sentence in row if not sentence.copied]
+        rows = [
+            (line.tag or self.source_prefix, row)
+            for line, row in zip(lines, sentences, strict=True)
+        ]
+        searched = [
+            (prefix, sentence) for prefix, row in rows for sentence in row if not sentence.copied
+        ]
         tokens = self.encode([(prefix, sentence.text) for prefix, sentence in searched])
         for (_, sentence), ids in zip(searched, tokens, strict=True):
             sentence.ids = ids
-        return [[part for sentence in row for part in self.parts(sentence, prefix)] for prefix, row in rows]
+        return [
+            [part for sentence in row for part in self.parts(sentence, prefix)]
+            for prefix, row in rows
+        ]
 
     def too_long(self, segments: list[Segment]) -> str:
         """Why the model cannot read a line; empty if it can."""
-        positions, longest = self.limits.positions, max((len(segment.ids) for segment in segments), default=0)
+        positions, longest = (
+            self.limits.positions,
+            max((len(segment.ids) for segment in segments), default=0),
+        )
         if positions is None or longest <= positions:
             return ""
         limit = f"the model has positions for {positions:,} (model.max_positions={positions + 1} with the end symbol)"
@@ -249,7 +276,9 @@ class Segmenter:
         if not self.limits.copies_signs:
             return sentences
         return [
-            sentence if sentence.copied or self.has_words(sentence.text) else self.copy_of(sentence, read)
+            sentence
+            if sentence.copied or self.has_words(sentence.text)
+            else self.copy_of(sentence, read)
             for sentence in sentences
         ]
 
@@ -295,10 +324,15 @@ class Segmenter:
         longest = self.limits.longest if self.limits.split else None
         if longest is None or len(sentence.ids) <= longest:
             return [sentence] if sentence.ids or sentence.copied else []
-        before, [ids] = self.prefix_tokens(prefix), self.tokenizer.encode([self.clean(sentence.text)])
+        before, [ids] = (
+            self.prefix_tokens(prefix),
+            self.tokenizer.encode([self.clean(sentence.text)]),
+        )
         length = -(-len(ids) // -(-len(ids) // (longest - len(before))))
         whole = replace(sentence, prefixed=len(before), part=len(ids))
         return [
-            replace(whole, ids=before + ids[at : at + length], skipped=at, glued=whole.glued and at == 0)
+            replace(
+                whole, ids=before + ids[at : at + length], skipped=at, glued=whole.glued and at == 0
+            )
             for at in range(0, len(ids), length)
         ]

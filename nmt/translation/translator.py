@@ -53,13 +53,19 @@ class Translation:
     score: float
     log_probability: float
     details: Details | None = None
-    copied: list[str] = field(default_factory=list)  # stretches with characters that the model does not know
+    copied: list[str] = field(
+        default_factory=list
+    )  # stretches with characters that the model does not know
     flags: list[str] = field(default_factory=list)  # likely failures
     notes: dict[str, str] = field(default_factory=dict)  # what the user should know -> details
 
 
-Outcome = list[Translation] | RefusedLine  # the translations of a line, best first, or why there are none
-Rest = Callable[[list[Line]], list[Outcome]]  # the remaining stages of a chain, which ends with the search
+Outcome = (
+    list[Translation] | RefusedLine
+)  # the translations of a line, best first, or why there are none
+Rest = Callable[
+    [list[Line]], list[Outcome]
+]  # the remaining stages of a chain, which ends with the search
 Notice = Callable[[str], None]
 
 
@@ -108,8 +114,12 @@ class Translator:
     target_prefix: str = ""  # the beginning of each translation
     details: bool = False  # translations have details
     stages: tuple[Stage, ...] = ()  # in the order in which lines pass through them
-    ahead: bool = False  # the engine searches in its own threads and accepts more work in the meantime
-    options: TranslatorOptions = field(default_factory=TranslatorOptions)  # with engine=auto already resolved
+    ahead: bool = (
+        False  # the engine searches in its own threads and accepts more work in the meantime
+    )
+    options: TranslatorOptions = field(
+        default_factory=TranslatorOptions
+    )  # with engine=auto already resolved
     models: "Models | None" = None
     searched: Callable[[int], None] = ignore  # called with the number of lines after each search
 
@@ -117,8 +127,14 @@ class Translator:
         source, target = len(self.segmenter.prefix_tokens(self.source_prefix)), len(self.prefix)
         positions = self.limits.positions or math.inf
         longest = self.limits.longest or positions
-        require(source < longest, f"source_prefix: has {source} tokens, but must have fewer than {longest}")
-        require(target <= positions, f"target_prefix: has {target} tokens, but the model writes at most {positions}")
+        require(
+            source < longest,
+            f"source_prefix: has {source} tokens, but must have fewer than {longest}",
+        )
+        require(
+            target <= positions,
+            f"target_prefix: has {target} tokens, but the model writes at most {positions}",
+        )
 
     @cached_property
     def segmenter(self) -> Segmenter:
@@ -152,8 +168,12 @@ class Translator:
         if not self.ahead or len(lines) <= AHEAD:
             return self.search_at_once(lines)
         # Longest first, as in batches. While some lines are searched, others are encoded or decoded.
-        order = sorted(range(len(lines)), key=lambda index: -len(lines[index].tag + lines[index].text))
-        parts = [[lines[index] for index in order[at : at + AHEAD]] for at in range(0, len(order), AHEAD)]
+        order = sorted(
+            range(len(lines)), key=lambda index: -len(lines[index].tag + lines[index].text)
+        )
+        parts = [
+            [lines[index] for index in order[at : at + AHEAD]] for at in range(0, len(order), AHEAD)
+        ]
         with ThreadPoolExecutor(2) as pool:
             outcomes = chain.from_iterable(pool.map(self.search_at_once, parts))
             results = dict(zip(order, outcomes, strict=True))
@@ -162,11 +182,19 @@ class Translator:
     def search_at_once(self, lines: list[Line]) -> list[Outcome]:
         rows = self.segmenter.segment(lines)
         problems = [self.segmenter.too_long(row) for row in rows]
-        searched = [(line, row) for line, row, problem in zip(lines, rows, problems, strict=True) if not problem]
+        searched = [
+            (line, row)
+            for line, row, problem in zip(lines, rows, problems, strict=True)
+            if not problem
+        ]
         parts = [(line, part) for line, row in searched for part in row if not part.copied]
         segments = [part for _, part in parts]
-        constraints = next(filter(None, (stage.constraints(segments) for stage in self.stages)), None)
-        results = self.engine.search([part.ids for part in segments], [self.prefix] * len(segments), constraints)
+        constraints = next(
+            filter(None, (stage.constraints(segments) for stage in self.stages)), None
+        )
+        results = self.engine.search(
+            [part.ids for part in segments], [self.prefix] * len(segments), constraints
+        )
         aligned = [
             (part.ids, hypothesis)
             for (line, part), hypotheses in zip(parts, results, strict=True)
@@ -174,11 +202,15 @@ class Translator:
             if line.align
         ]
         if aligned:
-            scores = self.engine.token_scores([(ids, hypothesis.tokens) for ids, hypothesis in aligned])
+            scores = self.engine.token_scores(
+                [(ids, hypothesis.tokens) for ids, hypothesis in aligned]
+            )
             for (_, hypothesis), token_scores in zip(aligned, scores, strict=True):
                 hypothesis.token_scores = token_scores
         remaining, copy = iter(results), [Hypothesis([], 0.0, 0.0)]
-        of_lines = [[copy if part.copied else next(remaining) for part in row] for _, row in searched]
+        of_lines = [
+            [copy if part.copied else next(remaining) for part in row] for _, row in searched
+        ]
         joined = (
             self.join(*pair, hypotheses) if all(hypotheses) else RefusedLine(0, NO_TRANSLATION)
             for pair, hypotheses in zip(searched, of_lines, strict=True)
@@ -187,30 +219,44 @@ class Translator:
         self.searched(len(lines))
         return outcomes
 
-    def join(self, line: Line, segments: list[Segment], hypotheses: list[list[Hypothesis]]) -> list[Translation]:
+    def join(
+        self, line: Line, segments: list[Segment], hypotheses: list[list[Hypothesis]]
+    ) -> list[Translation]:
         """The translations of a line, best first; each is joined from hypotheses of the same rank, one per segment."""
         notes, prefix = dict[str, str](), line.tag or self.source_prefix
         clean = self.segmenter.clean
         describer = Describer(self.tokenizer, line.text, prefix, clean) if line.align else None
         if length := max((segment.part for segment in segments), default=0):
             limit = self.limits.longest or 0
-            notes["too long for the model, translated in parts"] = f"a sentence of {length:,} tokens (limit: {limit:,})"
+            notes["too long for the model, translated in parts"] = (
+                f"a sentence of {length:,} tokens (limit: {limit:,})"
+            )
         copied = [segment.text for segment in segments if segment.copied]
-        source = foreign_source(line.text, copied, self.models.descriptions[0]) if self.models else None
+        source = (
+            foreign_source(line.text, copied, self.models.descriptions[0]) if self.models else None
+        )
         if source:
             notes[f"the text does not seem to be in {with_code(source)}"] = ""
         translations = []
         for n in range(max(map(len, hypotheses), default=1)):
-            parts = [row[min(n, len(row) - 1)] for row in hypotheses]  # a shorter row repeats its last hypothesis
+            parts = [
+                row[min(n, len(row) - 1)] for row in hypotheses
+            ]  # a shorter row repeats its last hypothesis
             joined = join(self.tokenizer, segments, parts, self.prefix)
             log_probability = sum((part.log_probability for part in parts), start=0.0)
             if len(parts) == 1 and not copied:
                 score = parts[0].score
             else:
-                length = sum(len(part.tokens) + 1 for part, at in zip(parts, segments, strict=True) if not at.copied)
+                length = sum(
+                    len(part.tokens) + 1
+                    for part, at in zip(parts, segments, strict=True)
+                    if not at.copied
+                )
                 score = log_probability / penalty(max(length, 1), self.engine.config)
             scores = describer.describe(segments, parts, joined) if describer else None
-            row = Translation(joined.text, score, log_probability, scores, copied.copy(), notes=notes.copy())
+            row = Translation(
+                joined.text, score, log_probability, scores, copied.copy(), notes=notes.copy()
+            )
             translations.append(row)
         # With its own length penalty, a translation joined from second hypotheses may rank above that from the first.
         return sorted(translations, key=lambda translation: -translation.score)
@@ -225,7 +271,10 @@ def lines_of(blocks: Iterable[list[Outcome]]) -> Iterator[list[Translation]]:
 
 
 def encode_pairs(tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]]) -> list[Pair]:
-    sides = [tokenizer.encode([tokenizer.clean(pair[side], side) for pair in pairs], side) for side in (SOURCE, TARGET)]
+    sides = [
+        tokenizer.encode([tokenizer.clean(pair[side], side) for pair in pairs], side)
+        for side in (SOURCE, TARGET)
+    ]
     return list(zip(*sides, strict=True))
 
 
@@ -246,7 +295,9 @@ def score_pairs(translator: Translator, pairs: Sequence[tuple[str, str]]) -> lis
 
 
 @contextmanager
-def read_by_thread(items: Iterable[Item], size: int) -> "Iterator[queue.Queue[Item | BaseException | None]]":
+def read_by_thread(
+    items: Iterable[Item], size: int
+) -> "Iterator[queue.Queue[Item | BaseException | None]]":
     """A queue of at most `size` items, filled by a thread until the block ends.
 
     After the last item, it holds None or an exception from `items`.
@@ -274,7 +325,9 @@ def read_by_thread(items: Iterable[Item], size: int) -> "Iterator[queue.Queue[It
                 arrived.get_nowait()
 
 
-def arriving_blocks(lines: Iterable[str], size: int, patience: float = 0.05) -> Generator[list[str]]:
+def arriving_blocks(
+    lines: Iterable[str], size: int, patience: float = 0.05
+) -> Generator[list[str]]:
     """Yield blocks of at most `size` lines: those that arrive within `patience` seconds of the first of them."""
     with read_by_thread(lines, size) as arrived:
         item: str | BaseException | None = ""

@@ -14,5 +14,10 @@ for language in ("en", "de"):
     normaliser, tokenizer = MosesPunctNormalizer(language), MosesTokenizer(language)
     for split in ("train", "val", "test_2016_flickr"):
         lines = (source / f"{split}.{language}").read_text(encoding="utf-8").splitlines()
-        tokens = (tokenizer.tokenize(normaliser.normalize(line.strip().lower()), escape=False) for line in lines)
-        (output / f"{split}.{language}").write_text("".join(" ".join(own) + "\n" for own in tokens), encoding="utf-8")
+        tokens = (
+            tokenizer.tokenize(normaliser.normalize(line.strip().lower()), escape=False)
+            for line in lines
+        )
+        (output / f"{split}.{language}").write_text(
+            "".join(" ".join(own) + "\n" for own in tokens), encoding="utf-8"
+        )

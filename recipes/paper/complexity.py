@@ -55,12 +55,19 @@ def lines(grid: Grid, layer: Layer) -> dict[str, list[tuple[int, Sizes]]]:
         own = {**at, axis: value}
         return own["n"], own["d"], own[layer.width]
 
-    return {axis: [(x, sizes(axis, x)) for x in grid[axis]] for axis in ("n", "d", layer.width) if axis}
+    return {
+        axis: [(x, sizes(axis, x)) for x in grid[axis]] for axis in ("n", "d", layer.width) if axis
+    }
 
 
 def cases(grid: Grid) -> list[tuple[Sizes, Layer]]:
     """Every point once, ordered by size."""
-    points = {(at, i) for i, layer in enumerate(LAYERS) for line in lines(grid, layer).values() for _, at in line}
+    points = {
+        (at, i)
+        for i, layer in enumerate(LAYERS)
+        for line in lines(grid, layer).values()
+        for _, at in line
+    }
     return [(at, LAYERS[i]) for at, i in sorted(points)]
 
 
@@ -69,11 +76,15 @@ def measure(grid: Grid, device: torch.device) -> dict[str, Any]:
     points: list[dict[str, Any]] = []
     for (n, d, width), layer in cases(grid):
         memory = peak_memory(*prepare(layer, grid["batch"], (n, d, width), device))
-        points.append({"layer": layer.name, "n": n, "d": d, "width": width, "memory": memory, "seconds": []})
+        points.append(
+            {"layer": layer.name, "n": n, "d": d, "width": width, "memory": memory, "seconds": []}
+        )
     for _ in range(grid["rounds"]):
         for point, (at, layer) in zip(points, cases(grid), strict=True):
             point["seconds"].append(seconds(*prepare(layer, grid["batch"], at, device)))
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else f"{processor()}, one core"
+    name = (
+        torch.cuda.get_device_name(device) if device.type == "cuda" else f"{processor()}, one core"
+    )
     setup = {"device": name, "dtype": "float32", "torch": torch.__version__, "grid": grid}
     return {"setup": setup, "points": points}
 
@@ -147,7 +158,9 @@ class Chain(TorchDispatchMode):
         """The longest chain that led to an element of a tensor."""
         start, end = extent(tensor)
         written = self.written[storage(tensor)]
-        return max((length for first, last, length in written if first < end and start < last), default=0)
+        return max(
+            (length for first, last, length in written if first < end and start < last), default=0
+        )
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         inputs = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
@@ -176,7 +189,12 @@ def count(layer: Layer, at: Sizes) -> tuple[int, int]:
     module, x = prepare(layer, 1, at, torch.device("cpu"))
     # Use float64 and this backend, because fused kernels would hide their operations.
     module, x = module.double(), x.double()
-    with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), Chain() as chain, FlopCounterMode(display=False) as flops:
+    with (
+        torch.no_grad(),
+        sdpa_kernel(SDPBackend.MATH),
+        Chain() as chain,
+        FlopCounterMode(display=False) as flops,
+    ):
         y = module(x)
     return flops.get_total_flops(), chain.length(y)
 
@@ -190,7 +208,9 @@ def path_length(sees: Callable[[int, int, int], Iterable[int]], n: int, width: i
     come, steps = [1 << position for position in range(n)], 0
     while True:
         offsets = list(sees(n, width, steps))
-        spread = [reduce(or_, (come[p + o] for o in offsets if 0 <= p + o < n), come[p]) for p in range(n)]
+        spread = [
+            reduce(or_, (come[p + o] for o in offsets if 0 <= p + o < n), come[p]) for p in range(n)
+        ]
         if spread == come:
             return steps
         come, steps = spread, steps + 1
@@ -213,7 +233,9 @@ def fit(curve: Curve) -> tuple[float, float]:
 def curves(found: dict[str, Any], layer: Layer, quantity: str) -> dict[str, Curve]:
     """Axis -> a layer's measured points along it: seconds of the fastest round, or bytes."""
     points = {(p["n"], p["d"], p["width"]): p for p in found["points"] if p["layer"] == layer.name}
-    values = {at: min(p["seconds"]) if quantity == "seconds" else p["memory"] for at, p in points.items()}
+    values = {
+        at: min(p["seconds"]) if quantity == "seconds" else p["memory"] for at, p in points.items()
+    }
     own = lines(found["setup"]["grid"], layer)
     return {axis: [(x, values[at]) for x, at in line] for axis, line in own.items()}
 
@@ -222,7 +244,8 @@ def row(found: dict[str, Any], layer: Layer) -> dict[str, str]:
     """Our columns of Table 1 (section 4): a power of each axis, longest chains, longest paths."""
     width = found["setup"]["grid"][f"at_{layer.width}"] if layer.width else 0
     counted: dict[str, Curve] = {
-        axis: [(x, count(layer, at)[0]) for x, at in line] for axis, line in lines(COUNTED, layer).items()
+        axis: [(x, count(layer, at)[0]) for x, at in line]
+        for axis, line in lines(COUNTED, layer).items()
     }
     path = growth({n: path_length(layer.sees, n, width) for n in LENGTHS})
     if layer.width == "k":
@@ -232,7 +255,9 @@ def row(found: dict[str, Any], layer: Layer) -> dict[str, str]:
         "operations": powers(counted),
         "time": powers(curves(found, layer, "seconds")),
         "memory": powers(curves(found, layer, "memory")),
-        "sequential, counted": growth({n: count(layer, (n, COUNTED["at_d"], width))[1] for n in LENGTHS}),
+        "sequential, counted": growth(
+            {n: count(layer, (n, COUNTED["at_d"], width))[1] for n in LENGTHS}
+        ),
         "path, counted": path,
     }
 
@@ -240,7 +265,9 @@ def row(found: dict[str, Any], layer: Layer) -> dict[str, str]:
 def powers(curves: dict[str, Curve]) -> str:
     """Powers such as n^1.98 · d^1.02±0.07; errors that round to zero are omitted."""
     fits = {axis: fit(curve) for axis, curve in curves.items()}
-    return " · ".join(f"{a}^{power:.2f}" + (f"±{e:.2f}" if e >= 0.005 else "") for a, (power, e) in fits.items())
+    return " · ".join(
+        f"{a}^{power:.2f}" + (f"±{e:.2f}" if e >= 0.005 else "") for a, (power, e) in fits.items()
+    )
 
 
 def growth(counted: dict[int, int]) -> str:
@@ -252,7 +279,9 @@ def growth(counted: dict[int, int]) -> str:
 
 def main(scale: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # there is nothing to save
-    accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+    accelerator = (
+        torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+    )
     # Use one thread, whose CPU time can be measured, and keep memory from one pass to the next.
     keep_freed_memory()
     torch.set_num_threads(1)

@@ -45,11 +45,17 @@ def draw_layers(found: dict[str, Any]) -> str:
         ):
             draw_panel(panel, found, quantity, axis)
         figure.legend(
-            *panel.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False, labelcolor=INK
+            *panel.get_legend_handles_labels(),
+            loc="outside lower center",
+            ncols=3,
+            frameon=False,
+            labelcolor=INK,
         )
         file = io.StringIO()
         figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
-    return with_variables(file.getvalue(), f"Time and memory of layers, measured on {found['setup']['device']}")
+    return with_variables(
+        file.getvalue(), f"Time and memory of layers, measured on {found['setup']['device']}"
+    )
 
 
 def draw_panel(panel: Any, found: dict[str, Any], quantity: str, axis: str) -> None:
@@ -58,10 +64,18 @@ def draw_panel(panel: Any, found: dict[str, Any], quantity: str, axis: str) -> N
     for layer, color, paper in zip(LAYERS, OF_LAYER, read_figures("table1"), strict=True):
         sizes, values = zip(*curves(found, layer, quantity)[axis], strict=True)
         style = "-" if paper["row of Table 1"] == "yes" else ":"
-        panel.loglog(sizes, [factor * y for y in values], style, marker=".", color=color, label=layer.name)
-    title = "Time of a forward pass, milliseconds" if quantity == "seconds" else "Memory of a forward pass, bytes"
+        panel.loglog(
+            sizes, [factor * y for y in values], style, marker=".", color=color, label=layer.name
+        )
+    title = (
+        "Time of a forward pass, milliseconds"
+        if quantity == "seconds"
+        else "Memory of a forward pass, bytes"
+    )
     other = f"d = {grid['at_d']}" if axis == "n" else f"n = {grid['at_n']}"
-    panel.set_title(f"{title} ({other}, {grid['batch']} sequences)", loc="left", fontsize=11, color=INK)
+    panel.set_title(
+        f"{title} ({other}, {grid['batch']} sequences)", loc="left", fontsize=11, color=INK
+    )
     panel.set_xlabel(axis, color=INK)
     panel.set_xticks(grid[axis], [f"{size:,}" for size in grid[axis]])
     panel.xaxis.set_minor_locator(NullLocator())

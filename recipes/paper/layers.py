@@ -81,11 +81,17 @@ class RestrictedSelfAttention(nn.Module):
 
     def mask(self, n: int, device: torch.device) -> Tensor:
         """[C, 1, R, 2 R]: True where a query of a block may attend in the block's window."""
-        queries, keys = torch.arange(self.width, device=device), torch.arange(2 * self.width, device=device)
+        queries, keys = (
+            torch.arange(self.width, device=device),
+            torch.arange(2 * self.width, device=device),
+        )
         distances = keys - queries[:, None]  # 0: the first neighbor; `before`: the query itself
         starts = torch.arange(0, n, self.width, device=device) - self.before
         positions = starts[:, None] + keys
-        near, inside = (distances >= 0) & (distances < self.width), (positions >= 0) & (positions < n)
+        near, inside = (
+            (distances >= 0) & (distances < self.width),
+            (positions >= 0) & (positions < n),
+        )
         return near & inside[:, None, None, :]
 
     def forward(self, x_BND: Tensor) -> Tensor:
@@ -95,9 +101,14 @@ class RestrictedSelfAttention(nn.Module):
         padded = F.pad(x_BND, (0, 0, self.before, missing + self.width - self.before))
         windows = padded.unfold(1, 2 * self.width, self.width).permute(1, 0, 3, 2)
         # Batch and heads share a dimension, because each block has one mask.
-        q, k = (split_heads(part.flatten(0, 1)).unflatten(0, (-1, batch)).flatten(1, 2) for part in (q_CBRD, windows))
+        q, k = (
+            split_heads(part.flatten(0, 1)).unflatten(0, (-1, batch)).flatten(1, 2)
+            for part in (q_CBRD, windows)
+        )
         y = F.scaled_dot_product_attention(q, k, k, attn_mask=self.mask(n, x_BND.device))
-        y_CBRD: Tensor = join_heads(y.unflatten(1, (batch, -1)).flatten(0, 1)).unflatten(0, (-1, batch))
+        y_CBRD: Tensor = join_heads(y.unflatten(1, (batch, -1)).flatten(0, 1)).unflatten(
+            0, (-1, batch)
+        )
         return y_CBRD.transpose(0, 1).flatten(1, 2).narrow(1, 0, n)
 
 

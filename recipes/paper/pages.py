@@ -71,11 +71,20 @@ def render(page: Page, kind: str) -> str:
     )
     environment.filters |= {"plain": plain, "code": code, "block": block}
     # The style sheet of nmt's own reports.
-    style = (Path(nmt.__file__).parent / "plugins" / "results" / "templates" / "page.css").read_text(encoding="utf-8")
-    own = {"published": PUBLISHED, "nothing": NONE, "style": Markup(style), "figure": Markup(page.figure)}
+    style = (
+        Path(nmt.__file__).parent / "plugins" / "results" / "templates" / "page.css"
+    ).read_text(encoding="utf-8")
+    own = {
+        "published": PUBLISHED,
+        "nothing": NONE,
+        "style": Markup(style),
+        "figure": Markup(page.figure),
+    }
     sources = [(result, provenance(result)) for result in page.results]
     title = NOTES[page.table]["title"]
-    return environment.get_template(f"page.{kind}").render(page=page, title=title, sources=sources, **own)
+    return environment.get_template(f"page.{kind}").render(
+        page=page, title=title, sources=sources, **own
+    )
 
 
 def provenance(result: Result) -> list[tuple[str, list[str]]]:
@@ -86,8 +95,12 @@ def provenance(result: Result) -> list[tuple[str, list[str]]]:
         "seed": [str(result["seed"])],
         "machine": [MACHINE.format(**origin["machine"]) for origin in origins],
         "trained on": [result["devices"]],
-        "time": [", ".join(f"{name}: {duration(seconds)}" for name, seconds in result["seconds"].items())],
-        "packages": [", ".join(f"{k} {v}" for k, v in origin["packages"].items()) for origin in origins],
+        "time": [
+            ", ".join(f"{name}: {duration(seconds)}" for name, seconds in result["seconds"].items())
+        ],
+        "packages": [
+            ", ".join(f"{k} {v}" for k, v in origin["packages"].items()) for origin in origins
+        ],
     }
     if "note" in result:
         facts["commands"] = [result["note"]]

@@ -34,7 +34,9 @@ def read_figures(table: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-SCALES = {name: SimpleNamespace(name=name, **values) for name, values in read_yaml("scales.yaml").items()}
+SCALES = {
+    name: SimpleNamespace(name=name, **values) for name, values in read_yaml("scales.yaml").items()
+}
 
 
 def read_options(words: list[str]) -> SimpleNamespace:
@@ -44,12 +46,18 @@ def read_options(words: list[str]) -> SimpleNamespace:
         key, _, value = (word if "=" in word else f"table={word}").partition("=")
         require(key in DEFAULTS, f"unknown key {key}; choose from {', '.join(DEFAULTS)}")
         setattr(options, key, value)
-    for key, value, choices in (("table", options.table, [*TABLES, "all"]), ("scale", options.scale, list(SCALES))):
+    for key, value, choices in (
+        ("table", options.table, [*TABLES, "all"]),
+        ("scale", options.scale, list(SCALES)),
+    ):
         require(value in choices, f"{key}={value}: must be one of {', '.join(choices)}")
     options.scale = SCALES[options.scale]
     options.precision = options.precision or options.scale.precision
     options.rows = [name for name in re.split(r"[\[\], ]+", options.rows) if name]
-    require(not options.rows or options.table != "all", "rows: pass the table that contains them instead of all")
+    require(
+        not options.rows or options.table != "all",
+        "rows: pass the table that contains them instead of all",
+    )
     require(options.seed.isdecimal(), f"seed={options.seed}: must be a whole number")
     options.seed = int(options.seed)
     options.work = Path(options.work or f"runs/reproduce/{options.scale.name}/seed-{options.seed}")

@@ -56,7 +56,9 @@ def run_process(command: list[str], output: int = 2) -> tuple[int, int | None]:
         received.append(number)
         process.send_signal(signal.SIGTERM if number == signal.SIGINT else signal.SIGINT)
 
-    handlers = {number: signal.signal(number, pass_on) for number in (signal.SIGINT, signal.SIGTERM)}
+    handlers = {
+        number: signal.signal(number, pass_on) for number in (signal.SIGINT, signal.SIGTERM)
+    }
     code = process.wait()
     for number, handler in handlers.items():
         signal.signal(number, handler)
@@ -69,14 +71,21 @@ def say(words: str) -> None:
 
 def plan(options: SimpleNamespace) -> dict[str, list[Row]]:
     """The chosen tables -> their chosen rows; NMTError for an unknown row."""
-    work = {name: module.rows(options) for name, module in MODULES.items() if options.table in (name, "all")}
+    work = {
+        name: module.rows(options)
+        for name, module in MODULES.items()
+        if options.table in (name, "all")
+    }
     everything = {row.name: row for rows in work.values() for row in rows}
     for name in options.rows:
         require(name in everything, f"rows=[{name}]: {options.table} has {', '.join(everything)}")
     # Composing one training run is enough to find a mistake in precision= or devices=.
     if training := next((row.training for row in everything.values() if row.training), None):
         compose("train", training)
-    return {name: [row for row in rows if not options.rows or row.name in options.rows] for name, rows in work.items()}
+    return {
+        name: [row for row in rows if not options.rows or row.name in options.rows]
+        for name, rows in work.items()
+    }
 
 
 class Runner:
@@ -173,7 +182,10 @@ def reproduce(options: SimpleNamespace) -> int:
     if options.scale.name == "paper":
         from requirements import require_all
 
-        unmeasured = {name: [row for row in rows if not is_measured(options, name, row)] for name, rows in work.items()}
+        unmeasured = {
+            name: [row for row in rows if not is_measured(options, name, row)]
+            for name, rows in work.items()
+        }
         require_all(options, unmeasured)
     lacking = f"table4: {words}" if "table4" in work and (words := table4.lacks(options)) else ""
     if lacking and len(work) > 1:
@@ -206,7 +218,13 @@ def main(words: list[str]) -> int:
         if "--dry-run" not in words:
             return reproduce(options)
         # Print a command that several rows share only once.
-        print("\n".join(dict.fromkeys(line for rows in plan(options).values() for row in rows for line in row.lines)))
+        print(
+            "\n".join(
+                dict.fromkeys(
+                    line for rows in plan(options).values() for row in rows for line in row.lines
+                )
+            )
+        )
     except (NMTError, OSError) as error:
         say(f"reproduce: {' '.join(str(error).split())}")
         return 2

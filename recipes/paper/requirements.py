@@ -53,7 +53,9 @@ def require_all(options: SimpleNamespace, work: dict[str, list[Row]]) -> None:
 def requirements(options: SimpleNamespace, work: dict[str, list[Row]]) -> list[Requirement]:
     """The requirements of the tables, in the order in which they are printed."""
     rows = [row for own in work.values() for row in own if row.training]
-    found = [corpus(options, name) for name in dict.fromkeys(row.corpus for row in rows if row.corpus)]
+    found = [
+        corpus(options, name) for name in dict.fromkeys(row.corpus for row in rows if row.corpus)
+    ]
     if work.get("table4") and (words := table4.lacks(options)):
         found.append(("table4", False, words))
     if rows:
@@ -70,7 +72,9 @@ def corpus(options: SimpleNamespace, name: str) -> Requirement:
         return (name, True, f"already prepared in {prepared}")
     dataset = compose("preprocess", options.scale.corpora[name]).data.plugins["hub"]
     if options.wmt14:
-        patterns = [f"{dataset.subset}/{split}-*.parquet" for split in ("train", "validation", "test")]
+        patterns = [
+            f"{dataset.subset}/{split}-*.parquet" for split in ("train", "validation", "test")
+        ]
         lacking = [pattern for pattern in patterns if not any(Path(options.wmt14).glob(pattern))]
         words = f"no files match {' or '.join(lacking)}" if lacking else f"{dataset.subset}"
         return (name, not lacking, f"wmt14={options.wmt14}: {words}")
@@ -98,9 +102,17 @@ def gpus(options: SimpleNamespace) -> Requirement:
     """GPUs: their number must divide the paper's eight micro-batches."""
     wanted, there = wanted_gpus(options), torch.cuda.device_count()
     if wanted > there or not there:
-        return ("GPUs", False, f"{there} found; the paper used {GPUS}; 1, 2 or 4 give the same result more slowly")
+        return (
+            "GPUs",
+            False,
+            f"{there} found; the paper used {GPUS}; 1, 2 or 4 give the same result more slowly",
+        )
     if GPUS % wanted:
-        return ("GPUs", False, f"{wanted} cannot share {GPUS} micro-batches; pass devices=8, 4, 2 or 1")
+        return (
+            "GPUs",
+            False,
+            f"{wanted} cannot share {GPUS} micro-batches; pass devices=8, 4, 2 or 1",
+        )
     return ("GPUs", True, f"{wanted} x {torch.cuda.get_device_name()}; the paper used {GPUS}")
 
 
@@ -108,9 +120,16 @@ def disk(work: Path, rows: list[Row]) -> Requirement:
     """Disk space for corpora and checkpoints, including what they already use."""
     here = next(folder for folder in (work, *work.resolve().parents) if folder.is_dir())
     own = {folder for row in rows for folder in row.folders}
-    used = sum(path.stat().st_size for folder in own for path in folder.rglob("*") if path.is_file())
-    corpora = sum(CORPUS_PAIRS[name] * PAIR_BYTES for name in {row.corpus for row in rows if row.corpus})
-    needed, free = corpora + sum(checkpoint_bytes(row) for row in rows), shutil.disk_usage(here).free
+    used = sum(
+        path.stat().st_size for folder in own for path in folder.rglob("*") if path.is_file()
+    )
+    corpora = sum(
+        CORPUS_PAIRS[name] * PAIR_BYTES for name in {row.corpus for row in rows if row.corpus}
+    )
+    needed, free = (
+        corpora + sum(checkpoint_bytes(row) for row in rows),
+        shutil.disk_usage(here).free,
+    )
     sizes = f"{used / 1e9:,.0f} GB already used, {free / 1e9:,.0f} GB free"
     return ("disk", free + used >= needed, f"about {needed / 1e9:,.0f} GB for {work}, {sizes}")
 
@@ -127,12 +146,17 @@ def checkpoint_bytes(row: Row) -> int:
     config = configuration(*row.training)
     with torch.device("meta"):
         model = Transformer(config.model, config.tokenizer.vocabulary_size)
-    return 3 * sum(weight.nbytes for weight in model.parameters()) * int(config.checkpoints.keep + 2)
+    return (
+        3 * sum(weight.nbytes for weight in model.parameters()) * int(config.checkpoints.keep + 2)
+    )
 
 
 def hours(options: SimpleNamespace, rows: list[Row]) -> Requirement:
     """A lower bound on the training time: all operations at the speed of large matrix products."""
-    device, many = torch.device("cuda" if torch.cuda.is_available() else "cpu"), max(1, wanted_gpus(options))
+    device, many = (
+        torch.device("cuda" if torch.cuda.is_available() else "cpu"),
+        max(1, wanted_gpus(options)),
+    )
     rate = peak_flops_per_second(device, precision_dtype(settled_precision(options)))
     torch.cuda.empty_cache()  # free it for the next processes
     seconds = sum(map(expected_flops, rows)) / rate / many
@@ -162,4 +186,8 @@ def layers(options: SimpleNamespace) -> Requirement:
     main = 1024 * int((proc_value("meminfo", "MemAvailable:") or f"{2**52}").split()[0])
     free = torch.cuda.mem_get_info()[0] if torch.cuda.is_available() else main
     needed = largest_bytes(options.scale.layers)
-    return ("layers", free >= needed, f"about {needed / 1e9:.1f} GB of memory; {free / 1e9:.1f} GB free")
+    return (
+        "layers",
+        free >= needed,
+        f"about {needed / 1e9:.1f} GB of memory; {free / 1e9:.1f} GB free",
+    )

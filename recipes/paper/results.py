@@ -58,7 +58,9 @@ def is_of(result: Result, row: Row) -> bool:
 
 def write_result(folder: Path, result: Result) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    write_file(folder / f"{result['row']}.json", json.dumps(result, indent=2, ensure_ascii=False) + "\n")
+    write_file(
+        folder / f"{result['row']}.json", json.dumps(result, indent=2, ensure_ascii=False) + "\n"
+    )
 
 
 def read_results(folder: Path, seed: int) -> dict[str, Result]:
@@ -70,7 +72,9 @@ def read_results(folder: Path, seed: int) -> dict[str, Result]:
             if result["seed"] == seed:  # rows are compared with one another
                 results[result["row"]] = result
         except (ValueError, TypeError, LookupError) as error:
-            raise NMTError(f"{path}: not the result of a table row; remove it to measure the row again") from error
+            raise NMTError(
+                f"{path}: not the result of a table row; remove it to measure the row again"
+            ) from error
     return results
 
 
@@ -97,7 +101,11 @@ def origin() -> dict[str, Any]:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     machine = {"processor": processor(), "cores": usable_cores(), "memory_gib": round(memory, 1)}
     packages = {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
-    return {"commit": commit(Path(nmt.__file__).parents[1]), "machine": machine, "packages": packages}
+    return {
+        "commit": commit(Path(nmt.__file__).parents[1]),
+        "machine": machine,
+        "packages": packages,
+    }
 
 
 def commit(root: Path) -> str:

@@ -38,8 +38,13 @@ def page(scale: SimpleNamespace, results: dict[str, Result]) -> Page:
         ours, setup, figure = found["table"], found["setup"], draw_layers(found)
         notes = [note.format(**setup, **setup["grid"]) for note in NOTES["table1"]["measured"]]
     cells = [
-        [paper[name] or NONE if name else own.get(column, NOT_RUN) for column, name in COLUMNS.items()]
+        [
+            paper[name] or NONE if name else own.get(column, NOT_RUN)
+            for column, name in COLUMNS.items()
+        ]
         for paper, own in zip(layers, ours, strict=True)
     ]
     grid = Grid("Complexity of each layer", list(COLUMNS), cells, words=len(COLUMNS))
-    return Page("table1", scale, NOTES["table1"]["said"], notes, [grid], list(results.values()), figure)
+    return Page(
+        "table1", scale, NOTES["table1"]["said"], notes, [grid], list(results.values()), figure
+    )

@@ -15,15 +15,23 @@ def rows(options: SimpleNamespace) -> list[Row]:
     found = []
     for name in NAMES:
         corpus, size = name.rsplit("-", 1)
-        dropout = ["model.dropout=0.1"] if name == "en-fr-big" else []  # section 6.1; all else is in conf/model
-        found.append(translation_row(options, name, corpus, [f"model={size}", *dropout], size, "test"))
+        dropout = (
+            ["model.dropout=0.1"] if name == "en-fr-big" else []
+        )  # section 6.1; all else is in conf/model
+        found.append(
+            translation_row(options, name, corpus, [f"model={size}", *dropout], size, "test")
+        )
     return found
 
 
 def page(scale: SimpleNamespace, results: dict[str, Result]) -> Page:
     notes, own = NOTES["table2"], [results[name] for name in NAMES if name in results]
     bleu = grid(results, "BLEU", {"ours, paper's protocol": "protocol", "ours, sacreBLEU": "bleu"})
-    cost = grid(results, "FLOPs", {"ours, paper's formula": "training_cost", "ours, counted": "training_flops"})
+    cost = grid(
+        results,
+        "FLOPs",
+        {"ours, paper's formula": "training_cost", "ours, counted": "training_flops"},
+    )
     bleu.notes = [notes["BLEU"], *big_below_base(scale, results)]
     cost.title, cost.notes = "Training cost in FLOPs", [notes["cost"]]
     return Page("table2", scale, scale.said, [notes["page"]], [bleu, cost], own)
@@ -31,15 +39,23 @@ def page(scale: SimpleNamespace, results: dict[str, Result]) -> Page:
 
 def grid(results: dict[str, Result], figure: str, columns: dict[str, str]) -> Grid:
     """A row for each system: for each corpus, the paper's figure, then ours."""
-    headings = ["system", *(f"{corpus}, {column}" for corpus in CORPORA for column in ("paper", *columns))]
+    headings = [
+        "system",
+        *(f"{corpus}, {column}" for corpus in CORPORA for column in ("paper", *columns)),
+    ]
     lines = []
     for system in read_figures("table2"):
         line = [system["system"] + ("" if system["model"] else PUBLISHED)]
         for corpus in CORPORA:
             result = results.get(f"{corpus}-{system['model']}")
             names = [PROTOCOL[corpus] if name == "protocol" else name for name in columns.values()]
-            ours = [shown(value(result, name), ",.2f" if figure == "BLEU" else ".1e") for name in names]
-            line += [system[f"{corpus} {figure}"] or NONE, *(ours if system["model"] else [NONE] * len(ours))]
+            ours = [
+                shown(value(result, name), ",.2f" if figure == "BLEU" else ".1e") for name in names
+            ]
+            line += [
+                system[f"{corpus} {figure}"] or NONE,
+                *(ours if system["model"] else [NONE] * len(ours)),
+            ]
         lines.append(line)
     return Grid(figure, headings, lines)
 

@@ -28,7 +28,11 @@ def rows(options: SimpleNamespace) -> list[Row]:
 
 def page(scale: SimpleNamespace, results: Results) -> Page:
     notes = NOTES["table3"]
-    scaled = "" if scale.width == scale.depth == 1 else notes["scaled"].format(width=scale.width, depth=scale.depth)
+    scaled = (
+        ""
+        if scale.width == scale.depth == 1
+        else notes["scaled"].format(width=scale.width, depth=scale.depth)
+    )
     names = [f"table3-{row['experiment']}" for row in (*VARIATIONS, *COMPARISONS)]
     grids = [figures_grid(results), differences_grid(results), comparisons_grid(results)]
     own = [results[name] for name in names if name in results]
@@ -37,7 +41,9 @@ def page(scale: SimpleNamespace, results: Results) -> Page:
 
 def ours(results: Results, row: dict[str, str], column: str) -> float | None:
     """Our figure for a variation; BLEU follows the paper's protocol, and parameters are in millions."""
-    found = value(results.get(f"table3-{row['experiment']}"), "split" if column == "BLEU" else column)
+    found = value(
+        results.get(f"table3-{row['experiment']}"), "split" if column == "BLEU" else column
+    )
     return found / 1e6 if found is not None and column == "parameters" else found
 
 
@@ -49,9 +55,19 @@ def figures_grid(results: Results) -> Grid:
             line += [row[column] or NONE, shown(ours(results, row, column))]
         line.insert(6, shown(ours(results, row, "bleu")))
         lines.append(line)
-    headings = ["row", "changed from base", "PPL, paper", "PPL, ours", "BLEU, paper", "BLEU, ours", "sacreBLEU, ours"]
+    headings = [
+        "row",
+        "changed from base",
+        "PPL, paper",
+        "PPL, ours",
+        "BLEU, paper",
+        "BLEU, ours",
+        "sacreBLEU, ours",
+    ]
     headings += ["parameters (M), paper", "parameters (M), ours"]
-    return Grid("Perplexity, BLEU, parameters", headings, lines, [NOTES["table3"]["figures"]], words=2)
+    return Grid(
+        "Perplexity, BLEU, parameters", headings, lines, [NOTES["table3"]["figures"]], words=2
+    )
 
 
 def differences_grid(results: Results) -> Grid:
@@ -63,7 +79,11 @@ def differences_grid(results: Results) -> Grid:
             own, base = ours(results, row, column), ours(results, BASE, column)
             line += [printed, shown(None if own is None or base is None else own - base, "+.2f")]
         lines.append(line)
-    headings = ["row", "changed from base", *(f"{name}, {whose}" for name in MEASURES for whose in ("paper", "ours"))]
+    headings = [
+        "row",
+        "changed from base",
+        *(f"{name}, {whose}" for name in MEASURES for whose in ("paper", "ours")),
+    ]
     return Grid("Differences from base", headings, lines, [NOTES["table3"]["differences"]], words=2)
 
 
@@ -72,6 +92,15 @@ def comparisons_grid(results: Results) -> Grid:
     for row in (BASE, *COMPARISONS):
         figures = [shown(ours(results, row, column)) for column in MEASURES.values()]
         seconds = ours(results, row, "training_seconds")
-        lines.append([row["row"], row["change"] or NONE, *figures, shown(seconds and seconds / 3600, ".3f")])
-    headings = ["section", "changed from base", *(f"{name}, ours" for name in MEASURES), "hours of training"]
-    return Grid("Other attention functions", headings, lines, [NOTES["table3"]["comparisons"]], words=2)
+        lines.append(
+            [row["row"], row["change"] or NONE, *figures, shown(seconds and seconds / 3600, ".3f")]
+        )
+    headings = [
+        "section",
+        "changed from base",
+        *(f"{name}, ours" for name in MEASURES),
+        "hours of training",
+    ]
+    return Grid(
+        "Other attention functions", headings, lines, [NOTES["table3"]["comparisons"]], words=2
+    )

@@ -21,8 +21,19 @@ def rows(options: SimpleNamespace) -> list[Row]:
     commands = [
         ["nmt", "preprocess", *data],
         ["nmt", "train", *data, *how_trained(options, "parser", run)],
-        ["nmt", "parse", "overwrite=true", *paths(run=run, input=prepared / "test.words", output=trees)],
-        ["nmt", "score", *paths(hypothesis=trees, reference=reference), "metrics=[brackets]", "format=json"],
+        [
+            "nmt",
+            "parse",
+            "overwrite=true",
+            *paths(run=run, input=prepared / "test.words", output=trees),
+        ],
+        [
+            "nmt",
+            "score",
+            *paths(hypothesis=trees, reference=reference),
+            "metrics=[brackets]",
+            "format=json",
+        ],
     ]
     return [Row("parser", commands, folders=(prepared, run))]
 
@@ -34,13 +45,20 @@ def corpus(options: SimpleNamespace) -> list[str]:
         return [*options.scale.parser, set_text("data.path", folder)]
     test = "test" if (Path(folder) / "test").exists() else "valid"
     splits = {"train": "train", "valid": "valid", "test": test}
-    return [*options.scale.parser, *(set_text(f"data.{key}", f"{folder}/{name}") for key, name in splits.items())]
+    return [
+        *options.scale.parser,
+        *(set_text(f"data.{key}", f"{folder}/{name}") for key, name in splits.items()),
+    ]
 
 
 def lacks(options: SimpleNamespace) -> str:
     """Why the treebank cannot be read; empty if every split has files."""
     if not options.treebank:
-        free = "" if options.scale.name == "paper" else "; recipes/treebank/README.md describes a free one"
+        free = (
+            ""
+            if options.scale.name == "paper"
+            else "; recipes/treebank/README.md describes a free one"
+        )
         return f"needs a treebank; pass treebank=FOLDER{free}"
     try:
         corpus_for(compose("preprocess", corpus(options)).data).digests()
@@ -59,9 +77,18 @@ def page(scale: SimpleNamespace, results: dict[str, Result]) -> Page:
         elif parser["training"] == "WSJ only":
             f1 = shown(value(result, "brackets"))
         lines.append([name, parser["training"], parser["F1"], f1])
-    more = [shown(value(result, f"brackets_{part}")) for part in ("precision", "recall", "complete")]
+    more = [
+        shown(value(result, f"brackets_{part}")) for part in ("precision", "recall", "complete")
+    ]
     grids = [
         Grid("Labeled bracketing F1", ["parser", "training", "paper", "ours"], lines, words=2),
         Grid("Our parser", ["precision", "recall", "complete match"], [more]),
     ]
-    return Page("table4", scale, scale.parser_said, NOTES["table4"]["page"], grids, [result] if result else [])
+    return Page(
+        "table4",
+        scale,
+        scale.parser_said,
+        NOTES["table4"]["page"],
+        grids,
+        [result] if result else [],
+    )

@@ -10,5 +10,7 @@ def translate_config(run: Any = "runs/latest", **keys: Any) -> TranslateConfig:
     return build(TranslateConfig, {"run": run, **keys})
 
 
-def translator_options(run: Any = "runs/latest", results: str = "scores", **keys: Any) -> TranslatorOptions:
+def translator_options(
+    run: Any = "runs/latest", results: str = "scores", **keys: Any
+) -> TranslatorOptions:
     return replace(build(TranslatorOptions, {"run": run, **keys}), results=results)

@@ -2,7 +2,14 @@
 
 import pytest
 
-from nmt.text import is_part_of_compound, may_begin, may_end, without_particles, without_prefixes, without_vowel_points
+from nmt.text import (
+    is_part_of_compound,
+    may_begin,
+    may_end,
+    without_particles,
+    without_prefixes,
+    without_vowel_points,
+)
 
 
 def occurs(term: str, text: str, plural: bool = False) -> bool:
@@ -15,8 +22,14 @@ def occurs(term: str, text: str, plural: bool = False) -> bool:
 @pytest.mark.parametrize(
     ("term", "text"),
     [
-        *(("파일", f"새 {text} 엽니다") for text in ("파일을", "파일에서는", "파일으로부터", "파일의", "파일까지도")),
-        *(("파일", text) for text in ("파일입니다.", "파일(들)", "파일과 폴더", "'파일'이", "파일이(가)")),
+        *(
+            ("파일", f"새 {text} 엽니다")
+            for text in ("파일을", "파일에서는", "파일으로부터", "파일의", "파일까지도")
+        ),
+        *(
+            ("파일", text)
+            for text in ("파일입니다.", "파일(들)", "파일과 폴더", "'파일'이", "파일이(가)")
+        ),
         ("패키지", "패키지를"),
         ("패키지", "패키지와"),
         ("메일", "메일로 보냅니다"),

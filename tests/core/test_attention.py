@@ -18,7 +18,9 @@ SCORES = {
 
 def attention(kind):
     torch.manual_seed(1)
-    config = ModelConfig(name="test", d_model=D_MODEL, heads=HEADS, d_k=D_K, d_v=D_V, attention=kind)
+    config = ModelConfig(
+        name="test", d_model=D_MODEL, heads=HEADS, d_k=D_K, d_v=D_V, attention=kind
+    )
     return MultiHeadAttention(config).double()
 
 
@@ -27,7 +29,11 @@ def by_the_paper(module, x, memory, seen):
     seen, outputs = seen.expand(len(x), HEADS, x.shape[1], memory.shape[1]), []
     matrices = module.input.split([D_K] * HEADS + [D_K] * HEADS + [D_V] * HEADS)
     for i in range(HEADS):
-        q, k, v = x @ matrices[i].T, memory @ matrices[HEADS + i].T, memory @ matrices[2 * HEADS + i].T
+        q, k, v = (
+            x @ matrices[i].T,
+            memory @ matrices[HEADS + i].T,
+            memory @ matrices[2 * HEADS + i].T,
+        )
         scores = SCORES[module.kind](q[:, :, None], k[:, None], getattr(module, "v", q[0])[i])
         outputs.append(scores.masked_fill(~seen[:, i], -torch.inf).softmax(-1) @ v)
     return torch.cat(outputs, -1) @ module.output.T

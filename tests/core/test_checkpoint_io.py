@@ -147,10 +147,17 @@ def test_an_abandoned_write_leaves_nothing(tmp_path, disk, writer):
 @pytest.fixture
 def in_the_background(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let runs in this process write their checkpoints like those on an accelerator."""
-    monkeypatch.setattr("nmt.training.module.checkpoint_io", lambda device: BackgroundCheckpointIO())
+    monkeypatch.setattr(
+        "nmt.training.module.checkpoint_io", lambda device: BackgroundCheckpointIO()
+    )
 
 
-SHORT = ("trainer.max_steps=40", "checkpoints.every_steps=6", "checkpoints.keep=2", "validation.every_steps=12")
+SHORT = (
+    "trainer.max_steps=40",
+    "checkpoints.every_steps=6",
+    "checkpoints.keep=2",
+    "validation.every_steps=12",
+)
 
 
 @pytest.fixture
@@ -159,7 +166,9 @@ def direct(toy: list[str], trained: Callable[..., Path]) -> Path:
     return trained(*toy, *SHORT)
 
 
-def test_a_run_writes_the_files_of_a_run_that_waits(toy, trained, metrics, monkeypatch, direct, in_the_background):
+def test_a_run_writes_the_files_of_a_run_that_waits(
+    toy, trained, metrics, monkeypatch, direct, in_the_background
+):
     save = torch.save
     in_threads = []
 

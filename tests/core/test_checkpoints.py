@@ -37,7 +37,11 @@ def checkpoint(run: Path) -> Path:
 def leaves(value):
     if isinstance(value, dict):
         return {leaf for pair in value.items() for item in pair for leaf in leaves(item)}
-    return {leaf for item in value for leaf in leaves(item)} if isinstance(value, (list, tuple)) else {type(value)}
+    return (
+        {leaf for item in value for leaf in leaves(item)}
+        if isinstance(value, (list, tuple))
+        else {type(value)}
+    )
 
 
 def test_a_checkpoint_holds_only_tensors_numbers_and_strings(finished):
@@ -57,7 +61,9 @@ def flip(path):
     with zipfile.ZipFile(path) as archive:
         tensor = max(archive.infolist(), key=lambda member: member.file_size)
     name, extra = struct.unpack_from("<HH", content, tensor.header_offset + 26)
-    begin = tensor.header_offset + 30 + name + extra  # between two members is padding that nobody reads
+    begin = (
+        tensor.header_offset + 30 + name + extra
+    )  # between two members is padding that nobody reads
     content[begin + tensor.file_size // 2] ^= 4
     path.write_bytes(content)
 
@@ -80,9 +86,18 @@ DAMAGES = [
     (lambda path: torch.save({"nmt": 1}, path), "'nmt'"),
     (lambda path: torch.save({"nmt": {}}, path), "'nmt'"),
     (lambda path: torch.save([1, 2], path), "'nmt'"),
-    (edited(lambda content: content["state_dict"].update({NORM: torch.ones(3)})), "is [3] but should be [16]"),
-    (edited(lambda content: content["state_dict"].update({NORM: torch.ones(1).expand(2**40)})), "larger than its"),
-    (edited(lambda content: content["nmt"].update(vocabulary_size=10**7)), "should be [10000000, 16]"),
+    (
+        edited(lambda content: content["state_dict"].update({NORM: torch.ones(3)})),
+        "is [3] but should be [16]",
+    ),
+    (
+        edited(lambda content: content["state_dict"].update({NORM: torch.ones(1).expand(2**40)})),
+        "larger than its",
+    ),
+    (
+        edited(lambda content: content["nmt"].update(vocabulary_size=10**7)),
+        "should be [10000000, 16]",
+    ),
     (edited(lambda content: content["nmt"]["config"].update(model=[])), "its model"),
     (edited(lambda content: content.pop("callbacks")), "'callbacks' is missing"),
     (edited(lambda content: content["nmt"]["config"].update(seed=torch.ones(1))), "not JSON"),
@@ -111,7 +126,9 @@ class Payload:
         return Path.touch, (self.path,)
 
 
-@pytest.mark.parametrize("save", [torch.save, lambda content, path: path.write_bytes(pickle.dumps(content))])
+@pytest.mark.parametrize(
+    "save", [torch.save, lambda content, path: path.write_bytes(pickle.dumps(content))]
+)
 def test_a_checkpoint_runs_nothing(tmp_path, save):
     save({"nmt": Payload(tmp_path / "touched")}, tmp_path / "step=1.ckpt")
     with pytest.raises(NMTError, match=r"step=1\.ckpt") as raised:
@@ -129,9 +146,15 @@ def test_a_checkpoint_of_another_format_names_both_versions(checkpoint):
 def test_a_run_resumes_only_from_a_checkpoint_that_is_whole(toy, nmt, run, finished, checkpoint):
     shutil.rmtree(run / "model")
     for states in [], [{"state": {}, "param_groups": []}]:
-        edited(lambda content, states=states: content.update(global_step=48, optimizer_states=states))(checkpoint)
-        nmt("train", *toy, *AGAIN).refused("step=00000060.ckpt has no optimizer state", "init=FOLDER name=OTHER")
-    edited(lambda content: content.update(global_step=54, optimizer_states=[{"state": {0: {}}}]))(checkpoint)
+        edited(
+            lambda content, states=states: content.update(global_step=48, optimizer_states=states)
+        )(checkpoint)
+        nmt("train", *toy, *AGAIN).refused(
+            "step=00000060.ckpt has no optimizer state", "init=FOLDER name=OTHER"
+        )
+    edited(lambda content: content.update(global_step=54, optimizer_states=[{"state": {0: {}}}]))(
+        checkpoint
+    )
     checkpoint = checkpoint.rename(checkpoint.with_name("step=00000054.ckpt"))
     nmt("train", *toy, *AGAIN).failed("step=00000054.ckpt", "cannot resume from it")
     flip(checkpoint)
@@ -143,11 +166,16 @@ def test_a_run_resumes_only_from_a_checkpoint_that_is_whole(toy, nmt, run, finis
 
 
 def test_weights_are_the_correctly_rounded_mean_of_the_last_checkpoints(finished):
-    states = [torch.load(path, weights_only=True)["state_dict"] for path in training.list_checkpoints(finished)]
+    states = [
+        torch.load(path, weights_only=True)["state_dict"]
+        for path in training.list_checkpoints(finished)
+    ]
     weights = load_file(finished / "model" / "model.safetensors")
     assert weights
     for name, tensor in weights.items():
-        expected = np.mean([state[f"model.{name}"].numpy().astype(np.float64) for state in states], axis=0)
+        expected = np.mean(
+            [state[f"model.{name}"].numpy().astype(np.float64) for state in states], axis=0
+        )
         np.testing.assert_array_equal(tensor, expected.astype(np.float32), err_msg=name)
     config = json.loads((finished / "model" / "config.json").read_text())
     assert config["training"]["averaged"] == [12, 24, 36, 48, 60]
@@ -157,7 +185,9 @@ def test_the_delivered_model_has_the_lowest_validation_loss_of_all_means_and_the
     paths, best = training.list_checkpoints(run), run / "checkpoints" / "best.ckpt"
     split = open_corpus(Path(toy[-1].removeprefix("prepared="))).split("valid")
     shutil.copy(paths[1], best)  # as if validation had found update 24 to be the best
-    delivered = training.delivered_model(run, CheckpointConfig(every_steps=12, keep=5), split, torch.device("cpu"))
+    delivered = training.delivered_model(
+        run, CheckpointConfig(every_steps=12, keep=5), split, torch.device("cpu")
+    )
     expected = {}
     for sources in ([best], *(paths[-count:] for count in range(1, 6))):
         average = training.Average(*sources)
@@ -166,7 +196,9 @@ def test_the_delivered_model_has_the_lowest_validation_loss_of_all_means_and_the
         for row in range(len(split)):
             batch = split.batch(np.array([row]))
             logits = model(batch.source, batch.target_in)[0]
-            total += cross_entropy(logits, batch.target_out[0], reduction="sum", label_smoothing=0.1).item()
+            total += cross_entropy(
+                logits, batch.target_out[0], reduction="sum", label_smoothing=0.1
+            ).item()
             tokens += len(logits)
         expected[", ".join(map(str, average.updates))] = total / tokens
     assert delivered.losses == pytest.approx(expected, abs=1e-5)
@@ -176,12 +208,16 @@ def test_the_delivered_model_has_the_lowest_validation_loss_of_all_means_and_the
 
 def test_different_models_are_refused_with_the_first_difference(run, checkpoint):
     edited(lambda content: content["nmt"]["config"]["model"].update(activation="gelu"))(checkpoint)
-    with pytest.raises(NMTError, match=r"step=00000060\.ckpt belongs to a different model.*activation: relu -> gelu"):
+    with pytest.raises(
+        NMTError,
+        match=r"step=00000060\.ckpt belongs to a different model.*activation: relu -> gelu",
+    ):
         training.Average(*training.list_checkpoints(run))
 
 
 @pytest.mark.parametrize(
-    "content", ["[1]", "trainer: 3", "model: [a]", "", "a: &a []\nb: *a", "data: " + "{a: " * 3000, "name: x"]
+    "content",
+    ["[1]", "trainer: 3", "model: [a]", "", "a: &a []\nb: *a", "data: " + "{a: " * 3000, "name: x"],
 )
 def test_a_run_whose_configuration_is_none_is_refused_in_one_line(tmp_path, content):
     (tmp_path / "model").mkdir()
@@ -195,9 +231,13 @@ def test_a_run_whose_configuration_is_none_is_refused_in_one_line(tmp_path, cont
 def test_a_schedule_that_ends_elsewhere_is_called_by_the_key_that_was_passed(tmp_path):
     (tmp_path / "model").mkdir()
     words = "optim.schedule=linear", "optim.warmup=10"
-    before, after = (compose("train", [*words, f"trainer.max_steps={steps}"]) for steps in (100, 200))
+    before, after = (
+        compose("train", [*words, f"trainer.max_steps={steps}"]) for steps in (100, 200)
+    )
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(to_tree(before)))
-    with pytest.raises(NMTError, match=r"\(trainer\.max_steps, where optim\.schedule ends: 100 -> 200\)"):
+    with pytest.raises(
+        NMTError, match=r"\(trainer\.max_steps, where optim\.schedule ends: 100 -> 200\)"
+    ):
         training.check_configuration(tmp_path, after)
 
 
@@ -206,7 +246,12 @@ def test_a_schedule_that_ends_elsewhere_is_called_by_the_key_that_was_passed(tmp
     [
         (["5", "10", "13"], 5, 5, [5, 10, 13]),
         (["5", "10", "13", "15"], 5, 5, [5, 10, 15]),
-        (["5", "0010", "00000012", "15"], 5, 3, [5, 10, 15]),  # whatever zeros their names begin with
+        (
+            ["5", "0010", "00000012", "15"],
+            5,
+            3,
+            [5, 10, 15],
+        ),  # whatever zeros their names begin with
         (["5", "10", "13", "15", "20"], 5, 3, [10, 15, 20]),
         (["72", "81"], 1400, 5, [81]),
         ([], 5, 3, []),
@@ -216,4 +261,6 @@ def test_updates_decide_which_checkpoints_are_averaged(tmp_path, updates, every,
     (tmp_path / "checkpoints").mkdir()
     for update in updates:
         (tmp_path / "checkpoints" / f"step={update}.ckpt").touch()
-    assert [training.checkpoint_step(path) for path in kept_checkpoints(tmp_path, every, keep)] == expected
+    assert [
+        training.checkpoint_step(path) for path in kept_checkpoints(tmp_path, every, keep)
+    ] == expected

@@ -43,7 +43,12 @@ def free_port() -> int:
 def test_two_nodes_of_torchrun_make_the_updates_of_one_process(toy, nmt):
     """Two nodes on this machine, with a process each."""
     assert nmt("train", *toy, *TO_24, "run=one").code == 0
-    rendezvous = ["--nnodes=2", "--nproc-per-node=1", "--master-addr=127.0.0.1", f"--master-port={free_port()}"]
+    rendezvous = [
+        "--nnodes=2",
+        "--nproc-per-node=1",
+        "--master-addr=127.0.0.1",
+        f"--master-port={free_port()}",
+    ]
     words = ["-m", "nmt", "train", *toy, *TO_24, "trainer.num_nodes=2", "run=runs/two"]
     commands = [[*TORCHRUN, *rendezvous, f"--node-rank={rank}", *words] for rank in (0, 1)]
     nodes = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for command in commands]
@@ -97,11 +102,15 @@ INTERACTIVE = {**srun_variables(0, 0, 0), "SLURM_NTASKS": "1", "SLURM_JOB_NAME":
     ],
 )
 def test_one_process_is_the_first(environments, first):
-    firsts = [number for number, environment in enumerate(environments) if is_first_process(environment)]
+    firsts = [
+        number for number, environment in enumerate(environments) if is_first_process(environment)
+    ]
     assert firsts == [first]
 
 
-@pytest.mark.parametrize("environment", [torchrun_variables(1, 0, 1), srun_variables(1, 0, 1), {"NODE_RANK": "1"}])
+@pytest.mark.parametrize(
+    "environment", [torchrun_variables(1, 0, 1), srun_variables(1, 0, 1), {"NODE_RANK": "1"}]
+)
 def test_lightning_is_of_the_same_opinion(environment, monkeypatch):
     from lightning import Trainer
     from lightning_utilities.core.rank_zero import rank_zero_only
@@ -110,7 +119,9 @@ def test_lightning_is_of_the_same_opinion(environment, monkeypatch):
     for name, value in {**counts, **environment}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(rank_zero_only, "rank", 0, raising=False)  # a trainer sets it for good
-    trainer = Trainer(accelerator="cpu", devices=1, num_nodes=2, logger=False, enable_checkpointing=False)
+    trainer = Trainer(
+        accelerator="cpu", devices=1, num_nodes=2, logger=False, enable_checkpointing=False
+    )
     assert trainer.is_global_zero == is_first_process() is False
 
 
@@ -130,11 +141,17 @@ exit $code
 
 
 @pytest.fixture
-def slurm_job(toy: list[str], monkeypatch: pytest.MonkeyPatch) -> Callable[[], subprocess.Popen[str]]:
+def slurm_job(
+    toy: list[str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[[], subprocess.Popen[str]]:
     """Starts the script of docs/guides/clusters.md on the toy corpus, with stand-ins for what SLURM would do."""
-    (script,) = re.findall(r"```bash\n(.*?)```", (ROOT / "docs/guides/clusters.md").read_text(), re.S)
+    (script,) = re.findall(
+        r"```bash\n(.*?)```", (ROOT / "docs/guides/clusters.md").read_text(), re.S
+    )
     options = [*toy, "run=run", "trainer.max_steps=150", "validation.every_steps=50"]
-    replaced = script.replace("model=big", " ".join(options)).replace("trainer.devices=4", "trainer.devices=1")
+    replaced = script.replace("model=big", " ".join(options)).replace(
+        "trainer.devices=4", "trainer.devices=1"
+    )
     Path("job").write_text(replaced)
     Path("bin").mkdir()
     for name, content in {

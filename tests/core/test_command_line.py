@@ -56,7 +56,10 @@ def test_cfg_prints_the_tree_and_does_nothing_and_config_dir_adds_groups(nmt, tm
         (["translate", "input=."], "input=.: is a folder; name a file"),
         (["translate", "output=."], "output=.: is a folder; name a file"),
         (["score", "hypothesis=/dev/null"], "`nmt score HYPOTHESIS REFERENCE`"),
-        (["score", "hypothesis=/dev/null", "reference=nowhere"], "nowhere: No such file or directory"),
+        (
+            ["score", "hypothesis=/dev/null", "reference=nowhere"],
+            "nowhere: No such file or directory",
+        ),
     ],
 )
 def test_a_mistake_is_answered_in_one_line_that_helps(words, expected, nmt):
@@ -69,7 +72,9 @@ def test_a_loop_of_links_is_a_file_that_is_missing(nmt, tmp_path):
         nmt(*words.split()).refused("loop")
 
 
-def test_score_reads_compressed_files_and_standard_input_and_refuses_other_line_counts(nmt, tmp_path):
+def test_score_reads_compressed_files_and_standard_input_and_refuses_other_line_counts(
+    nmt, tmp_path
+):
     (tmp_path / "ref.gz").write_bytes(gzip.compress(b"eins\nzwei\n"))
     (tmp_path / "hyp").write_bytes(bz2.compress("\ufeffeins\r\nzwei".encode()))
     words = ["score", "reference=ref.gz", "metrics=[chrf]"]
@@ -88,10 +93,19 @@ def test_score_reads_compressed_files_and_standard_input_and_refuses_other_line_
 
 
 def test_preprocess_says_loudly_what_it_dropped_and_what_valid_shares_with_train(nmt, tmp_path):
-    pairs = [f"{'a b' if n % 2 else 'a b c d e f g'} {chr(97 + n % 26)}{chr(97 + n // 26)}\tx y" for n in range(200)]
+    pairs = [
+        f"{'a b' if n % 2 else 'a b c d e f g'} {chr(97 + n % 26)}{chr(97 + n // 26)}\tx y"
+        for n in range(200)
+    ]
     (tmp_path / "a.tsv").write_text("\n".join(pairs) + "\n")
     (tmp_path / "valid, 1.tsv").write_text("\n".join([*pairs[1:6:2], "new\tneu"]) + "\n")
-    words = ["preprocess", "data=files", "data.train=a.tsv", "data.valid=valid, 1.tsv", "data.test_size=0"]
+    words = [
+        "preprocess",
+        "data=files",
+        "data.train=a.tsv",
+        "data.valid=valid, 1.tsv",
+        "data.test_size=0",
+    ]
     words += ["tokenizer.kind=bpe", "tokenizer.vocabulary_size=300", "data.filters.max_ratio=2"]
     done = nmt(*words, "data.name=toy", "workers=1")
     assert (done.code, done.out) == (0, "")

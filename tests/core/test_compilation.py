@@ -40,7 +40,9 @@ def graphs() -> int:
 
 @pytest.mark.parametrize("autocast", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_all_batch_shapes_share_few_graphs(monkeypatch, autocast):
-    monkeypatch.setattr(compilation, "BACKEND", "eager")  # the graphs without their kernels, which take minutes
+    monkeypatch.setattr(
+        compilation, "BACKEND", "eager"
+    )  # the graphs without their kernels, which take minutes
     model = tiny_model()
     model.compiler = Compiler("test")
     draw = random.Random(1)
@@ -71,7 +73,9 @@ SETTINGS = [
 @pytest.mark.slow
 @pytest.mark.parametrize("settings", SETTINGS, ids=lambda settings: " ".join(settings) or "paper")
 @pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
-def test_compiled_training_has_the_losses_and_gradients_of_eager_training(monkeypatch, backend, settings):
+def test_compiled_training_has_the_losses_and_gradients_of_eager_training(
+    monkeypatch, backend, settings
+):
     monkeypatch.setattr(compilation, "BACKEND", backend)
     model = tiny_model(dropout=0.0, **settings).double()
     draw = random.Random(2)
@@ -80,7 +84,9 @@ def test_compiled_training_has_the_losses_and_gradients_of_eager_training(monkey
     model.compiler = Compiler("test")
     before = graphs()
     for batch, expected in zip(batches, eager, strict=True):
-        torch.testing.assert_close(losses_and_gradients(model, batch), expected, rtol=1e-9, atol=1e-9)
+        torch.testing.assert_close(
+            losses_and_gradients(model, batch), expected, rtol=1e-9, atol=1e-9
+        )
     assert graphs() > before
 
 
@@ -141,18 +147,29 @@ def test_kernels_of_other_shapes_are_kept_apart(monkeypatch, tmp_path):
 
 
 COMPILED = (
-    *("trainer.compile=true", "batching.micro_batches=4", "model.dropout=0.1", "trainer.max_steps=24"),
+    *(
+        "trainer.compile=true",
+        "batching.micro_batches=4",
+        "model.dropout=0.1",
+        "trainer.max_steps=24",
+    ),
     *("checkpoints.every_steps=12", "validation.every_steps=24"),
 )
 
 
 @pytest.mark.slow
-def test_a_compiled_run_is_exact_on_two_processes_and_after_a_stop(toy, nmt, train_on, training_state, monkeypatch):
+def test_a_compiled_run_is_exact_on_two_processes_and_after_a_stop(
+    toy, nmt, train_on, training_state, monkeypatch
+):
     options = [*toy, *COMPILED, "trainer.precision=bf16-mixed"]
     assert nmt("train", *options, "run=whole").code == 0
     assert nmt("train", *options, "trainer.max_steps=10", "run=parts").code == 0
-    nmt("train", *options, "trainer.compile=false", "run=parts").refused("trainer.compile: True -> False")
-    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(Path("other").resolve()))  # without the kernels
+    nmt("train", *options, "trainer.compile=false", "run=parts").refused(
+        "trainer.compile: True -> False"
+    )
+    monkeypatch.setenv(
+        "TORCHINDUCTOR_CACHE_DIR", str(Path("other").resolve())
+    )  # without the kernels
     train_on(2, *options, "run=parts")
     assert nmt("train", *options, "trainer.compile=false", "run=eager").code == 0
     whole, parts, eager = (training_state(Path(run)) for run in ("whole", "parts", "eager"))

@@ -9,11 +9,24 @@ import yaml
 from omegaconf import OmegaConf
 
 from nmt.commands import COMMANDS, compose
-from nmt.config import Compute, TranslatorOptions, build, flatten, groups, set_text, to_tree, to_yaml
+from nmt.config import (
+    Compute,
+    TranslatorOptions,
+    build,
+    flatten,
+    groups,
+    set_text,
+    to_tree,
+    to_yaml,
+)
 from nmt.config.composition import conf_folders
 from nmt.errors import NMTError
 
-FILES = {file.relative_to(folder): file for folder in conf_folders() for file in sorted(folder.rglob("*.yaml"))}
+FILES = {
+    file.relative_to(folder): file
+    for folder in conf_folders()
+    for file in sorted(folder.rglob("*.yaml"))
+}
 CHOICES = [(path.parts[0], str(Path(*path.parts[1:]).with_suffix(""))) for path in FILES]
 
 
@@ -32,11 +45,36 @@ def error_line(command: str, *overrides: str, config_dir: Path | None = None) ->
 PAPER = {
     **{"data.source": "en", "data.target": "de"},
     **{"tokenizer.kind": "bpe", "tokenizer.vocabulary_size": 37000, "model.encoder_layers": 6},
-    **{"model.decoder_layers": 6, "model.d_model": 512, "model.d_ff": 2048, "model.heads": 8, "model.d_k": 64},
-    **{"model.d_v": 64, "model.dropout": 0.1, "model.norm": "post", "model.positions": "sinusoidal"},
-    **{"model.tied_embeddings": True, "batching.tokens_per_update": 25000, "batching.micro_batches": 8},
-    **{"optim.beta1": 0.9, "optim.beta2": 0.98, "optim.epsilon": 1e-9, "optim.factor": 1.0, "optim.warmup": 4000},
-    **{"optim.label_smoothing": 0.1, "trainer.max_steps": 100_000, "trainer.gradient_clip_val": None},
+    **{
+        "model.decoder_layers": 6,
+        "model.d_model": 512,
+        "model.d_ff": 2048,
+        "model.heads": 8,
+        "model.d_k": 64,
+    },
+    **{
+        "model.d_v": 64,
+        "model.dropout": 0.1,
+        "model.norm": "post",
+        "model.positions": "sinusoidal",
+    },
+    **{
+        "model.tied_embeddings": True,
+        "batching.tokens_per_update": 25000,
+        "batching.micro_batches": 8,
+    },
+    **{
+        "optim.beta1": 0.9,
+        "optim.beta2": 0.98,
+        "optim.epsilon": 1e-9,
+        "optim.factor": 1.0,
+        "optim.warmup": 4000,
+    },
+    **{
+        "optim.label_smoothing": 0.1,
+        "trainer.max_steps": 100_000,
+        "trainer.gradient_clip_val": None,
+    },
     **{"checkpoints.every_minutes": 10, "checkpoints.every_steps": 1400, "checkpoints.keep": 5},
     **{"decode.beam_size": 4, "decode.length_penalty": 0.6, "decode.max_extra_length": 50},
 }
@@ -74,7 +112,11 @@ def test_every_option_of_every_group_composes_and_takes_effect(group: str, optio
         changed = {key for key, value in composed.items() if value != base[key]}
         of_row = set(flatten({key: written[key] for key in ("model", "optim") if key in written}))
         assert len(of_row) == (2 if "layers" in option else 1)
-        assert of_row | {"name", "run"} <= changed <= of_row | {"model.d_k", "model.d_v", "name", "run"}
+        assert (
+            of_row | {"name", "run"}
+            <= changed
+            <= of_row | {"model.d_k", "model.d_v", "name", "run"}
+        )
 
 
 @pytest.mark.parametrize(
@@ -87,32 +129,66 @@ def test_every_option_of_every_group_composes_and_takes_effect(group: str, optio
         ("train", "--model.nrom=pre", "--model.nrom: no such option; did you mean model.norm?"),
         ("train", "=", "=: write KEY=VALUE or KEY=[A,B] without spaces"),
         ("score", "metrics=[bleu,", "metrics=[bleu,: write KEY=VALUE or KEY=[A,B] without spaces"),
-        ("translate", "x=y is an equation", "unknown key x; if this is input text, write text='x=y is an equation'"),
+        (
+            "translate",
+            "x=y is an equation",
+            "unknown key x; if this is input text, write text='x=y is an equation'",
+        ),
         ("train", "hydra.searchpath=[file:///tmp]", "unknown key hydra.searchpath; "),
-        ("train", "experiment=a_heads_16", "experiment=a_heads_16: no such option; did you mean table3/a_heads_16?"),
-        ("train", "model=zzz", "model=zzz: no such option; choose from base, big, small, student, tiny"),
+        (
+            "train",
+            "experiment=a_heads_16",
+            "experiment=a_heads_16: no such option; did you mean table3/a_heads_16?",
+        ),
+        (
+            "train",
+            "model=zzz",
+            "model=zzz: no such option; choose from base, big, small, student, tiny",
+        ),
         ("train", "model=base,big", "model=base,big: give one value"),
         ("train", "model.heads", "model.heads"),
         ("train", "data.train=[a,b", "'data.train=[a,b' cannot be parsed; quote"),
         ("train", "=3", "'=3'"),
         ("train", "name=${data.nmae}", "Interpolation key 'data.nmae' not found"),
         ("preprocess", "prepared=", "prepared: must name a folder"),
-        ("preprocess", "name=x", "name=x: `nmt preprocess` does not read this key; pass data.name=x"),
+        (
+            "preprocess",
+            "name=x",
+            "name=x: `nmt preprocess` does not read this key; pass data.name=x",
+        ),
         ("translate", "run=[]", "run: pass a run"),
-        ("train", "model.heads=7", "model.heads=7: must divide model.d_model=512, or set model.d_k and model.d_v"),
-        ("train", "batching.tokens_per_update=4", "batching.tokens_per_update=4: must be at least batching.micro_"),
+        (
+            "train",
+            "model.heads=7",
+            "model.heads=7: must divide model.d_model=512, or set model.d_k and model.d_v",
+        ),
+        (
+            "train",
+            "batching.tokens_per_update=4",
+            "batching.tokens_per_update=4: must be at least batching.micro_",
+        ),
         ("train", "decode.n_best=9", "decode.n_best=9: must be at most decode.beam_size=4"),
         ("train", "decode.top_k=5", "decode.temperature, top_k and top_p are for sampling"),
-        ("train", "tokenizer.vocabulary_size=299", "tokenizer.vocabulary_size=299: must be at least 300"),
+        (
+            "train",
+            "tokenizer.vocabulary_size=299",
+            "tokenizer.vocabulary_size=299: must be at least 300",
+        ),
         ("train", "trainer.devices=0", "trainer.devices=0: "),
-        ("train", "trainer.max_time=15min", "trainer.max_time=15min: must be a duration, such as 15m"),
+        (
+            "train",
+            "trainer.max_time=15min",
+            "trainer.max_time=15min: must be a duration, such as 15m",
+        ),
     ],
 )
 def test_a_mistake_is_one_line_that_helps(command, override, line):
     assert error_line(command, override).startswith(line)
 
 
-@pytest.mark.parametrize(("d_model", "rate"), [(128, 1.5e-3), (256, 6.7e-4), (512, 3e-4), (1024, 1.34e-4)])
+@pytest.mark.parametrize(
+    ("d_model", "rate"), [(128, 1.5e-3), (256, 6.7e-4), (512, 3e-4), (1024, 1.34e-4)]
+)
 def test_the_learning_rate_for_adapting_falls_with_the_width(d_model, rate):
     config = compose("train", ["experiment=adapt", f"model.d_model={d_model}"])
     exact = d_model in (128, 512)
@@ -124,12 +200,21 @@ def test_the_learning_rate_for_adapting_falls_with_the_width(d_model, rate):
     [
         ("train", "model=big model.dropout=0.1", "model.dropout", 0.1),
         ("train", "data.source=de", "prepared", "data/files_de_fr"),
-        ("train", "experiment=table3/b_d_k_16 model=tiny", "name", "files_en_fr-table3-tiny-b_d_k_16"),
+        (
+            "train",
+            "experiment=table3/b_d_k_16 model=tiny",
+            "name",
+            "files_en_fr-table3-tiny-b_d_k_16",
+        ),
         ("train", "name=mine", "run", "runs/mine"),
         ("train", "trainer.max_time=15m", "trainer.max_time", "00:00:15:00"),
         ("train", "trainer.max_time=1d12h", "trainer.max_time", "01:12:00:00"),
         ("train", "trainer.max_time='00:02:30:00'", "trainer.max_time", "00:02:30:00"),
-        *(("train", f"{key}={name}", key, name) for key in ("name", "data.name") for name in ("1.10", "1_000", "007")),
+        *(
+            ("train", f"{key}={name}", key, name)
+            for key in ("name", "data.name")
+            for name in ("1.10", "1_000", "007")
+        ),
         ("train", "data.train=corpus/train", "data.train", ["corpus/train"]),
         ("train", "data.train=[a,b/c.tsv]", "data.train", ["a", "b/c.tsv"]),
         ("train", "data.train=a.en:a.de", "data.train", ["a.en:a.de"]),
@@ -149,7 +234,15 @@ def test_an_override_takes_effect(command, override, key, value):
 @pytest.mark.parametrize(
     "text",
     [
-        *("costs ${oc.env:HOME}", "${", "${data.name}", r"a\${x} \\${y} \\", "${a${b}}'\"", "$ {x} }{", "<2de> "),
+        *(
+            "costs ${oc.env:HOME}",
+            "${",
+            "${data.name}",
+            r"a\${x} \\${y} \\",
+            "${a${b}}'\"",
+            "$ {x} }{",
+            "<2de> ",
+        ),
         *("a, b [c] {d}", "'tis", ""),
     ],
 )
@@ -162,7 +255,9 @@ def test_running_text_is_taken_as_written(text):
 
 def test_quotes_and_blanks_in_a_list_do_not_count():
     assert compose("translate", ["source_prefix='<2de> '"]).translator.source_prefix == "<2de> "
-    data = compose("preprocess", ["data=files", "data.train=[日本, 1e3]", "data.valid=a b, (c) [d]"]).data
+    data = compose(
+        "preprocess", ["data=files", "data.train=[日本, 1e3]", "data.valid=a b, (c) [d]"]
+    ).data
     assert (data.train, data.valid) == (["日本", "1e3"], ["a b, (c) [d]"])
 
 
@@ -194,7 +289,9 @@ def config_dir(tmp_path):
 def test_groups_of_a_user_are_found_and_offered(config_dir, monkeypatch):
     monkeypatch.chdir(config_dir.parent)
     assert compose("train", ["model=mine"], Path(config_dir.name)).model.d_model == 64
-    assert compose("train", ["model=base"], config_dir).model.d_model == 512  # as without the folder
+    assert (
+        compose("train", ["model=base"], config_dir).model.d_model == 512
+    )  # as without the folder
     assert {"mine", "tiny"} < {*groups(COMMANDS["train"], config_dir)["model"][1]}
     assert error_line("train", "model=mine").startswith("model=mine: no such option")
     assert error_line("train", config_dir=Path("nowhere")) == "--config-dir nowhere: no such folder"
@@ -203,7 +300,9 @@ def test_groups_of_a_user_are_found_and_offered(config_dir, monkeypatch):
     assert compose("train", ["experiment=mine/deep"], config_dir).seed == 7
 
 
-def test_conf_in_the_working_directory_is_searched_last_and_only_for_what_is_asked(config_dir, monkeypatch):
+def test_conf_in_the_working_directory_is_searched_last_and_only_for_what_is_asked(
+    config_dir, monkeypatch
+):
     folder = config_dir.parent / "conf"
     config_dir.rename(folder)
     for name in ("config.yaml", "train.yaml", "hydra/config.yaml", "decode/mine.yaml"):
@@ -217,7 +316,9 @@ def test_conf_in_the_working_directory_is_searched_last_and_only_for_what_is_ask
     assert compose("train", ["model=mine"], other).model.name == "other"
     assert {"mine", "mine/deep"} < {*groups(COMMANDS["train"])["experiment"][1], "mine"}
     assert compose("train", ["data=files", "experiment=small"]).model.d_model == 64
-    assert "unknown key model.d_modle; did you mean model.d_model?" in error_line("train", "model=typo")
+    assert "unknown key model.d_modle; did you mean model.d_model?" in error_line(
+        "train", "model=typo"
+    )
 
 
 @pytest.mark.parametrize(
@@ -227,8 +328,18 @@ def test_conf_in_the_working_directory_is_searched_last_and_only_for_what_is_ask
         ["experiment=table3/b_d_k_16", "data=files"],
         ["minutes=3", "model=small", "init=null", "logger=[csv,wandb]"],
         ["minutes=0.5", "name=quick", "trainer.max_time=1h"],
-        ["data=files", "data.train=[a b,c]", "data.sources=[{train:x,share:0.3,tag:'<2de>'},{train:y,name:z}]"],
-        [r"data.path='\${oc.env:HOME}'", "data=files", "data.name=1.10", "optim.epsilon=1e-7", "data.test=${name}"],
+        [
+            "data=files",
+            "data.train=[a b,c]",
+            "data.sources=[{train:x,share:0.3,tag:'<2de>'},{train:y,name:z}]",
+        ],
+        [
+            r"data.path='\${oc.env:HOME}'",
+            "data=files",
+            "data.name=1.10",
+            "optim.epsilon=1e-7",
+            "data.test=${name}",
+        ],
         ["experiment=multi30k", "run=there", "prepared=${run}/x"],
     ],
 )
@@ -245,7 +356,9 @@ def test_what_cfg_prints_is_an_experiment_that_composes_the_same(words, tmp_path
 
 
 def test_a_file_of_a_user_may_read_the_environment(config_dir, monkeypatch):
-    assert "Environment variable 'CORPORA' not found" in error_line("train", "data=mine", config_dir=config_dir)
+    assert "Environment variable 'CORPORA' not found" in error_line(
+        "train", "data=mine", config_dir=config_dir
+    )
     monkeypatch.setenv("CORPORA", "/far/away")
     data = compose("train", ["data=mine"], config_dir).data
     assert (data.train, data.name) == (["/far/away/a"], "1.1")

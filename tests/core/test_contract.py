@@ -15,9 +15,19 @@ NEEDED = {
     **{"score": ["reference=x"], "attention": ["sentence=x"], "import": ["path=x", "output=y"]},
     **{"verify": ["bundle=x"], "synthesize": ["input=x", "output=y"]},
 }
-KEYS = [(command, key) for command in COMMANDS for key in keys_of(COMMANDS[command].config) if command != "preprocess"]
+KEYS = [
+    (command, key)
+    for command in COMMANDS
+    for key in keys_of(COMMANDS[command].config)
+    if command != "preprocess"
+]
 # The keys of a group that several commands have are tested once.
-ONCE = list({((key.count(".") and key) or command, key): (command, key) for command, key in reversed(KEYS)}.values())
+ONCE = list(
+    {
+        ((key.count(".") and key) or command, key): (command, key)
+        for command, key in reversed(KEYS)
+    }.values()
+)
 
 
 @cache
@@ -72,11 +82,17 @@ def test_a_command_accepts_its_defaults_and_explains_each_key(command):
     ("words", "message"),
     [
         ("model.heads=many", "model.heads=many: must be a whole number between 1 and 4,096"),
-        ("data.filters.max_ratio=0.5", "data.filters.max_ratio=0.5: must be a number between 1 and 1,000,000, or null"),
+        (
+            "data.filters.max_ratio=0.5",
+            "data.filters.max_ratio=0.5: must be a number between 1 and 1,000,000, or null",
+        ),
         ("model.norm=sandwich", "model.norm=sandwich: must be one of post, pre"),
         ("model.tied_embeddings=maybe", "model.tied_embeddings=maybe: must be true or false"),
         ("logger=[csv,paper]", "logger=[csv,paper]: must be a list of csv, tensorboard, wandb"),
-        ("trainer.deterministic=maybe", "trainer.deterministic=maybe: must be warn, or true or false, or null"),
+        (
+            "trainer.deterministic=maybe",
+            "trainer.deterministic=maybe: must be warn, or true or false, or null",
+        ),
         (f"optim.factor={'9' * 5000}", "optim.factor="),
         (f"optim.factor={'[' * 3000}", "'optim.factor="),
     ],

@@ -6,9 +6,25 @@ from pathlib import Path
 SIZES = {"train": 9000, "valid": 100, "test": 200}
 OPTIONS = [
     *("data=files", "data.name=digits", "data.train=train", "data.valid=valid", "data.test=test"),
-    *("data.filters.drop_identical=false", "tokenizer.kind=bpe", "tokenizer.vocabulary_size=300", "model=tiny"),
-    *("model.d_model=64", "model.d_ff=256", "model.dropout=0", "model.norm=pre", "model.encoder_layers=2"),
-    *("model.decoder_layers=2", "batching.tokens_per_update=700", "batching.micro_batches=1", "optim.schedule=linear"),
+    *(
+        "data.filters.drop_identical=false",
+        "tokenizer.kind=bpe",
+        "tokenizer.vocabulary_size=300",
+        "model=tiny",
+    ),
+    *(
+        "model.d_model=64",
+        "model.d_ff=256",
+        "model.dropout=0",
+        "model.norm=pre",
+        "model.encoder_layers=2",
+    ),
+    *(
+        "model.decoder_layers=2",
+        "batching.tokens_per_update=700",
+        "batching.micro_batches=1",
+        "optim.schedule=linear",
+    ),
     *("optim.learning_rate=0.004", "optim.factor=1", "optim.warmup=30"),
     *("optim.label_smoothing=0", "validation.bleu_sentences=0", "checkpoints.every_steps=20"),
     *("trainer.max_steps=180", "trainer.accelerator=cpu", "trainer.devices=1", "run=run"),
@@ -31,7 +47,11 @@ def write_digits() -> None:
 
 def test_reversing_digits_is_learned(nmt):
     write_digits()
-    for words in (("preprocess", *OPTIONS), ("train", *OPTIONS), ("translate", "run", "input=test.en", "output=out")):
+    for words in (
+        ("preprocess", *OPTIONS),
+        ("train", *OPTIONS),
+        ("translate", "run", "input=test.en", "output=out"),
+    ):
         ended = nmt(*words)
         assert ended.code == 0, ended.err
     hypotheses, references = (Path(name).read_text().splitlines() for name in ("out", "test.de"))

@@ -86,7 +86,9 @@ def test_line_numbers_skip_what_is_malformed_in_any_block(tmp_path, monkeypatch,
 
 @pytest.mark.parametrize("workers", [1, 3])
 @pytest.mark.parametrize("broken", [0, 1049])
-def test_the_first_problem_is_reported_although_workers_read_ahead(tmp_path, monkeypatch, broken, workers):
+def test_the_first_problem_is_reported_although_workers_read_ahead(
+    tmp_path, monkeypatch, broken, workers
+):
     """The second problem is that one file is longer."""
     monkeypatch.setattr(blocks, "BLOCK_PAIRS", 300)
     targets = lines_of(PAIRS, 1, (broken,)) + b"one more\n"
@@ -102,8 +104,13 @@ def test_the_first_problem_is_reported_although_workers_read_ahead(tmp_path, mon
 
 def sizes_of_blocks(entry: str) -> list[int]:
     config = DataConfig(name="toy", kind="files", train=[entry])
-    read = [list(pairs_of_block(block, config, Counter())) for block in read_blocks([entry], config, Counter())]
-    assert [pair for pairs in read for pair in pairs] == list(read_files([entry], config, Counter()))
+    read = [
+        list(pairs_of_block(block, config, Counter()))
+        for block in read_blocks([entry], config, Counter())
+    ]
+    assert [pair for pairs in read for pair in pairs] == list(
+        read_files([entry], config, Counter())
+    )
     return list(map(len, read))
 
 
@@ -132,16 +139,21 @@ def test_a_pair_that_fills_a_block_is_passed_on_once():
     assert (len(block.hashes), block.pairs, dict(block.dropped)) == (2, 4003, {})
 
 
-@pytest.mark.parametrize(("counts", "sizes"), [((0, 0), []), ((10, 10), [10]), ((25, 25), [10, 10, 5])])
+@pytest.mark.parametrize(
+    ("counts", "sizes"), [((0, 0), []), ((10, 10), [10]), ((25, 25), [10, 10, 5])]
+)
 def test_blocks_have_all_lines(tmp_path, monkeypatch, counts, sizes):
     monkeypatch.setattr(blocks, "BLOCK_PAIRS", 10)
     monkeypatch.setattr(blocks, "LINES_AT_ONCE", 5)
-    entry = write_files(tmp_path, *(lines_of(PAIRS[:count], side) for side, count in enumerate(counts)))
+    entry = write_files(
+        tmp_path, *(lines_of(PAIRS[:count], side) for side, count in enumerate(counts))
+    )
     assert sizes_of_blocks(entry) == sizes
 
 
 @pytest.mark.parametrize(
-    ("count", "size"), [(0, 0), (1, 1), (1000, 0), (1000, 10), (1000, 499), (1000, 999), (1000, 1000)]
+    ("count", "size"),
+    [(0, 0), (1, 1), (1000, 0), (1000, 10), (1000, 499), (1000, 999), (1000, 1000)],
 )
 def test_drawn_rows_are_distinct_and_each_is_equally_likely(count, size):
     times = np.zeros(count)

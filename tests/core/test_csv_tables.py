@@ -77,7 +77,11 @@ def test_the_columns_with_text_are_found(tmp_path: Path, caplog) -> None:
 @pytest.mark.parametrize(
     ("row", "problem", "counted"),
     [
-        (b"Well, no.,Nun ja.", "line 3: 3 columns, but most rows have 2, so a sentence may contain a comma", ""),
+        (
+            b"Well, no.,Nun ja.",
+            "line 3: 3 columns, but most rows have 2, so a sentence may contain a comma",
+            "",
+        ),
         (b"no pair", "line 3: no comma between source and target", "malformed"),
         (b"", "line 3: no comma between source and target", "malformed"),
         (b'"Never closed,offen', "line 3: not valid CSV", "malformed"),
@@ -89,7 +93,9 @@ def test_the_columns_with_text_are_found(tmp_path: Path, caplog) -> None:
         (b"a" * 2_000_000 + b",b", "line 3: ", "malformed"),
     ],
 )
-def test_a_bad_row_is_an_error_or_counted_and_hides_no_other(tmp_path: Path, row, problem, counted) -> None:
+def test_a_bad_row_is_an_error_or_counted_and_hides_no_other(
+    tmp_path: Path, row, problem, counted
+) -> None:
     good = b'Yes.,Ja.\n"No, never.",Nein; nie.\n'
     content = good + row + b"\n" + good * 20
     with pytest.raises(NMTError, match=rf"a\.csv, {problem}.*data\.errors=skip"):

@@ -27,7 +27,9 @@ from nmt.preparation.selection import nth_flagged, shuffled_range
         (1000, 300, 10**6, 10**6),  # one run and one task
     ],
 )
-def test_repeated_rows_are_those_that_a_set_has_seen(tmp_path, monkeypatch, pairs, distinct, run_pairs, task_pairs):
+def test_repeated_rows_are_those_that_a_set_has_seen(
+    tmp_path, monkeypatch, pairs, distinct, run_pairs, task_pairs
+):
     monkeypatch.setattr(deduplication, "RUN_PAIRS", run_pairs)
     monkeypatch.setattr(deduplication, "TASK_PAIRS", task_pairs)
     generator = np.random.default_rng(pairs)
@@ -84,15 +86,23 @@ def write_corpus(folder: Path, pairs: int) -> None:
 
 
 def configuration(folder: Path, out: str) -> ExperimentConfig:
-    data = DataConfig(name="toy", kind="files", train=[str(folder / "train")], valid_size=40, test_size=60)
+    data = DataConfig(
+        name="toy", kind="files", train=[str(folder / "train")], valid_size=40, test_size=60
+    )
     data.filters.deduplicate = True
-    config = ExperimentConfig(data=data, tokenizer=TokenizerConfig("bpe", 300, sample=500), workers=2)
+    config = ExperimentConfig(
+        data=data, tokenizer=TokenizerConfig("bpe", 300, sample=500), workers=2
+    )
     config.prepared = str(folder / out)
     return config
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 def test_small_buffers_prepare_the_same_corpus_and_leave_no_temporary_files(tmp_path, monkeypatch):
@@ -107,7 +117,12 @@ def test_small_buffers_prepare_the_same_corpus_and_leave_no_temporary_files(tmp_
     large, small = contents(tmp_path / "large"), contents(tmp_path / "small")
     assert large == small
     assert {path.split("/")[-1] for path in small if path.startswith("train/")} == {"pairs.arrow"}
-    pairs = list(zip(*((tmp_path / f"train.{code}").read_text().splitlines() for code in ("en", "de")), strict=True))
+    pairs = list(
+        zip(
+            *((tmp_path / f"train.{code}").read_text().splitlines() for code in ("en", "de")),
+            strict=True,
+        )
+    )
     assert manifest.counts["train"]["dropped"]["duplicates"] == len(pairs) - len(set(pairs)) > 500
 
 
@@ -125,7 +140,12 @@ def test_a_full_disk_is_one_line_and_the_old_corpus_stays(tmp_path, limit):
     write_corpus(tmp_path, 3000)
     preprocess(configuration(tmp_path, "out"), lambda words: None)
     before = contents(tmp_path / "out")
-    words = [f"data.train={tmp_path}/train", f"prepared={tmp_path}/out", "data.valid_size=40", "data.test_size=60"]
+    words = [
+        f"data.train={tmp_path}/train",
+        f"prepared={tmp_path}/out",
+        "data.valid_size=40",
+        "data.test_size=60",
+    ]
     words += ["data=files", "tokenizer.vocabulary_size=300", "overwrite=true", "workers=2"]
     done = subprocess.run(
         [sys.executable, "-c", LIMITED, str(limit), "preprocess", *words],

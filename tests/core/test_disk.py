@@ -99,13 +99,17 @@ def test_leftovers_are_known_by_name_and_links_are_not_followed(tmp_path, monkey
     monkeypatch.setattr(os, "rmdir", lambda *arguments, **named: tmp_path.readlink())  # an OSError
     files.remove_leftovers(tmp_path, "b")  # a folder that cannot be removed does not matter
     assert names(tmp_path) == sorted([*others, ".a.0123abce.nmt-tmp", ".b.0123abcd.nmt-tmp"])
-    monkeypatch.setattr(Path, "iterdir", lambda folder: [folder / ".b.0123abcf.nmt-tmp"])  # removed meanwhile
+    monkeypatch.setattr(
+        Path, "iterdir", lambda folder: [folder / ".b.0123abcf.nmt-tmp"]
+    )  # removed meanwhile
     files.remove_leftovers(tmp_path)
 
 
 def test_one_process_works_in_a_folder_and_an_empty_one_goes_with_its_lock(tmp_path):
     with files.only_process(tmp_path / "run", "run"):
-        with pytest.raises(NMTError, match="another nmt is using it; wait until it exits, or pass run=OTHER"):
+        with pytest.raises(
+            NMTError, match="another nmt is using it; wait until it exits, or pass run=OTHER"
+        ):
             files.only_process(tmp_path / "run", "run").__enter__()
         assert names(tmp_path / "run") == [".lock"]
     assert names(tmp_path) == []
@@ -119,7 +123,11 @@ def test_a_file_has_many_readers_or_one_that_replaces_it(tmp_path):
     shared = files.locked_file(file, False, "x"), files.locked_file(file, False, "x")
     with shared[0], shared[1], pytest.raises(NMTError, match=r"^refused$"):
         files.locked_file(file, True, "refused").__enter__()
-    with files.locked_file(file, True, "refused"), file.open("rb") as other, pytest.raises(BlockingIOError):
+    with (
+        files.locked_file(file, True, "refused"),
+        file.open("rb") as other,
+        pytest.raises(BlockingIOError),
+    ):
         fcntl.flock(other, fcntl.LOCK_SH | fcntl.LOCK_NB)
     with files.locked_file(tmp_path / "missing", True, "refused"):
         pass
@@ -131,9 +139,15 @@ BOMB = "a: &a [x,x]\nb: &b [*a,*a]\nc: [*b,*b]"
 @pytest.mark.parametrize(
     ("parse", "content"),
     [
-        *((files.parse_json, text) for text in ("[" * 100_000, "[" * 100 + "]" * 100, "1" * 5000, "1e999", "NaN")),
+        *(
+            (files.parse_json, text)
+            for text in ("[" * 100_000, "[" * 100 + "]" * 100, "1" * 5000, "1e999", "NaN")
+        ),
         *((files.parse_json, text) for text in ("[-Infinity]", str(2**63), "", "{", '{"a"}')),
-        *((files.parse_yaml, text) for text in (BOMB, "!!python/object/apply:os.system [true]", "[" * 2000, "a: [")),
+        *(
+            (files.parse_yaml, text)
+            for text in (BOMB, "!!python/object/apply:os.system [true]", "[" * 2000, "a: [")
+        ),
         (files.parse_yaml, "- " * 60 + "1"),
     ],
     ids=lambda value: value[:12] if isinstance(value, str) else "",
@@ -157,14 +171,27 @@ def test_links_devices_and_large_files_are_not_read(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
     assert files.read_bytes(tmp_path / "file", 5) == b"12345"
-    refusals = {"folder": "regular", "file": "larger", "link": "link", "pipe": "regular", "none": "No such file"}
+    refusals = {
+        "folder": "regular",
+        "file": "larger",
+        "link": "link",
+        "pipe": "regular",
+        "none": "No such file",
+    }
     for name, words in refusals.items():
         with pytest.raises(NMTError, match=words):
             files.read_bytes(tmp_path / name, 4)
 
 
 HOSTILE = [
-    *("<script>alert(1)</script>", "a\n# b", "a | b", "`a` ``b``", "[x](javascript:y) ![](z)", "**a** ~~b~~"),
+    *(
+        "<script>alert(1)</script>",
+        "a\n# b",
+        "a | b",
+        "`a` ``b``",
+        "[x](javascript:y) ![](z)",
+        "**a** ~~b~~",
+    ),
     *("&lt;b&gt; &#60;", r"a\|b \<i> \\", "quickstart_en_de & Co. (x) 日本 #1"),
 ]
 
@@ -174,7 +201,9 @@ def test_a_text_is_shown_as_it_is_on_one_line(text):
     escaped = plain(text)
     # As CommonMark reads it: what is not escaped is no markup, and escapes are the characters themselves.
     assert not re.search(r"[`*\[\]<>|~]|&#?\w+;", re.sub(r"\\[!-/:-@\[-`{-~]", "", escaped))
-    shown = html.unescape(re.sub(r"\\([!-/:-@\[-`{-~])", lambda match: f"&#{ord(match[1])};", escaped))
+    shown = html.unescape(
+        re.sub(r"\\([!-/:-@\[-`{-~])", lambda match: f"&#{ord(match[1])};", escaped)
+    )
     assert shown == " ".join(text.split())
     assert plain("a\0b\x1b[31m\u202ec\x7f") == "a\ufffdb\ufffd\\[31m\ufffdc\ufffd"
 
@@ -189,17 +218,42 @@ def test_code_ends_where_it_should(text):
 
 def test_names_stay_words_in_a_model_card():
     name = "<script>a|b`c\n# d"
-    score = {"metric": name, "name": name, "value": 1.0, "sentences": 4, "signature": "nrefs:1|case:mixed"}
+    score = {
+        "metric": name,
+        "name": name,
+        "value": 1.0,
+        "sentences": 4,
+        "signature": "nrefs:1|case:mixed",
+    }
     config = {"data": {"name": name, "kind": name}, "tokenizer": {"kind": name}, "seed": name}
-    training = {"updates": 3, "averaged": [1, 3], "tokens": 7000, "seconds": 60.0, "devices": name, "config": config}
+    training = {
+        "updates": 3,
+        "averaged": [1, 3],
+        "tokens": 7000,
+        "seconds": 60.0,
+        "devices": name,
+        "config": config,
+    }
     training |= {"versions": {"nmt": name}, "score": score, "corpus": name}
-    model = asdict(ModelConfig(name="m", encoder_layers=1, decoder_layers=1, d_model=16, d_ff=16, heads=2))
-    text = files.model_card(files.ModelDescription(model, 300, name, name, name, training), parameters=12_345)
+    model = asdict(
+        ModelConfig(name="m", encoder_layers=1, decoder_layers=1, d_model=16, d_ff=16, heads=2)
+    )
+    text = files.model_card(
+        files.ModelDescription(model, 300, name, name, name, training), parameters=12_345
+    )
     assert re.findall(r"^#.*", text.split("```")[0], flags=re.M) == [text.splitlines()[0]]
-    assert not re.search(r"(?<!\\)[<`]", re.sub(r"(?<!\\)(`+)[^`].*?\1", "", text.split("\n```\n")[0]))
+    assert not re.search(
+        r"(?<!\\)[<`]", re.sub(r"(?<!\\)(`+)[^`].*?\1", "", text.split("\n```\n")[0])
+    )
     for line in text.splitlines():
         assert not line.startswith("|") or len(re.findall(r"(?<!\\)\|", line)) == 3, line
-    facts = ("7,000 target tokens", "60 seconds on", "updates 1, 3", "1.00 on 4 sentences, `nrefs:1", "12,345")
+    facts = (
+        "7,000 target tokens",
+        "60 seconds on",
+        "updates 1, 3",
+        "1.00 on 4 sentences, `nrefs:1",
+        "12,345",
+    )
     assert all(words in text for words in facts)
     del training["score"]
     description = files.ModelDescription(model, 300, "a", "b", "", training)

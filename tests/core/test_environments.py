@@ -10,7 +10,9 @@ import pytest
 from nmt.training.environments import has_other_environment
 
 
-def state_of(devices: str, reduction: str, micro_batches: int = 8, **environment: str) -> dict[str, Any]:
+def state_of(
+    devices: str, reduction: str, micro_batches: int = 8, **environment: str
+) -> dict[str, Any]:
     """The part of a checkpoint's entry "nmt" that names the environment."""
     return {
         "devices": devices,
@@ -37,10 +39,16 @@ def state_of(devices: str, reduction: str, micro_batches: int = 8, **environment
         (state_of("1 x cpu", "exact", 6), state_of("4 x cpu", "exact", 6), True),
         # An older nmt recorded less.
         (state_of("1 x cpu", "fast"), state_of("1 x cpu", "fast", processor="A"), False),
-        (state_of("1 x cpu", "fast", processor="A"), state_of("1 x cpu", "fast", processor="B"), True),
+        (
+            state_of("1 x cpu", "fast", processor="A"),
+            state_of("1 x cpu", "fast", processor="B"),
+            True,
+        ),
     ],
 )
-def test_another_environment_is_found(before: dict[str, Any], now: dict[str, Any], is_other: bool) -> None:
+def test_another_environment_is_found(
+    before: dict[str, Any], now: dict[str, Any], is_other: bool
+) -> None:
     assert has_other_environment(before, now) == is_other
 
 

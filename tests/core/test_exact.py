@@ -83,8 +83,20 @@ def kill_while(moment: str) -> None:
     die_at(*doom[moment])
 
 
-SLOW = ["starting", "updating", IN_THE_BACKGROUND, "renaming a checkpoint", "reporting", "removing old checkpoints"]
-MOMENTS = ["writing a checkpoint", "validating", "averaging", *(pytest.param(x, marks=pytest.mark.slow) for x in SLOW)]
+SLOW = [
+    "starting",
+    "updating",
+    IN_THE_BACKGROUND,
+    "renaming a checkpoint",
+    "reporting",
+    "removing old checkpoints",
+]
+MOMENTS = [
+    "writing a checkpoint",
+    "validating",
+    "averaging",
+    *(pytest.param(x, marks=pytest.mark.slow) for x in SLOW),
+]
 DOOMED = """
 import sys, tempfile
 import test_exact
@@ -103,7 +115,10 @@ Start = Callable[..., Process]
 @pytest.fixture(scope="module")
 def start(toy: list[str]) -> Start:
     """Starts `nmt train run=RUN` in a process of its own."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, Path(__file__).parents[:2]))}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(map(str, Path(__file__).parents[:2])),
+    }
 
     def start(run: Path, moment: str = "", *more: str) -> Process:
         temporary = run.with_name("temporary")
@@ -134,13 +149,17 @@ def tensors(run: Path) -> dict[str, Any]:
     contents: dict[str, Any] = {"model": load_file(run / "model" / "model.safetensors")}
     for path in (run / "checkpoints").iterdir():
         content = torch.load(path, weights_only=True)
-        contents[path.name] = {key: content[key] for key in ("state_dict", "optimizer_states", "sums")}
+        contents[path.name] = {
+            key: content[key] for key in ("state_dict", "optimizer_states", "sums")
+        }
     return contents
 
 
 def names(run: Path) -> set[str]:
     """All that lies in a run, TensorBoard's files apart, which each start adds one to."""
-    return {str(path.relative_to(run)) for path in run.rglob("*") if path.parent.name != "tensorboard"}
+    return {
+        str(path.relative_to(run)) for path in run.rglob("*") if path.parent.name != "tensorboard"
+    }
 
 
 @pytest.fixture
@@ -154,8 +173,12 @@ def assert_undisturbed(undisturbed: Path, metrics) -> Callable[[Path], None]:
     return check
 
 
-@pytest.mark.parametrize("moment", [*MOMENTS, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(8))])
-def test_a_run_killed_at_any_moment_ends_as_if_it_had_not_been(start, assert_undisturbed, tmp_path, moment):
+@pytest.mark.parametrize(
+    "moment", [*MOMENTS, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(8))]
+)
+def test_a_run_killed_at_any_moment_ends_as_if_it_had_not_been(
+    start, assert_undisturbed, tmp_path, moment
+):
     run = tmp_path / "run"
     if isinstance(moment, int):
         process = start(run)

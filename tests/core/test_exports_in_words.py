@@ -13,14 +13,20 @@ def say(toy):
     return lambda *words: exports_in_words(compose("train", [*toy, *words]), 300)
 
 
-@pytest.mark.skipif(not {"ctranslate2", "huggingface", "bergamot"} <= entries_of("export").keys(), reason="no plugin")
+@pytest.mark.skipif(
+    not {"ctranslate2", "huggingface", "bergamot"} <= entries_of("export").keys(),
+    reason="no plugin",
+)
 @pytest.mark.parametrize(
     ("words", "line"),
     [
         ([], "to ctranslate2 and huggingface; bergamot needs model.decoder=ssru, "),
         (["model.norm=pre"], "; huggingface needs model.norm=post"),
         (["data.tag=<2de>"], "huggingface needs no data.tag"),
-        (["model.attention=additive"], "ctranslate2 needs model.attention=scaled_dot_product; huggingface needs "),
+        (
+            ["model.attention=additive"],
+            "ctranslate2 needs model.attention=scaled_dot_product; huggingface needs ",
+        ),
         (["model.d_k=3"], "ctranslate2 needs model.d_k=8; "),
     ],
     ids=str,
@@ -32,7 +38,12 @@ def test_the_line_gives_the_reasons_of_the_tables(say, words, line):
 
 @pytest.mark.skipif("bergamot" not in entries_of("export"), reason="no plugin")
 def test_a_model_of_the_shape_of_firefox_fits_it(say):
-    shape = ["model.decoder=ssru", "model.positions=tensor2tensor", "model.zero_start=true", "model.norm_epsilon=1e-6"]
+    shape = [
+        "model.decoder=ssru",
+        "model.positions=tensor2tensor",
+        "model.zero_start=true",
+        "model.norm_epsilon=1e-6",
+    ]
     assert "can be exported to bergamot; " in say(*shape, "model.d_model=32")
     assert "bergamot needs a multiple of 16 for model.d_model" in say(*shape, "model.d_model=24")
 

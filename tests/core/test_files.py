@@ -13,7 +13,16 @@ import pyarrow as pa
 import pytest
 
 from nmt.config import DataConfig, NMTError
-from nmt.text import LINE_BYTES, MalformedLine, Pair, decode, open_text, raw_lines, read_files, read_lines
+from nmt.text import (
+    LINE_BYTES,
+    MalformedLine,
+    Pair,
+    decode,
+    open_text,
+    raw_lines,
+    read_files,
+    read_lines,
+)
 
 # Everything here but LF is inside a line, although str.splitlines would split there.
 PAIRS = [
@@ -33,7 +42,13 @@ def zstd(data: bytes) -> bytes:
 
 
 COMPRESS: dict[str, Callable[[bytes], bytes]]
-COMPRESS = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstd}
+COMPRESS = {
+    "": bytes,
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+    ".zst": zstd,
+}
 
 
 def column(side: int) -> str:
@@ -41,8 +56,12 @@ def column(side: int) -> str:
 
 
 TSV = "".join(f"{source}\t{target}\n" for source, target in PAIRS)
-JSONL = "".join(json.dumps({"id": 10**4000, "en": source, "de": target}) + "\n" for source, target in PAIRS)
-NESTED = "".join(json.dumps({"translation": {"de": t, "en": s}}, ensure_ascii=False) + "\n" for s, t in PAIRS)
+JSONL = "".join(
+    json.dumps({"id": 10**4000, "en": source, "de": target}) + "\n" for source, target in PAIRS
+)
+NESTED = "".join(
+    json.dumps({"translation": {"de": t, "en": s}}, ensure_ascii=False) + "\n" for s, t in PAIRS
+)
 # Entry -> file names and texts; {z} is the suffix of a compression.
 LAYOUTS: dict[str, dict[str, str]] = {
     "corpus": {"corpus.en{z}": column(0), "corpus.de{z}": column(1)},
@@ -64,7 +83,9 @@ def read(entry: str, errors: str = "strict", counts: Counter[str] | None = None)
 
 @pytest.mark.parametrize("suffix", COMPRESS)
 @pytest.mark.parametrize("entry", LAYOUTS)
-def test_every_layout_and_compression_gives_the_same_pairs(here: Path, entry: str, suffix: str) -> None:
+def test_every_layout_and_compression_gives_the_same_pairs(
+    here: Path, entry: str, suffix: str
+) -> None:
     for name, text in LAYOUTS[entry].items():
         (here / name.format(z=suffix)).write_bytes(COMPRESS[suffix](text.encode()))
     assert read(entry.format(z=suffix)) == PAIRS
@@ -78,11 +99,17 @@ def test_only_lf_and_crlf_end_a_line_and_only_a_file_starts_with_a_mark(tmp_path
         assert list(read_lines(tmp_path / "text")) == lines
 
 
-@pytest.mark.parametrize(("sources", "targets", "errors"), [(3, 5, "strict"), (5, 3, "skip"), (0, 1, "strict")])
-def test_differing_line_counts_are_an_error_with_both_counts(here: Path, sources: int, targets: int, errors: str):
+@pytest.mark.parametrize(
+    ("sources", "targets", "errors"), [(3, 5, "strict"), (5, 3, "skip"), (0, 1, "strict")]
+)
+def test_differing_line_counts_are_an_error_with_both_counts(
+    here: Path, sources: int, targets: int, errors: str
+):
     (here / "corpus.en").write_text("a\n" * sources)
     (here / "corpus.de").write_text("b\n" * targets)
-    with pytest.raises(NMTError, match=f"corpus.en has {sources} lines but corpus.de has {targets}"):
+    with pytest.raises(
+        NMTError, match=f"corpus.en has {sources} lines but corpus.de has {targets}"
+    ):
         read("corpus", errors)
 
 
@@ -108,7 +135,11 @@ def test_a_bad_line_is_an_error_naming_file_and_line_or_is_counted(here, name, l
 
 @pytest.mark.parametrize(
     ("entry", "missing"),
-    [("nowhere", "nowhere.en"), ("there.en:nowhere.de", "nowhere.de"), ("a.jsonl.gz", "a.jsonl.gz")],
+    [
+        ("nowhere", "nowhere.en"),
+        ("there.en:nowhere.de", "nowhere.de"),
+        ("a.jsonl.gz", "a.jsonl.gz"),
+    ],
 )
 def test_a_missing_file_is_named(here: Path, entry: str, missing: str) -> None:
     (here / "there.en").write_text("a\n")
@@ -126,7 +157,9 @@ def test_a_missing_file_is_named(here: Path, entry: str, missing: str) -> None:
         ("a, b ", ["a, b .en", "a, b .de"]),
     ],
 )
-def test_a_name_is_that_of_the_files_that_are_there(here: Path, entry: str, names: list[str]) -> None:
+def test_a_name_is_that_of_the_files_that_are_there(
+    here: Path, entry: str, names: list[str]
+) -> None:
     for name in names:
         (here / name).write_bytes(gzip.compress(b"x\ty\n") if name.endswith(".gz") else b"x\ty\n")
     sides = ("x\ty", "x\ty") if len(names) == 2 else ("x", "y")
@@ -141,7 +174,9 @@ def test_a_pattern_names_every_pair_of_files_once_in_order(here: Path, pattern: 
     assert read(pattern.format(here=here)) == PAIRS[:2]
 
 
-def test_without_standard_input_only_files_can_be_read(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_standard_input_only_files_can_be_read(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (here / "a").write_bytes(b"x")
     monkeypatch.setattr("sys.stdin", None)
     assert list(read_lines("a")) == [b"x"]
@@ -158,7 +193,9 @@ DAMAGE: dict[str, Callable[[bytes], bytes]] = {
 
 @pytest.mark.parametrize("damage", DAMAGE)
 @pytest.mark.parametrize("suffix", [suffix for suffix in COMPRESS if suffix])
-def test_a_damaged_compressed_file_is_an_error_naming_it(tmp_path: Path, suffix: str, damage: str) -> None:
+def test_a_damaged_compressed_file_is_an_error_naming_it(
+    tmp_path: Path, suffix: str, damage: str
+) -> None:
     text = "".join(f"{i * i * 7919}\n" for i in range(20_000))
     path = tmp_path / f"text{suffix}"
     path.write_bytes(DAMAGE[damage](COMPRESS[suffix](text.encode())))
@@ -168,7 +205,9 @@ def test_a_damaged_compressed_file_is_an_error_naming_it(tmp_path: Path, suffix:
 
 @pytest.mark.parametrize("suffix", [suffix for suffix in COMPRESS if suffix])
 @pytest.mark.parametrize("name", ["text", "text.gz", "text.zst"])
-def test_the_first_bytes_tell_a_compression_whatever_the_name_says(tmp_path: Path, suffix: str, name: str) -> None:
+def test_the_first_bytes_tell_a_compression_whatever_the_name_says(
+    tmp_path: Path, suffix: str, name: str
+) -> None:
     (tmp_path / name).write_bytes(COMPRESS[suffix](b"a\nb\r\nc"))
     assert list(read_lines(tmp_path / name)) == [b"a", b"b", b"c"]
     with open_text(str(tmp_path / name)) as file:
@@ -178,12 +217,24 @@ def test_the_first_bytes_tell_a_compression_whatever_the_name_says(tmp_path: Pat
 @pytest.mark.parametrize("suffix", COMPRESS)
 def test_a_line_has_a_limit_and_is_never_held_whole(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / "bomb"
-    path.write_bytes(COMPRESS[suffix](b"a\n" + b"x" * (LINE_BYTES - 1) + b"\n" + b"x" * 30 * LINE_BYTES + b"\nb\n"))
+    path.write_bytes(
+        COMPRESS[suffix](
+            b"a\n" + b"x" * (LINE_BYTES - 1) + b"\n" + b"x" * 30 * LINE_BYTES + b"\nb\n"
+        )
+    )
     tracemalloc.start()
     try:
-        with open_text(str(path)) as file, pytest.raises(NMTError, match=r"bomb, line 3: longer than 1,048,576 bytes"):
+        with (
+            open_text(str(path)) as file,
+            pytest.raises(NMTError, match=r"bomb, line 3: longer than 1,048,576 bytes"),
+        ):
             list(raw_lines(file, path))
-        assert [min(len(line), LINE_BYTES + 1) for line in read_lines(path)] == [1, LINE_BYTES - 1, LINE_BYTES + 1, 1]
+        assert [min(len(line), LINE_BYTES + 1) for line in read_lines(path)] == [
+            1,
+            LINE_BYTES - 1,
+            LINE_BYTES + 1,
+            1,
+        ]
         assert tracemalloc.get_traced_memory()[1] < 20 * LINE_BYTES
     finally:
         tracemalloc.stop()
@@ -193,17 +244,26 @@ def test_a_line_has_a_limit_and_is_never_held_whole(tmp_path: Path, suffix: str)
 
 
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
-def test_utf_16_with_a_byte_order_mark_is_read_in_constant_memory(tmp_path: Path, encoding: str) -> None:
-    lines, path = ["日本\tJapan\r\n", "\u0a0a\u2028\tx\n", "é" * 3 * LINE_BYTES + "\n", "end"], tmp_path / "a.tsv.gz"
+def test_utf_16_with_a_byte_order_mark_is_read_in_constant_memory(
+    tmp_path: Path, encoding: str
+) -> None:
+    lines, path = (
+        ["日本\tJapan\r\n", "\u0a0a\u2028\tx\n", "é" * 3 * LINE_BYTES + "\n", "end"],
+        tmp_path / "a.tsv.gz",
+    )
     path.write_bytes(gzip.compress(("\ufeff" + "".join(lines)).encode(encoding)))
     texts = [line[: LINE_BYTES + 1].decode(errors="ignore") for line in read_lines(path)]
     assert texts == ["日本\tJapan", "\u0a0a\u2028\tx", "é" * (LINE_BYTES // 2), "end"]
-    with open_text(str(path)) as file, pytest.raises(NMTError, match="line 3: longer than 1,048,576 bytes"):
+    with (
+        open_text(str(path)) as file,
+        pytest.raises(NMTError, match="line 3: longer than 1,048,576 bytes"),
+    ):
         list(raw_lines(file, path))
 
 
 @pytest.mark.parametrize(
-    "content", [b"PK\3\4 word", b"%PDF-1.5", b"\xff\xfe\0\0a\0\0\0", b"a\0b\0c\0d\0", b"a\n\x7fELF\0\xff\n"]
+    "content",
+    [b"PK\3\4 word", b"%PDF-1.5", b"\xff\xfe\0\0a\0\0\0", b"a\0b\0c\0d\0", b"a\n\x7fELF\0\xff\n"],
 )
 def test_what_is_no_text_is_refused(here: Path, content: bytes) -> None:
     (here / "a.tsv").write_bytes(content)

@@ -26,13 +26,19 @@ def test_a_word_is_what_stands_between_blanks_or_some_characters_where_there_are
 @pytest.mark.parametrize(
     ("one", "other", "alike"),
     [
-        *(("Turn on 3 lights!", "turn on 44 lights", True), ("To-do", "to do.", True), ("Straße", "STRASSE", True)),
+        *(
+            ("Turn on 3 lights!", "turn on 44 lights", True),
+            ("To-do", "to do.", True),
+            ("Straße", "STRASSE", True),
+        ),
         *(("日本 1", "日本。", True), ("door", "doors", False), ("schon", "schön", False)),
         *(("कल", "कुल", False), ("عَلِمَ", "عُلِمَ", False)),  # yesterday, total; he knew, it was known
         *(("12", "13", False), ("5 %", "5 €", False), ("1.", "Nr. 1", False), ("!", "?", False)),
     ],
 )
-def test_lines_are_alike_that_differ_in_digits_case_blanks_or_punctuation_beside_letters(one, other, alike):
+def test_lines_are_alike_that_differ_in_digits_case_blanks_or_punctuation_beside_letters(
+    one, other, alike
+):
     assert letters(one)
     assert (letters(one) == letters(other)) == alike
 
@@ -43,9 +49,17 @@ def test_lines_are_alike_that_differ_in_digits_case_blanks_or_punctuation_beside
         ("Default button", "ปุ่มที่เลือกโดยปริยายหากไม่ระบุ (Default button)", None),
         ("Breve", "เครื่องหมาย Breve เหนือตัวอักษร", None),
         ("Hangul", "朝鲜谚文（韩文字母）", None),
-        ("Optional dependencies:", "オプションとして、次のパッケージをインストールするとよいかもしれません:", None),
+        (
+            "Optional dependencies:",
+            "オプションとして、次のパッケージをインストールするとよいかもしれません:",
+            None,
+        ),
         ("Default button", "a b c d e f g h i", "length ratio"),
-        ("bitstream.", "* 各々の論理的ビットストリームを保存するための、手軽なテーブル構造。", "length ratio"),
+        (
+            "bitstream.",
+            "* 各々の論理的ビットストリームを保存するための、手軽なテーブル構造。",
+            "length ratio",
+        ),
         ("formats.", "* ネットワークネームを検知できます。", "length ratio"),
         ("The number by which the dividend is divided.", "除数。", "length ratio"),
     ],

@@ -37,7 +37,9 @@ def as_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(path, lambda x: False)
     monkeypatch.setattr("nmt.kernels.runs_ahead", lambda device: True)
     # On a GPU, dropout is one operation.
-    monkeypatch.setattr("nmt.kernels.dropout.F.dropout", lambda x, p: torch.native_dropout(x, p, True)[0])
+    monkeypatch.setattr(
+        "nmt.kernels.dropout.F.dropout", lambda x, p: torch.native_dropout(x, p, True)[0]
+    )
 
 
 def test_training_waits_only_for_its_reports(toy, monkeypatch, as_on_a_gpu, tmp_path):
@@ -87,7 +89,9 @@ def test_a_training_step_starts_few_kernels(name, as_on_a_gpu, monkeypatch):
         batch = fake_batch(256, 30)
         with torch.autocast("cpu", torch.bfloat16):
             with Operations() as forward:
-                hidden = model.decoder_states(batch.source, batch.target_in, batch.padded).flatten(0, 1)
+                hidden = model.decoder_states(batch.source, batch.target_in, batch.padded).flatten(
+                    0, 1
+                )
             chunks = -(-len(hidden) // loss_module.chunk_rows(37_000, torch.device("cuda")))
             with Operations() as loss_operations:
                 targets = batch.target_out.flatten()
@@ -115,7 +119,9 @@ def reset_settings(monkeypatch: pytest.MonkeyPatch) -> Any:
     torch.utils.deterministic.fill_uninitialized_memory = True
 
 
-def test_training_and_search_never_use_cudnn_for_attention(toy, checkpoint, reset_settings, tmp_path):
+def test_training_and_search_never_use_cudnn_for_attention(
+    toy, checkpoint, reset_settings, tmp_path
+):
     assert torch.backends.cuda.cudnn_sdp_enabled()
     load([Path(checkpoint)], EngineOptions(DecodeConfig(), device="cpu"), print)
     assert not torch.backends.cuda.cudnn_sdp_enabled()
@@ -123,7 +129,9 @@ def test_training_and_search_never_use_cudnn_for_attention(toy, checkpoint, rese
     options = ["trainer.max_steps=1", "validation.bleu_sentences=0", f"run={tmp_path / 'run'}"]
     train(compose("train", [*toy, *options]), Console(quiet=True))
     assert not torch.backends.cuda.cudnn_sdp_enabled()
-    assert not torch.are_deterministic_algorithms_enabled()  # kernels for CPUs are deterministic anyway
+    assert (
+        not torch.are_deterministic_algorithms_enabled()
+    )  # kernels for CPUs are deterministic anyway
 
 
 CUDA = torch.device("cuda")
@@ -132,18 +140,27 @@ CUDA = torch.device("cuda")
 @pytest.mark.parametrize(
     ("options", "share", "deterministic", "notice"),
     [
-        ([], 2, True, "computes 2 micro-batches of 120 tokens, one after another; batching.micro_batches=1"),
+        (
+            [],
+            2,
+            True,
+            "computes 2 micro-batches of 120 tokens, one after another; batching.micro_batches=1",
+        ),
         (["trainer.deterministic=true"], 1, True, ""),
         (["trainer.deterministic=false"], 1, False, ""),
         (["batching.tokens_per_update=50000"], 2, True, ""),
     ],
 )
-def test_training_prepares_a_gpu(toy, reset_settings, tmp_path, options, share, deterministic, notice):
+def test_training_prepares_a_gpu(
+    toy, reset_settings, tmp_path, options, share, deterministic, notice
+):
     config = compose("train", [*toy, *options, f"run={tmp_path / 'run'}"])
     corpus = open_corpus(Path(config.prepared))
     console = Console(record=True, width=200, file=StringIO())
     training = Training(settle_trainer(config), corpus, console)
-    torch.use_deterministic_algorithms(False)  # as Lightning leaves it if the user does not ask for it
+    torch.use_deterministic_algorithms(
+        False
+    )  # as Lightning leaves it if the user does not ask for it
     training.prepare_device(torch.device("cpu"), share)
     assert not torch.are_deterministic_algorithms_enabled()
     training.prepare_device(CUDA, share)

@@ -28,7 +28,9 @@ def resumed(nmt, toy, finished):
     """Resumes a copy of the run `finished` on a copy of its corpus, which the test may change."""
     shutil.copytree(finished, "run")
     shutil.copytree(toy[-1].removeprefix("prepared="), "prepared")
-    return lambda *options: nmt("train", *toy, "checkpoints.every_steps=12", "prepared=prepared", "run=run", *options)
+    return lambda *options: nmt(
+        "train", *toy, "checkpoints.every_steps=12", "prepared=prepared", "run=run", *options
+    )
 
 
 def reverse_valid() -> None:
@@ -72,9 +74,13 @@ def test_a_run_does_not_resume_with_another_validation_set_or_record(resumed, ch
     resumed(LONGER).refused("step=00000060.ckpt was trained with a different", name, "name=OTHER")
 
 
-@pytest.mark.parametrize("option", ["validation.best=bleu", "trainer.deterministic=warn", "data.temperature=2"])
+@pytest.mark.parametrize(
+    "option", ["validation.best=bleu", "trainer.deterministic=warn", "data.temperature=2"]
+)
 def test_options_that_decide_are_compared(resumed, option):
-    resumed(LONGER, option).refused("run in run has a different configuration", option.partition("=")[0])
+    resumed(LONGER, option).refused(
+        "run in run has a different configuration", option.partition("=")[0]
+    )
 
 
 @pytest.mark.parametrize("is_lost", [True, False])
@@ -107,7 +113,11 @@ def test_a_run_that_resumes_in_another_environment_says_so_and_records_it(resume
             "run=run",
             LONGER,
         ],
-        env={**os.environ, "MKL_CBWR": "COMPATIBLE", "PYTHONPATH": str(Path(package.__file__).parents[1])},
+        env={
+            **os.environ,
+            "MKL_CBWR": "COMPATIBLE",
+            "PYTHONPATH": str(Path(package.__file__).parents[1]),
+        },
         capture_output=True,
         text=True,
         check=True,
@@ -176,5 +186,9 @@ def test_the_switches_of_kernels_are_recorded_and_others_are_not(monkeypatch):
     monkeypatch.setenv("ATEN_CPU_CAPABILITY", "default")
     monkeypatch.setenv("ONEDNN_VERBOSE", "1")
     monkeypatch.setenv("MKL_NUM_THREADS", "1")
-    expected = {"ONEDNN_MAX_CPU_ISA": "AVX2", "MKL_CBWR": "COMPATIBLE", "ATEN_CPU_CAPABILITY": "DEFAULT"}
+    expected = {
+        "ONEDNN_MAX_CPU_ISA": "AVX2",
+        "MKL_CBWR": "COMPATIBLE",
+        "ATEN_CPU_CAPABILITY": "DEFAULT",
+    }
     assert kernels.environment_record()["switches"] == before | expected

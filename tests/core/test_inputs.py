@@ -41,10 +41,41 @@ def check(folder: Path, name: str, content: bytes, run: str = "no such model", *
 @pytest.mark.parametrize(
     "name",
     [
-        *("input", "input.txt", "INPUT.TXT", "input.en", "test.de", "newstest2014.zh_CN", "x.pt-BR"),
+        *(
+            "input",
+            "input.txt",
+            "INPUT.TXT",
+            "input.en",
+            "test.de",
+            "newstest2014.zh_CN",
+            "x.pt-BR",
+        ),
         *("x.eng_Latn", "x.kbp_Latn", "x.sr-Latn-RS", "x.es-419", "x.deu", "x.EN", "corpus.en-de"),
-        *("x.english", "x.src", "x.ref", "x.hyp", "x.sys", "x.mt", "x.bpe", "x.tok", "x.raw", "x.out"),
-        *("x.lines", "x.sent", "x.utf8", "x.100k", "part.003", "wmt.en.1", "x.ts", "x.pl", "x.cs", "x.arb", "x.sv"),
+        *(
+            "x.english",
+            "x.src",
+            "x.ref",
+            "x.hyp",
+            "x.sys",
+            "x.mt",
+            "x.bpe",
+            "x.tok",
+            "x.raw",
+            "x.out",
+        ),
+        *(
+            "x.lines",
+            "x.sent",
+            "x.utf8",
+            "x.100k",
+            "part.003",
+            "wmt.en.1",
+            "x.ts",
+            "x.pl",
+            "x.cs",
+            "x.arb",
+            "x.sv",
+        ),
         *(".hidden", "Letter to Mr. Smith", "x.en.txt", "v1.2"),
     ],
 )
@@ -70,7 +101,9 @@ def test_other_suffixes_are_refused_with_a_hint_that_does_no_harm(checkpoint, tm
     for name in (f"file.{suffix}", f"file.en.{suffix.upper()}", f"file.{suffix}.gz"):
         content = gzip.compress(LINES) if name.endswith(".gz") else LINES
         error = check(tmp_path, name, content, run=str(checkpoint))
-        assert error.startswith(f"nmt cannot read .{name.removesuffix('.gz').rsplit('.', 1)[1]} files; ")
+        assert error.startswith(
+            f"nmt cannot read .{name.removesuffix('.gz').rsplit('.', 1)[1]} files; "
+        )
         assert "lines of text" in error
         assert "markdown" in error
         assert "plugin" in error
@@ -87,7 +120,10 @@ def test_other_suffixes_are_refused_with_a_hint_that_does_no_harm(checkpoint, tm
         (b"\xef\xbb\xbf\n" + XML, "XML"),
         (XML.decode().encode("utf-16"), "XML"),
         (b"<!DOCTYPE TS>\n<TS version='2.1'>\n", "a Qt catalog"),
-        (b"<!DOCTYPE topic PUBLIC '-//OASIS//DTD DITA Topic//EN' 'topic.dtd'>\n<topic id='a'>", "XML"),
+        (
+            b"<!DOCTYPE topic PUBLIC '-//OASIS//DTD DITA Topic//EN' 'topic.dtd'>\n<topic id='a'>",
+            "XML",
+        ),
         (b'<tmx version="1.4">\n<body>\n<tu>', "XML"),
         (b"<!-- a -->\n<root>\n", "XML"),
         (b'<div class="a">\n<p>Hello</p>', "XML"),
@@ -126,7 +162,9 @@ def test_other_suffixes_are_refused_with_a_hint_that_does_no_harm(checkpoint, tm
 def test_the_beginning_of_another_format_is_refused_whatever_the_name(tmp_path, content, kind):
     for name in ("input", "input.txt", "input.en", "input.ts"):
         error = check(tmp_path, name, content)
-        assert error.startswith(f"its content is {kind}, which line-by-line translation would damage; ")
+        assert error.startswith(
+            f"its content is {kind}, which line-by-line translation would damage; "
+        )
         assert "format=text" not in error
         assert check(tmp_path, name, content, format="text") == ""
 
@@ -134,8 +172,24 @@ def test_the_beginning_of_another_format_is_refused_whatever_the_name(tmp_path, 
 @pytest.mark.parametrize(
     "content",
     [
-        *(b"", b"\n\n", b"<2de> Hello\n", b"<b>Hello</b>\n", b"{name}, hello!\n", b"[1] A note.\n", b"# 1\n"),
-        *(b'"Hello", he said.\n', b"{}\n", b"---\n", b"- Hello\n", b"1\n2\n3\n", b"<s> a </s>\n", b"[Music]\n"),
+        *(
+            b"",
+            b"\n\n",
+            b"<2de> Hello\n",
+            b"<b>Hello</b>\n",
+            b"{name}, hello!\n",
+            b"[1] A note.\n",
+            b"# 1\n",
+        ),
+        *(
+            b'"Hello", he said.\n',
+            b"{}\n",
+            b"---\n",
+            b"- Hello\n",
+            b"1\n2\n3\n",
+            b"<s> a </s>\n",
+            b"[Music]\n",
+        ),
         *(b"{x: 1}\n", b"\\n is a line break\n", b"<url>http://a.org</url>\n", b"%s of %s\n"),
     ],
 )
@@ -154,7 +208,9 @@ def test_a_suffix_of_a_language_and_of_code_is_decided_by_the_content(tmp_path):
     for name in ("x.ts", "x.cs", "x.ts.gz"):
         content = gzip.compress(CODE) if name.endswith(".gz") else CODE
         assert "source code" in check(tmp_path, name, content)
-    assert check(tmp_path, "x.ts", b"Yindlu leyi i ya khale.\nMbyana yi tsutsuma ebyanyini.\n") == ""
+    assert (
+        check(tmp_path, "x.ts", b"Yindlu leyi i ya khale.\nMbyana yi tsutsuma ebyanyini.\n") == ""
+    )
     assert check(tmp_path, "x.en", CODE) == ""  # a corpus of code
 
 
@@ -183,7 +239,15 @@ def test_a_model_brings_its_own_language_codes(checkpoint, tmp_path):
 
 
 def test_standard_input_is_checked_by_its_content(checkpoint, tmp_path):
-    command = [python(), "-m", "nmt", "translate", f"run={checkpoint}", "device=cpu", "decode=greedy"]
+    command = [
+        python(),
+        "-m",
+        "nmt",
+        "translate",
+        f"run={checkpoint}",
+        "device=cpu",
+        "decode=greedy",
+    ]
     (tmp_path / "in").write_bytes(XML)
     with (tmp_path / "in").open("rb") as file:
         redirected = subprocess.run(command, stdin=file, capture_output=True, timeout=300)

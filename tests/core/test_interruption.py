@@ -20,7 +20,12 @@ from nmt.training import checkpoint_step, list_checkpoints, load_checkpoint, rea
 
 pytestmark = pytest.mark.usefixtures("here")
 # Long enough to be caught in the middle.
-LONG = ["trainer.max_steps=90", "validation.every_steps=30", "validation.bleu_sentences=0", "run=run"]
+LONG = [
+    "trainer.max_steps=90",
+    "validation.every_steps=30",
+    "validation.bleu_sentences=0",
+    "run=run",
+]
 TWO = ["trainer.devices=2"]
 
 
@@ -38,10 +43,14 @@ def start() -> Iterator[Callable[..., subprocess.Popen]]:
     """
     with ExitStack() as stack:
 
-        def start(options: list[str], program: str = "", words: Sequence[str] = ("-m", "nmt")) -> subprocess.Popen:
+        def start(
+            options: list[str], program: str = "", words: Sequence[str] = ("-m", "nmt")
+        ) -> subprocess.Popen:
             command = [program or python(), *words, "train", *options]
             streams = {"stderr": subprocess.PIPE, "text": True}
-            process = stack.enter_context(subprocess.Popen(command, **streams, start_new_session=True))
+            process = stack.enter_context(
+                subprocess.Popen(command, **streams, start_new_session=True)
+            )
             stack.callback(kill_all, process)
             return process
 
@@ -70,7 +79,9 @@ def never_stopped(toy: list[str], trained: Callable[..., Path]) -> Path:
 @pytest.fixture
 def equals_never_stopped(never_stopped, training_state, metrics) -> Callable[[Path], None]:
     def check(run: Path) -> None:
-        torch.testing.assert_close(training_state(run), training_state(never_stopped), rtol=0, atol=0)
+        torch.testing.assert_close(
+            training_state(run), training_state(never_stopped), rtol=0, atol=0
+        )
         assert metrics(run) == metrics(never_stopped)
 
     return check
@@ -93,7 +104,9 @@ main()
 
 
 @pytest.mark.parametrize("moment", ["before the first update", "later"])
-def test_a_run_asked_to_stop_saves_and_says_how_to_resume(toy, nmt, start, equals_never_stopped, moment):
+def test_a_run_asked_to_stop_saves_and_says_how_to_resume(
+    toy, nmt, start, equals_never_stopped, moment
+):
     process = start([*toy, *LONG], words=["-m", "nmt"] if moment == "later" else ["-c", EARLY])
     if moment == "later":
         wait_for(process, Path("run"), 20)
@@ -184,7 +197,9 @@ def test_a_stopped_run_says_so_only_when_its_checkpoint_is_on_disk(toy, start):
 
 
 def test_a_second_interrupt_abandons_a_write_in_the_background(toy, start):
-    process = start([*toy, *LONG], words=["-c", in_the_background("while updating", "while writing")])
+    process = start(
+        [*toy, *LONG], words=["-c", in_the_background("while updating", "while writing")]
+    )
     errors = process.communicate()[1]
     assert process.returncode == 130, errors
     assert "Traceback" not in errors
@@ -194,7 +209,9 @@ def test_a_second_interrupt_abandons_a_write_in_the_background(toy, start):
 
 @pytest.mark.slow
 def test_a_signal_to_one_process_stops_all_after_the_current_update(toy, start):
-    raised = TWICE.replace("signal.raise_signal(signal.SIGINT)\n", "", 1).replace("== 3", "== 3 and module.global_rank")
+    raised = TWICE.replace("signal.raise_signal(signal.SIGINT)\n", "", 1).replace(
+        "== 3", "== 3 and module.global_rank"
+    )
     Path("launched.py").write_text(raised)  # Lightning launches this program again
     errors = start([*toy, *LONG, *TWO], sys.executable, ["launched.py"]).communicate()[1]
     assert "stopped and saved" in errors
@@ -203,7 +220,9 @@ def test_a_signal_to_one_process_stops_all_after_the_current_update(toy, start):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stop", ["one", "all", "kill"])
-def test_processes_stop_together_and_one_resumes_exactly(toy, nmt, start, equals_never_stopped, stop):
+def test_processes_stop_together_and_one_resumes_exactly(
+    toy, nmt, start, equals_never_stopped, stop
+):
     process = start([*toy, *LONG, *TWO, "checkpoints.every_minutes=0.0001"], sys.executable)
     wait_for(process, Path("run"), 20)
     number = signal.SIGKILL if stop == "kill" else signal.SIGINT
@@ -217,7 +236,9 @@ def test_processes_stop_together_and_one_resumes_exactly(toy, nmt, start, equals
 
 
 @pytest.mark.slow
-def test_processes_whose_checkpoints_a_thread_writes_stop_and_resume_exactly(toy, nmt, start, equals_never_stopped):
+def test_processes_whose_checkpoints_a_thread_writes_stop_and_resume_exactly(
+    toy, nmt, start, equals_never_stopped
+):
     Path("launched.py").write_text(in_the_background())
     options = [*toy, *LONG, *TWO, "checkpoints.every_minutes=0.0001"]
     process = start(options, sys.executable, ["launched.py"])
@@ -235,7 +256,9 @@ def test_processes_whose_checkpoints_a_thread_writes_stop_and_resume_exactly(toy
 def test_processes_end_when_the_last_write_in_the_background_fails(toy, start):
     Path("launched.py").write_text(in_the_background())
     with full_disk(60_000):
-        process = start([*toy, *LONG, *TWO, "trainer.max_steps=20"], sys.executable, ["launched.py"])
+        process = start(
+            [*toy, *LONG, *TWO, "trainer.max_steps=20"], sys.executable, ["launched.py"]
+        )
         errors = process.communicate(timeout=60)[1]
     assert process.returncode == 2, errors
     assert "Traceback" not in errors
@@ -250,13 +273,19 @@ def test_neither_run_nor_corpus_is_changed_while_a_run_trains(other_text, nmt, s
     process = start([*other_text, *LONG, "trainer.max_steps=100000"])
     wait_for(process, Path("run"), 5)
     nmt("train", *other_text, "run=run").refused("run: another nmt is using it", "run=OTHER")
-    nmt("translate", "text=ka", "run=run").refused("run=run: still training", "`nmt average run output=FOLDER`")
-    nmt(*prepare, "seed=2").refused("data/toy: a training run is using this corpus", "data.name=OTHER")
+    nmt("translate", "text=ka", "run=run").refused(
+        "run=run: still training", "`nmt average run output=FOLDER`"
+    )
+    nmt(*prepare, "seed=2").refused(
+        "data/toy: a training run is using this corpus", "data.name=OTHER"
+    )
     process.kill()
     process.wait()
     assert nmt(*prepare, "seed=2").code == 0
     with locked_file(Path("data/toy/tokenizer.model"), True, ""):
-        nmt("train", *other_text, "run=other").refused("data/toy: `nmt preprocess` is replacing this corpus")
+        nmt("train", *other_text, "run=other").refused(
+            "data/toy: `nmt preprocess` is replacing this corpus"
+        )
 
 
 @contextmanager
@@ -272,10 +301,17 @@ def full_disk(size: int) -> Iterator[None]:
         signal.signal(signal.SIGXFSZ, handler)
 
 
-LONGER = ["run=run", "checkpoints.every_steps=12", "trainer.max_steps=80", "validation.bleu_sentences=0"]
+LONGER = [
+    "run=run",
+    "checkpoints.every_steps=12",
+    "trainer.max_steps=80",
+    "validation.bleu_sentences=0",
+]
 
 
-@pytest.mark.parametrize("size", [None, 61_000, 59_990], ids=["checkpoint", "rewriting metrics", "appending metrics"])
+@pytest.mark.parametrize(
+    "size", [None, 61_000, 59_990], ids=["checkpoint", "rewriting metrics", "appending metrics"]
+)
 def test_a_full_disk_leaves_the_earlier_files_whole(toy, finished, nmt, size):
     """A run of 60 updates is extended, perhaps after a long training, with reports of updates before."""
     run = Path(shutil.copytree(finished, "run"))

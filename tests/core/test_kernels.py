@@ -50,7 +50,9 @@ def test_the_share_that_is_kept_and_its_scale(p):
     kept = (output != 0).float().mean().item()
     deviation = (p * (1 - p) / SHAPE.numel()) ** 0.5
     assert abs(kept - (1 - p)) < 4 * deviation + 1 / LEVELS
-    torch.testing.assert_close(output[output != 0].unique(), torch.tensor([1 / (1 - p)]), rtol=1e-4, atol=0)
+    torch.testing.assert_close(
+        output[output != 0].unique(), torch.tensor([1 / (1 - p)]), rtol=1e-4, atol=0
+    )
 
 
 @pytest.mark.parametrize("distance", [1, 2, 3, 4, 997])

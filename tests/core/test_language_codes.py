@@ -124,11 +124,25 @@ def test_languages_have_a_name_in_their_language():
 
 
 def test_what_a_language_code_looks_like():
-    for code in ("de", "zh_CN", "eng_Latn", "kbp_Latn", "es-419", "sr-Latn-RS", "German", "en-de", "yue"):
+    for code in (
+        "de",
+        "zh_CN",
+        "eng_Latn",
+        "kbp_Latn",
+        "es-419",
+        "sr-Latn-RS",
+        "German",
+        "en-de",
+        "yue",
+    ):
         assert is_language(code), code
     for word in ("", "doc", "md", "po", "py", "foo", "de-", "de-foo-bar-x", "vtt", "json", "xml"):
         assert not is_language(word), word
-    assert [with_code(code) for code in ("de", "pt-BR", "xx")] == ["German (de)", "Brazilian Portuguese (pt-BR)", "xx"]
+    assert [with_code(code) for code in ("de", "pt-BR", "xx")] == [
+        "German (de)",
+        "Brazilian Portuguese (pt-BR)",
+        "xx",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,9 @@ def attend(x: Tensor, near=lambda query, key: True, d_k: int = 64) -> Tensor:
 @pytest.mark.parametrize("r", [1, 2, 3, 8, 30])
 def test_self_attention_is_equation_1_and_restricted_the_same_under_a_mask(n, r):
     x = torch.randn(3, n, 128, dtype=torch.float64)
-    near = [attend(sentence, lambda query, key: -(r // 2) <= key - query < r - r // 2) for sentence in x]
+    near = [
+        attend(sentence, lambda query, key: -(r // 2) <= key - query < r - r // 2) for sentence in x
+    ]
     torch.testing.assert_close(RestrictedSelfAttention(r)(x), torch.stack(near))
     for layer in (SelfAttention(), WrittenSelfAttention()):
         torch.testing.assert_close(layer(x), torch.stack([attend(sentence) for sentence in x]))
@@ -54,7 +56,12 @@ def test_a_result_depends_on_what_the_layer_sees(layer):
         (gradient,) = torch.autograd.grad(y[0, position].sum(), x, retain_graph=True)
         reached = {position}
         for _ in range(steps):
-            reached |= {p + offset for p in reached for offset in layer.sees(n, width, 0) if 0 <= p + offset < n}
+            reached |= {
+                p + offset
+                for p in reached
+                for offset in layer.sees(n, width, 0)
+                if 0 <= p + offset < n
+            }
         assert {int(p) for p in gradient[0].abs().sum(1).nonzero()} == reached
 
 
@@ -96,7 +103,9 @@ COMMITTED = Path(__file__).parents[2] / "recipes/table1/results/laptop/layers.js
 
 @pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0, 2.0, -1.0])
 def test_a_power_law_is_found_exactly(exponent):
-    assert fit([(x, 3 * x**exponent) for x in (64, 128, 256, 1024)]) == pytest.approx((exponent, 0), abs=1e-6)
+    assert fit([(x, 3 * x**exponent) for x in (64, 128, 256, 1024)]) == pytest.approx(
+        (exponent, 0), abs=1e-6
+    )
 
 
 def test_the_committed_measurements_give_the_committed_table():
@@ -116,7 +125,9 @@ def test_memory_is_the_highest_sum_of_what_lives_at_once():
             return second[: len(x)] * 2  # 3 + 1
 
     x = torch.randn(1, 1000, 16)
-    assert peak_memory(Steps(), x) == pytest.approx(4 * x.numel() * 4, abs=64)  # and the 1 and 2 of a kernel
+    assert peak_memory(Steps(), x) == pytest.approx(
+        4 * x.numel() * 4, abs=64
+    )  # and the 1 and 2 of a kernel
 
 
 def test_kept_scores_are_two_matrices_of_all_pairs():

@@ -79,7 +79,9 @@ def test_growing_lengths_in_parts_gives_what_growing_all_gives(split):
         assert grown[begin : begin + 300].tolist() == expected[begin : begin + 300].tolist()
 
 
-@pytest.mark.parametrize("mixture", [None, Mixture(BOUNDS, np.array([1, 2.5, 1]), np.array([1, 1.15, 1.3]))])
+@pytest.mark.parametrize(
+    "mixture", [None, Mixture(BOUNDS, np.array([1, 2.5, 1]), np.array([1, 1.15, 1.3]))]
+)
 def test_updates_planned_from_mapped_lengths_are_those_of_the_arrays(split, mixture):
     batching = BatchingConfig(400, 2)
     mapped = BatchPlanner(split.source_lengths, split.target_lengths, batching, 1, mixture=mixture)
@@ -93,9 +95,14 @@ def test_updates_planned_from_mapped_lengths_are_those_of_the_arrays(split, mixt
 def test_compressed_lengths_are_refused(tmp_path):
     file = tmp_path / "pairs.arrow"
     options = pa.ipc.IpcWriteOptions(compression="lz4")
-    with pa.OSFile(str(file), "wb") as sink, pa.ipc.new_stream(sink, IDS_SCHEMA, options=options) as writer:
+    with (
+        pa.OSFile(str(file), "wb") as sink,
+        pa.ipc.new_stream(sink, IDS_SCHEMA, options=options) as writer,
+    ):
         writer.write_table(table_of_pairs())
     with pytest.raises(ValueError, match="its source_length is compressed"):
         MappedLengths(file, "source_length", *map_table(file))
-    with pytest.raises(NMTError, match=r"source_length is compressed or misaligned\); prepare it again"):
+    with pytest.raises(
+        NMTError, match=r"source_length is compressed or misaligned\); prepare it again"
+    ):
         PreparedSplit(tmp_path)

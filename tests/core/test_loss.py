@@ -22,13 +22,19 @@ def drawn(tokens=TOKENS, dtype=torch.float32):
 
 
 def torch_loss(hidden, weight, targets, smoothing, bias=0.0):
-    return F.cross_entropy(hidden @ weight.T + bias, targets, reduction="sum", label_smoothing=smoothing)
+    return F.cross_entropy(
+        hidden @ weight.T + bias, targets, reduction="sum", label_smoothing=smoothing
+    )
 
 
 @pytest.mark.parametrize("with_bias", [False, True])
-@pytest.mark.parametrize("chunk", [1, 4 * VOCABULARY, 2**23], ids=["one row", "four rows", "all rows"])
+@pytest.mark.parametrize(
+    "chunk", [1, 4 * VOCABULARY, 2**23], ids=["one row", "four rows", "all rows"]
+)
 @pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.7])
-def test_loss_and_gradients_are_those_of_torchs_cross_entropy(monkeypatch, chunk, smoothing, with_bias):
+def test_loss_and_gradients_are_those_of_torchs_cross_entropy(
+    monkeypatch, chunk, smoothing, with_bias
+):
     monkeypatch.setitem(loss_module.CHUNK_LOGITS, "cpu", chunk)
     hidden, weight, targets = drawn()
     bias = [torch.randn(VOCABULARY, requires_grad=True)] if with_bias else []
@@ -40,7 +46,9 @@ def test_loss_and_gradients_are_those_of_torchs_cross_entropy(monkeypatch, chunk
     torch.testing.assert_close(loss.double(), expected, rtol=1e-6, atol=0)
     nll = torch_loss(*exact[:2], targets, 0, *exact[2:])
     torch.testing.assert_close(likelihood.double(), nll, rtol=1e-6, atol=0)
-    for gradient, exact_gradient in zip(gradients, torch.autograd.grad(2 * expected, exact), strict=True):
+    for gradient, exact_gradient in zip(
+        gradients, torch.autograd.grad(2 * expected, exact), strict=True
+    ):
         torch.testing.assert_close(gradient.double(), exact_gradient, rtol=1e-5, atol=4e-6)
 
 
@@ -94,7 +102,9 @@ def test_in_mixed_precision_products_are_of_its_type_and_sums_of_float32(monkeyp
     assert [gradient.dtype for gradient in gradients[0]] == [dtype, torch.float32]
     exact_loss = torch_loss(hidden.float(), weight, targets, 0.1)
     assert loss.item() == pytest.approx(exact_loss.item(), rel=0.01)
-    for pieces, whole, exact in zip(*gradients, torch.autograd.grad(exact_loss, (hidden, weight)), strict=True):
+    for pieces, whole, exact in zip(
+        *gradients, torch.autograd.grad(exact_loss, (hidden, weight)), strict=True
+    ):
         assert (pieces - whole).norm() < 0.005 * whole.norm()
         assert (whole - exact).norm() < 0.02 * exact.norm()
 
@@ -102,11 +112,15 @@ def test_in_mixed_precision_products_are_of_its_type_and_sums_of_float32(monkeyp
 def test_rates_of_equation_3_computed_by_hand():
     base = {1: 1.746928107421711e-07, 4000: 6.987712429686843e-04, 16_000: 3.493856214843422e-04}
     assert {step: noam(step, 512, 4000) for step in base} == pytest.approx(base, rel=1e-9)
-    assert (noam(4000, 1024, 4000), noam(2, 16, 4), noam(25, 16, 4)) == pytest.approx((4.941058844e-04, 0.0625, 0.05))
+    assert (noam(4000, 1024, 4000), noam(2, 16, 4), noam(25, 16, 4)) == pytest.approx(
+        (4.941058844e-04, 0.0625, 0.05)
+    )
 
 
 def rates(**keys: object) -> list[float]:
-    optim = OptimConfig(warmup=4, decay_steps=10 if keys.get("schedule") in ENDING else None, **keys)
+    optim = OptimConfig(
+        warmup=4, decay_steps=10 if keys.get("schedule") in ENDING else None, **keys
+    )
     return [learning_rate(optim, 64, step) for step in range(1, 11)]
 
 
@@ -117,12 +131,16 @@ def test_every_schedule_rises_alike_to_the_same_height():
     assert other == pytest.approx([rate * 3e-4 / papers[3] for rate in papers])
     for schedule in ("constant", *ENDING):
         assert rates(schedule=schedule)[:4] == pytest.approx(papers[:4])
-        assert rates(schedule=schedule, factor=2)[:4] == pytest.approx([2 * rate for rate in papers[:4]])
+        assert rates(schedule=schedule, factor=2)[:4] == pytest.approx(
+            [2 * rate for rate in papers[:4]]
+        )
 
 
 def test_schedules_computed_by_hand():
     assert rates(schedule="constant", learning_rate=1.0)[3:] == [1.0] * 7
-    assert rates(schedule="linear", learning_rate=1.0)[3:] == pytest.approx([n / 7 for n in range(7, 0, -1)])
+    assert rates(schedule="linear", learning_rate=1.0)[3:] == pytest.approx(
+        [n / 7 for n in range(7, 0, -1)]
+    )
     halfway = rates(schedule="cosine", learning_rate=1.0)
     assert halfway[3] == 1.0
     assert halfway[6] + halfway[7] == pytest.approx(1.0)  # symmetric about the middle, 7.5
@@ -136,7 +154,9 @@ def changed_rates(changes: list[list[int]] | None, **keys: object) -> list[float
 
 
 @pytest.mark.parametrize("schedule", ENDING)
-@pytest.mark.parametrize("changes", [[[8, 12]], [[8, 60]], [[5, 30], [10, 14], [12, 40]], [[2, 30]]])
+@pytest.mark.parametrize(
+    "changes", [[[8, 12]], [[8, 60]], [[5, 30], [10, 14], [12, 40]], [[2, 30]]]
+)
 def test_a_new_end_keeps_the_progress_of_the_decay(changes, schedule):
     rates = changed_rates(changes, schedule=schedule)
     assert rates[: changes[0][0]] == changed_rates(None, schedule=schedule)[: changes[0][0]]
@@ -144,17 +164,24 @@ def test_a_new_end_keeps_the_progress_of_the_decay(changes, schedule):
     assert rates[3:] == sorted(rates[3:], reverse=True)
     assert len(rates) == changes[-1][1]
     assert 0 < rates[-1] < 0.2
-    if schedule == "linear":  # from each change on, the rate falls by equal steps to 0, one update after the end
+    if (
+        schedule == "linear"
+    ):  # from each change on, the rate falls by equal steps to 0, one update after the end
         update, end = changes[-1]
         begin = max(update, 4)
-        line = [rates[begin - 1] * (end + 1 - step) / (end + 1 - begin) for step in range(begin, end + 1)]
+        line = [
+            rates[begin - 1] * (end + 1 - step) / (end + 1 - begin)
+            for step in range(begin, end + 1)
+        ]
         assert rates[begin - 1 :] == pytest.approx(line)
 
 
 def test_warm_up_stops_where_it_would_take_most_of_the_remaining_updates():
     assert changed_rates([[2, 5]]) == pytest.approx([0.25, 0.5, 0.375, 0.25, 0.125])
     # A machine that is faster again does not raise the rate again.
-    assert changed_rates([[2, 5], [3, 8]]) == pytest.approx([0.25, 0.5, *(0.375 * n / 6 for n in range(6, 0, -1))])
+    assert changed_rates([[2, 5], [3, 8]]) == pytest.approx(
+        [0.25, 0.5, *(0.375 * n / 6 for n in range(6, 0, -1))]
+    )
 
 
 @pytest.mark.parametrize("warmup", range(3, 60, 7))
@@ -165,7 +192,9 @@ def test_a_warm_up_that_is_cut_leaves_the_bits_of_the_rates_before_it(warmup):
         assert cut[:update] == changed_rates(None, **keys)[:update]
 
 
-@pytest.mark.parametrize("changes", [[[8]], [[8, 8]], [[9, 30], [8, 30]], [[8, 30], [8, 40]], [[0, 9]], [[1, 2, 3]]])
+@pytest.mark.parametrize(
+    "changes", [[[8]], [[8, 8]], [[9, 30], [8, 30]], [[8, 30], [8, 40]], [[0, 9]], [[1, 2, 3]]]
+)
 def test_impossible_changes_of_the_end_are_refused(changes):
     with pytest.raises(NMTError, match=r"optim\.decay_changes"):
         changed_rates(changes)

@@ -50,21 +50,30 @@ def test_the_optimizer_used_the_learning_rate_that_is_reported(finished):
         content = torch.load(path, weights_only=True)
         step = content["global_step"]
         expected = 16**-0.5 * min(step**-0.5, step * 20**-1.5)
-        assert content["optimizer_states"][0]["param_groups"][0]["lr"] == pytest.approx(expected, rel=1e-12)
+        assert content["optimizer_states"][0]["param_groups"][0]["lr"] == pytest.approx(
+            expected, rel=1e-12
+        )
 
 
 def sums(model: Transformer, batch) -> list[float]:
     """The smoothed loss, the unsmoothed one, and the number of target tokens."""
     flat, labels = model(batch.source, batch.target_in).flatten(0, 1), batch.target_out.flatten()
     options = {"ignore_index": 0, "reduction": "sum"}
-    losses = [F.cross_entropy(flat, labels, label_smoothing=smoothing, **options).item() for smoothing in (0.1, 0.0)]
+    losses = [
+        F.cross_entropy(flat, labels, label_smoothing=smoothing, **options).item()
+        for smoothing in (0.1, 0.0)
+    ]
     return [*losses, int((labels != 0).sum())]
 
 
 @torch.no_grad()
-def test_validation_loss_and_perplexity_are_those_of_the_checkpoint_sentence_by_sentence(finished, corpus, rows):
+def test_validation_loss_and_perplexity_are_those_of_the_checkpoint_sentence_by_sentence(
+    finished, corpus, rows
+):
     content = torch.load(list_checkpoints(finished)[-1], weights_only=True)
-    model = Transformer(ModelConfig(**content["nmt"]["config"]["model"]), content["nmt"]["vocabulary_size"]).eval()
+    model = Transformer(
+        ModelConfig(**content["nmt"]["config"]["model"]), content["nmt"]["vocabulary_size"]
+    ).eval()
     model.load_state_dict({k.removeprefix("model."): v for k, v in content["state_dict"].items()})
     valid = corpus.split("valid")
     parts = [sums(model, valid.batch(np.array([index]))) for index in range(len(valid))]
@@ -79,7 +88,11 @@ def test_a_row_is_the_mean_over_tokens_of_its_updates_and_the_first_that_of_the_
 ):
     options = [*toy, "model.dropout=0", "trainer.max_steps=10", "validation.every_steps=100"]
     each, five = (
-        [row for row in read_metrics(trained(*options, f"trainer.log_every_n_steps={every}")) if row["loss"]]
+        [
+            row
+            for row in read_metrics(trained(*options, f"trainer.log_every_n_steps={every}"))
+            if row["loss"]
+        ]
         for every in (1, 5)
     )
     config = compose("train", options)
@@ -97,16 +110,23 @@ def test_a_row_is_the_mean_over_tokens_of_its_updates_and_the_first_that_of_the_
         assert float(row["perplexity"]) == pytest.approx(np.exp(nll), rel=1e-4)
 
 
-def test_the_model_directory_tells_of_its_training_what_the_last_checkpoint_does(finished, corpus, rows):
+def test_the_model_directory_tells_of_its_training_what_the_last_checkpoint_does(
+    finished, corpus, rows
+):
     training = json.loads((finished / "model" / "config.json").read_text())["training"]
     state = load_checkpoint(list_checkpoints(finished)[-1])["nmt"]
     for key in ("tokens", "seconds", "devices", "versions", "corpus", "config"):
         assert training[key] == state[key], key
     assert training["updates"] == training["averaged"][-1] == 60
-    assert training["seconds"] == pytest.approx(float(rows[-1]["seconds"] or rows[-2]["seconds"]), abs=1)
+    assert training["seconds"] == pytest.approx(
+        float(rows[-1]["seconds"] or rows[-2]["seconds"]), abs=1
+    )
     assert {"nmt", "torch", "lightning"} <= training["versions"].keys()
     manifest = corpus.manifest  # what training held
-    assert (training["lengths"], training["characters"]) == (manifest.counts["train"]["lengths"], manifest.characters)
+    assert (training["lengths"], training["characters"]) == (
+        manifest.counts["train"]["lengths"],
+        manifest.characters,
+    )
     score = training["score"]
     quality = f"validation BLEU {score['value']:.2f} on 4 sentences, `{score['signature']}`"
     assert quality.replace("|", "\\|") in (finished / "model" / "README.md").read_text()
@@ -116,7 +136,11 @@ def test_a_logbook_drops_rows_after_the_update_it_resumes_from(tmp_path):
     for step, loss in ((5, 0.5), (10, 1.0), (15, 1.5)):
         Logbook(tmp_path, 100).log_metrics({"loss": loss}, step)
     Logbook(tmp_path, 12).log_metrics({"loss": 9.0}, 15)
-    assert [(row["step"], row["loss"]) for row in read_metrics(tmp_path)] == [("5", "0.5"), ("10", "1"), ("15", "9")]
+    assert [(row["step"], row["loss"]) for row in read_metrics(tmp_path)] == [
+        ("5", "0.5"),
+        ("10", "1"),
+        ("15", "9"),
+    ]
     Logbook(tmp_path, 15, whole=False)
     assert [row["step"] for row in read_metrics(tmp_path)] == ["5", "10"]
 
@@ -132,24 +156,41 @@ def test_tensorboard_holds_the_same_numbers(finished, rows):
         assert shown == [(step, pytest.approx(value, rel=1e-4)) for step, value in in_file]
 
 
-def test_time_and_cost_are_those_of_updates_over_restarts_without_validation(toy, nmt, monkeypatch, planner):
+def test_time_and_cost_are_those_of_updates_over_restarts_without_validation(
+    toy, nmt, monkeypatch, planner
+):
     step, sums = TranslationModule.on_before_optimizer_step, Validation.domain_sums
-    monkeypatch.setattr(TranslationModule, "on_before_optimizer_step", lambda *a: time.sleep(0.1) or step(*a))
+    monkeypatch.setattr(
+        TranslationModule, "on_before_optimizer_step", lambda *a: time.sleep(0.1) or step(*a)
+    )
     monkeypatch.setattr(Validation, "domain_sums", lambda *a: time.sleep(1.5) or sums(*a))
-    options = ("trainer.log_every_n_steps=10", "validation.every_steps=5", "validation.bleu_sentences=0", "run=run")
+    options = (
+        "trainer.log_every_n_steps=10",
+        "validation.every_steps=5",
+        "validation.bleu_sentences=0",
+        "run=run",
+    )
     for updates in (9, 10):
         assert nmt("train", *toy, *options, f"trainer.max_steps={updates}").code == 0
     (row,) = [row for row in read_metrics(Path("run")) if row["loss"]]
-    seconds, tokens = float(row["seconds"]), sum(planner.update(number)[0].size.target_tokens for number in range(10))
+    seconds, tokens = (
+        float(row["seconds"]),
+        sum(planner.update(number)[0].size.target_tokens for number in range(10)),
+    )
     assert 1 < seconds < 2.5
     assert float(row["tokens_per_second"]) == pytest.approx(tokens / seconds, rel=0.05)
     peak = json.loads(Path("run/environment.json").read_text())["peak_flops_per_second"]
-    assert float(row["cost"]) == pytest.approx(seconds * peak, rel=0.5)  # each start measures the peak
+    assert float(row["cost"]) == pytest.approx(
+        seconds * peak, rel=0.5
+    )  # each start measures the peak
 
 
 def test_the_peak_is_measured_again_if_training_is_faster(toy, trained, monkeypatch):
     measured = iter([1.0])  # while another program uses the device
-    monkeypatch.setattr("nmt.training.metrics.peak_flops_per_second", cache(lambda device, dtype: next(measured, 1e15)))
+    monkeypatch.setattr(
+        "nmt.training.metrics.peak_flops_per_second",
+        cache(lambda device, dtype: next(measured, 1e15)),
+    )
     rows = read_metrics(trained(*toy, "trainer.max_steps=10", "validation.every_steps=100"))
     assert all(float(row["mfu"]) <= 1e-3 for row in rows if row["mfu"])
 
@@ -163,14 +204,19 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 def test_a_terminal_shows_the_last_report_as_far_as_there_is_room(monkeypatch, clock):
     shown: list[str] = []
-    line = ProgressLine(Console(file=io.StringIO(), width=40, force_terminal=True), max_seconds=None)
+    line = ProgressLine(
+        Console(file=io.StringIO(), width=40, force_terminal=True), max_seconds=None
+    )
     monkeypatch.setattr(line.status, "start", lambda: None)
     monkeypatch.setattr(line.status, "update", shown.append)
     line.start(0, 100)
     clock[0] += 10
     line.show(10, "loss 3.142  ppl 12.35  12,346 tokens/s")
     line.show(20)
-    assert shown == ["update 10 of 100, 0:01:30 left: loss ", "update 20 of 100, 0:00:40 left: loss "]
+    assert shown == [
+        "update 10 of 100, 0:01:30 left: loss ",
+        "update 20 of 100, 0:00:40 left: loss ",
+    ]
 
 
 def test_without_a_terminal_there_is_a_line_for_a_report_now_and_then_and_for_the_last(clock):
@@ -185,7 +231,9 @@ def test_without_a_terminal_there_is_a_line_for_a_report_now_and_then_and_for_th
     assert lines[1] == "update 15 of 100, 0:01:25 left: loss 3"
 
 
-@pytest.mark.parametrize(("max_seconds", "left"), [(None, "2:46:40"), (900, "0:11:40"), (100, "0:00:00")])
+@pytest.mark.parametrize(
+    ("max_seconds", "left"), [(None, "2:46:40"), (900, "0:11:40"), (100, "0:00:00")]
+)
 def test_time_left_ends_where_the_time_does(clock, max_seconds, left):
     line = ProgressLine(Console(file=io.StringIO(), width=80), max_seconds)
     line.start(500, 5600)
@@ -194,11 +242,15 @@ def test_time_left_ends_where_the_time_does(clock, max_seconds, left):
     assert line.console.file.getvalue() == f"update 600 of 5,600, {left} left: loss\n"
 
 
-def test_lines_follow_the_clock_and_rows_follow_the_updates(toy, trained, nmt, metrics, monkeypatch):
+def test_lines_follow_the_clock_and_rows_follow_the_updates(
+    toy, trained, nmt, metrics, monkeypatch
+):
     words = [*toy, "trainer.max_steps=12", "trainer.log_every_n_steps=6", "run=run"]
     reported = r"update (\d+) of 12, .* loss \d"
     said = nmt("train", *words).err
-    assert re.findall(reported, said) == ["1", "12"], said  # the first at once, the last in any case
+    assert re.findall(reported, said) == ["1", "12"], (
+        said
+    )  # the first at once, the last in any case
     monkeypatch.setattr("nmt.training.metrics.REPORT_SECONDS", 0)
     said = nmt("train", *words[:-1], "run=often").err
     assert re.findall(reported, said) == [str(step) for step in range(1, 13)]
@@ -208,7 +260,9 @@ def test_lines_follow_the_clock_and_rows_follow_the_updates(toy, trained, nmt, m
 def test_a_resumed_run_keeps_the_greater_peak_of_the_same_devices(toy, trained, nmt, monkeypatch):
     """Other programs can keep the devices busy when a run starts or resumes, which only lowers the peak."""
     peaks = [3e15, 2e15, 4e15, 1e15]
-    monkeypatch.setattr("nmt.training.metrics.peak_flops_per_second", lambda device, dtype: peaks.pop(0))
+    monkeypatch.setattr(
+        "nmt.training.metrics.peak_flops_per_second", lambda device, dtype: peaks.pop(0)
+    )
     words = [*toy, "checkpoints.every_steps=2", "run=run"]
     file = Path("run/environment.json")
     for steps, expected in ((2, 3e15), (4, 3e15), (6, 4e15)):

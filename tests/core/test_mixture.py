@@ -17,7 +17,12 @@ from nmt.text import load_tokenizer
 from nmt.training import corpus_hashes, read_metrics
 
 SHORT = [
-    *("trainer.max_steps=12", "validation.every_steps=6", "checkpoints.every_steps=6", "validation.bleu_sentences=3"),
+    *(
+        "trainer.max_steps=12",
+        "validation.every_steps=6",
+        "checkpoints.every_steps=6",
+        "validation.bleu_sentences=3",
+    ),
     *("batching.micro_batches=4", "trainer.precision=bf16-mixed", "optim.optimizer=muon"),
 ]
 
@@ -50,7 +55,10 @@ sources:
     plain = [word for word in toy_options(folder) if not word.startswith("data")]
     options = [*plain, "data=mixed", f"prepared={folder / 'prepared'}"]
     preprocess(compose("preprocess", options, folder), lambda words: None)
-    return [str(folder / "prepared"), *(word for word in plain if not word.startswith(("tokenizer", "workers")))]
+    return [
+        str(folder / "prepared"),
+        *(word for word in plain if not word.startswith(("tokenizer", "workers"))),
+    ]
 
 
 @pytest.mark.parametrize("split", ["train", "valid"])
@@ -91,13 +99,18 @@ def test_batches_have_the_noise_of_their_source_and_are_functions_of_update_and_
     assert module.shares() == pytest.approx({"german": 0.7, "french": 0.3})
     tokenizer, border = load_tokenizer(corpus.tokenizer_file), module.mixture.bounds[1]
     counts = {"german": 0, "french": 0, "upper": 0}
-    for planned in (micro_batch for number in range(24) for micro_batch in module.planner.update(number)):
+    for planned in (
+        micro_batch for number in range(24) for micro_batch in module.planner.update(number)
+    ):
         batch, again = module.batches.batch(planned), other.batches.batch(planned)
         assert all(map(torch.equal, batch[:4], again[:4]))
         clean = module.split.batch(planned.indices)
         for row, index in enumerate(planned.indices):
             noisy, unchanged = (
-                [tokenizer.decode(side[row].tolist()) for side in (sentences.source, sentences.target_out)]
+                [
+                    tokenizer.decode(side[row].tolist())
+                    for side in (sentences.source, sentences.target_out)
+                ]
                 for sentences in (batch, clean)
             )
             if index < border:
@@ -120,9 +133,18 @@ def test_batches_have_the_noise_of_their_source_and_are_functions_of_update_and_
         ("[{train: a}, {train: x/a}]", "data.sources: two are named a; give each its own name"),
         ("[{train: a, share: 0.7}, {train: b, share: 0.6}]", "the shares add up to 1.3"),
         ("[{train: a, share: 0.5, weight: 2}]", "a: share=0.5 and weight=2"),
-        ("[{train: a, tag: 2de}]", "data.sources, a: data.tag='2de': must be a word in angle brackets"),
-        ("[{train: a, tag: '<0x41>'}]", "data.sources, a: data.tag='<0x41>': must be a word in angle brackets"),
-        ("[{train: a, target: de, tag: '<2de>'}, {train: b, target: fr}]", "each source needs a tag, such as <2de>"),
+        (
+            "[{train: a, tag: 2de}]",
+            "data.sources, a: data.tag='2de': must be a word in angle brackets",
+        ),
+        (
+            "[{train: a, tag: '<0x41>'}]",
+            "data.sources, a: data.tag='<0x41>': must be a word in angle brackets",
+        ),
+        (
+            "[{train: a, target: de, tag: '<2de>'}, {train: b, target: fr}]",
+            "each source needs a tag, such as <2de>",
+        ),
     ],
 )
 def test_sources_that_cannot_be_are_refused(sources, problem):
@@ -132,31 +154,45 @@ def test_sources_that_cannot_be_are_refused(sources, problem):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("shares", [(0.56, 0.34, 0.1), (0.34, 0.55, 0.11), (0.1, 0.2, 0.7), (0.1,) * 10])
+@pytest.mark.parametrize(
+    "shares", [(0.56, 0.34, 0.1), (0.34, 0.55, 0.11), (0.1, 0.2, 0.7), (0.1,) * 10]
+)
 def test_shares_whose_sum_is_one_but_for_rounding_are_accepted(shares):
-    sources = ", ".join(f"{{train: corpus{number}, share: {share}}}" for number, share in enumerate(shares))
+    sources = ", ".join(
+        f"{{train: corpus{number}, share: {share}}}" for number, share in enumerate(shares)
+    )
     config = compose("preprocess", ["data=files", "data.name=x", f"data.sources=[{sources}]"])
     assert tuple(source.share for source in sources_of(config.data)) == shares
 
 
-def test_a_run_on_a_mixture_is_exact_on_any_devices_and_its_model_has_tags(mixture, nmt, train_on, training_state):
+def test_a_run_on_a_mixture_is_exact_on_any_devices_and_its_model_has_tags(
+    mixture, nmt, train_on, training_state
+):
     pytest.importorskip("nmt.plugins.muon")
     straight = nmt("train", *mixture, *SHORT, "run=run")
     assert straight.code == 0
     assert "shares of sentences: german 70.0%, french 30.0%" in straight.err
     for devices, updates in ((2, 5), (1, 12)):
         train_on(devices, *mixture, *SHORT, "run=resumed", f"trainer.max_steps={updates}")
-    torch.testing.assert_close(training_state(Path("run")), training_state(Path("resumed")), rtol=0, atol=0)
+    torch.testing.assert_close(
+        training_state(Path("run")), training_state(Path("resumed")), rtol=0, atol=0
+    )
     for row in (row for row in read_metrics(Path("run")) if row["valid_loss"]):
-        one, other, both = (float(row[key]) for key in ("valid_loss/german", "valid_loss/french", "valid_loss"))
+        one, other, both = (
+            float(row[key]) for key in ("valid_loss/german", "valid_loss/french", "valid_loss")
+        )
         assert min(one, other) <= both <= max(one, other)
         assert row["valid_bleu/french"]
 
     tagged = nmt("translate", "run", "text=<2fr> ka lo", "format=tsv").out
     assert nmt("translate", "run", "text=ka lo", "target=fr", "format=tsv").out == tagged
     assert nmt("translate", "run", "text=ka lo", "target=FR-CA", "format=tsv").out == tagged
-    nmt("translate", "run", "text=ka lo", "target=cs").refused("target=cs: the model supports de, fr")
-    nmt("translate", "run", "text= <2cs> ka lo").refused("line 1: <2cs>: the model supports <2de>, <2fr>")
+    nmt("translate", "run", "text=ka lo", "target=cs").refused(
+        "target=cs: the model supports de, fr"
+    )
+    nmt("translate", "run", "text= <2cs> ka lo").refused(
+        "line 1: <2cs>: the model supports <2de>, <2fr>"
+    )
     assert "target=de" in nmt("translate", "run", "text=ka lo").err
 
     def translated(text: str, *options: str) -> str:

@@ -42,19 +42,29 @@ def assert_refused(folder: Path, file: str, words: str = "") -> None:
 LEARNED = {"positions": "learned", "max_positions": 20}
 
 
-@pytest.mark.parametrize("settings", [{}, {"tied_embeddings": False}, LEARNED, {"d_k": 3, "d_v": 5}], ids=str)
+@pytest.mark.parametrize(
+    "settings", [{}, {"tied_embeddings": False}, LEARNED, {"d_k": 3, "d_v": 5}], ids=str
+)
 def test_a_loaded_model_has_the_written_weights_outputs_and_ties(tmp_path, settings):
     model = write_random_model(tmp_path / "model", **settings)
     loaded = load_model(tmp_path / "model")
     assert (loaded.training, loaded.config) == (False, model.config)
     assert loaded.state_dict().keys() == model.state_dict().keys()
-    assert all(torch.equal(tensor, model.state_dict()[name]) for name, tensor in loaded.state_dict().items())
+    assert all(
+        torch.equal(tensor, model.state_dict()[name])
+        for name, tensor in loaded.state_dict().items()
+    )
     source, target = torch.randint(4, model.vocabulary_size, (2, 3, 6))
     assert torch.equal(loaded(source, target), model(source, target))
-    ties = {id(matrix.weight) for matrix in (loaded.output, loaded.source_embedding, loaded.target_embedding)}
+    ties = {
+        id(matrix.weight)
+        for matrix in (loaded.output, loaded.source_embedding, loaded.target_embedding)
+    }
     assert len(ties) == (3 if settings == {"tied_embeddings": False} else 1)
     stored = load_file(tmp_path / "model" / "model.safetensors").values()
-    assert sum(tensor.numel() for tensor in stored) == sum(parameter.numel() for parameter in model.parameters())
+    assert sum(tensor.numel() for tensor in stored) == sum(
+        parameter.numel() for parameter in model.parameters()
+    )
 
 
 @pytest.mark.parametrize("tied_embeddings", [True, False])
@@ -65,16 +75,30 @@ def test_a_source_matrix_of_its_own_is_stored_beside_the_tied_ones(tmp_path, tie
     loaded = load_model(tmp_path / "model")
     assert not torch.equal(loaded.source_embedding.weight, loaded.target_embedding.weight)
     assert (loaded.output.weight is loaded.target_embedding.weight) == tied_embeddings
-    assert all(torch.equal(loaded.state_dict()[name], tensor) for name, tensor in model.state_dict().items())
+    assert all(
+        torch.equal(loaded.state_dict()[name], tensor)
+        for name, tensor in model.state_dict().items()
+    )
     change_config(tmp_path / "model", model={"source_vocabulary_size": entries + 1})
     assert_refused(tmp_path / "model", "tokenizer.model", "not the tokenizer")
 
 
-def test_a_write_that_fails_leaves_the_old_directory_whole_and_nothing_else(checkpoint, folder, tmp_path):
+def test_a_write_that_fails_leaves_the_old_directory_whole_and_nothing_else(
+    checkpoint, folder, tmp_path
+):
     with pytest.raises(NMTError, match=f"^cannot write {folder}"):
-        write_model_directory(folder, load_model(folder), tmp_path / "missing", read_description(folder), "# Another\n")
+        write_model_directory(
+            folder,
+            load_model(folder),
+            tmp_path / "missing",
+            read_description(folder),
+            "# Another\n",
+        )
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
-    assert all((folder / path.name).read_bytes() == path.read_bytes() for path in Path(checkpoint).iterdir())
+    assert all(
+        (folder / path.name).read_bytes() == path.read_bytes()
+        for path in Path(checkpoint).iterdir()
+    )
 
 
 @pytest.mark.parametrize("file", ["config.json", "model.safetensors", "tokenizer.model"])
@@ -88,7 +112,9 @@ def test_a_missing_or_truncated_file_is_named(folder, file, keep):
 
 
 def test_another_tokenizer_is_refused_even_where_its_size_is_the_same(folder):
-    train_tokenizer([line.swapcase() for line in LINES], TokenizerConfig("bpe", 300)).save(folder / "tokenizer.model")
+    train_tokenizer([line.swapcase() for line in LINES], TokenizerConfig("bpe", 300)).save(
+        folder / "tokenizer.model"
+    )
     assert_refused(folder, "tokenizer.model", "not the tokenizer")
 
 
@@ -101,7 +127,10 @@ def test_another_tokenizer_is_refused_even_where_its_size_is_the_same(folder):
         ({"vocabulary_size": 2**62}, "vocabulary_size=4611686018427387904"),
         ({"source": "../../etc"}, "its languages cannot be used"),
         ({"training": {"updates": "many"}}, "updates has the wrong type"),
-        ({"model": {"encoder_layers": 10**9}}, "model.encoder_layers=1000000000: must be a whole number between"),
+        (
+            {"model": {"encoder_layers": 10**9}},
+            "model.encoder_layers=1000000000: must be a whole number between",
+        ),
         ({"model": {"encoder_layers": 40}}, "'encoder_layers.1.self_attention.input' is absent"),
         ({"model": {"attention": "additive"}}, "self_attention.v' is absent"),
     ],
@@ -127,7 +156,9 @@ def test_a_link_in_a_model_directory_is_not_followed(folder, tmp_path):
         find_model_directory(str(tmp_path))
 
 
-def test_a_run_or_a_model_directory_leads_to_the_model_and_any_other_says_what_is_missing(folder, tmp_path):
+def test_a_run_or_a_model_directory_leads_to_the_model_and_any_other_says_what_is_missing(
+    folder, tmp_path
+):
     for path in (tmp_path, folder, f"{folder}/"):
         assert find_model_directory(str(path)) == folder
     (tmp_path / "run" / "checkpoints").mkdir(parents=True)

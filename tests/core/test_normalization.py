@@ -11,11 +11,25 @@ from nmt.text import FOLDINGS, NORMALIZATIONS, canonical, folded, origins
 CHARACTERS = [chr(code) for code in range(0x110000) if not 0xD800 <= code <= 0xDFFF]
 some = settings(max_examples=300, deadline=None, derandomize=True, database=None)
 # Letters, marks, joiners, presentation forms, half-width and full-width forms, emoji, white space.
-RANGES = [(0x20, 0x24F), (0x300, 0x36F), (0x5D0, 0x6FF), (0x900, 0x97F), (0xE00, 0xE7F), (0x1100, 0x11FF)]
-RANGES += [(0x2000, 0x2200), (0x3000, 0x30FF), (0xAC00, 0xAC20), (0xFB00, 0xFDFF), (0xFE00, 0xFFEE), (0x1F300, 0x1F6FF)]
-texts = st.lists(st.one_of(st.characters(min_codepoint=a, max_codepoint=b) for a, b in RANGES), max_size=12).map(
-    "".join
-)
+RANGES = [
+    (0x20, 0x24F),
+    (0x300, 0x36F),
+    (0x5D0, 0x6FF),
+    (0x900, 0x97F),
+    (0xE00, 0xE7F),
+    (0x1100, 0x11FF),
+]
+RANGES += [
+    (0x2000, 0x2200),
+    (0x3000, 0x30FF),
+    (0xAC00, 0xAC20),
+    (0xFB00, 0xFDFF),
+    (0xFE00, 0xFFEE),
+    (0x1F300, 0x1F6FF),
+]
+texts = st.lists(
+    st.one_of(st.characters(min_codepoint=a, max_codepoint=b) for a, b in RANGES), max_size=12
+).map("".join)
 
 
 @pytest.mark.parametrize("name", NORMALIZATIONS)
@@ -47,8 +61,21 @@ def test_normalization_is_idempotent_and_folds_to_the_same_compatibility_form(te
             "\u2026",
             "\u2460",
         ),
-        *("\uff0c\uff1f\uff08\uff09\uff01\uff05", "\u3010\u4f60\u597d\u3011\u300c\u300d", "\u0e19\u0e49\u0e33 \u0e33"),
-        *("\u0587", "\u3131\u314b\u314b", "\u2033 \u2032", "\u33a1", "\u2163", "\U0001d465", "\ufdfa", "\u00aa \u00ba"),
+        *(
+            "\uff0c\uff1f\uff08\uff09\uff01\uff05",
+            "\u3010\u4f60\u597d\u3011\u300c\u300d",
+            "\u0e19\u0e49\u0e33 \u0e33",
+        ),
+        *(
+            "\u0587",
+            "\u3131\u314b\u314b",
+            "\u2033 \u2032",
+            "\u33a1",
+            "\u2163",
+            "\U0001d465",
+            "\ufdfa",
+            "\u00aa \u00ba",
+        ),
     ],
 )
 def test_nothing_that_people_read_is_changed(text):
@@ -76,7 +103,9 @@ def test_sources_are_folded_and_targets_only_composed(typed, read):
 def test_only_compatibility_forms_are_folded():
     for code, read in FOLDINGS.items():
         assert unicodedata.normalize("NFKC", chr(code)) == read
-        assert unicodedata.normalize("NFC", chr(code)) != read or unicodedata.decomposition(chr(code))
+        assert unicodedata.normalize("NFC", chr(code)) != read or unicodedata.decomposition(
+            chr(code)
+        )
 
 
 @some
@@ -85,7 +114,9 @@ def test_every_character_of_a_normalized_line_has_an_origin(text):
     """Any piece of the line, cut where a word ends, normalizes to the same piece of what the model reads."""
     places = origins(text, folded)
     read = folded(text)
-    if places is None:  # cut inside of a cluster, such as a mark that belongs to the white space before it
+    if (
+        places is None
+    ):  # cut inside of a cluster, such as a mark that belongs to the white space before it
         return
     assert len(places) == len(read) + 1
     assert places == sorted(places)

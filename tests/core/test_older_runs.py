@@ -24,14 +24,43 @@ from nmt.config import (
 
 ARCHIVE = Path(__file__).parents[1] / "fixtures" / "older" / "run.tar.xz"
 TRAIN = [
-    *("corpus", "model=tiny", "model.d_model=8", "model.d_ff=8", "model.heads=2", "model.encoder_layers=1"),
-    *("model.decoder_layers=1", "optim.warmup=4", "batching.tokens_per_update=120", "batching.micro_batches=2"),
-    *("decode=greedy", "validation.every_steps=4", "validation.bleu_sentences=4", "checkpoints.every_steps=4"),
-    *("checkpoints.keep=2", "checkpoints.average=all", "trainer.accelerator=cpu", "trainer.devices=1"),
+    *(
+        "corpus",
+        "model=tiny",
+        "model.d_model=8",
+        "model.d_ff=8",
+        "model.heads=2",
+        "model.encoder_layers=1",
+    ),
+    *(
+        "model.decoder_layers=1",
+        "optim.warmup=4",
+        "batching.tokens_per_update=120",
+        "batching.micro_batches=2",
+    ),
+    *(
+        "decode=greedy",
+        "validation.every_steps=4",
+        "validation.bleu_sentences=4",
+        "checkpoints.every_steps=4",
+    ),
+    *(
+        "checkpoints.keep=2",
+        "checkpoints.average=all",
+        "trainer.accelerator=cpu",
+        "trainer.devices=1",
+    ),
     *("trainer.precision=32-true", "logger=csv", "run=run"),
 ]
 PREPARE = [
-    *("preprocess", "data=files", "data.train=train", "data.valid=valid", "data.test_size=0", "data.name=toy"),
+    *(
+        "preprocess",
+        "data=files",
+        "data.train=train",
+        "data.valid=valid",
+        "data.test_size=0",
+        "data.name=toy",
+    ),
     *("prepared=corpus", "tokenizer.kind=bpe", "tokenizer.vocabulary_size=300", "workers=1"),
 ]
 TRANSLATE = [
@@ -51,7 +80,14 @@ COMMANDS = {
 EXTENDED = {
     "config/corpus.py": ["FilterConfig", "DataConfig", "SourceConfig", "TokenizerConfig"],
     "config/training.py": [
-        *("ModelConfig", "OptimConfig", "BatchingConfig", "CheckpointConfig", "ValidationConfig", "TrainerConfig"),
+        *(
+            "ModelConfig",
+            "OptimConfig",
+            "BatchingConfig",
+            "CheckpointConfig",
+            "ValidationConfig",
+            "TrainerConfig",
+        ),
         "ExperimentConfig",
     ],
     "config/translation.py": ["DecodeConfig", "TranslatorOptions", "JobConfig", "TranslateConfig"],
@@ -85,7 +121,9 @@ def later_version(folder: Path) -> Path:
             start = text.index(f"\nclass {record}")
             first = re.compile(r"\n    (?=\w+: )").search(text, start)
             # Last, because fields without a default come first.
-            after = re.compile(r"\n\n    (?=def |@)|\n\n\n").search(text, start if first is None else first.start())
+            after = re.compile(r"\n\n    (?=def |@)|\n\n\n").search(
+                text, start if first is None else first.start()
+            )
             assert after, record
             field = '\n    added: int = 7\n    """An option of a later version."""\n'
             text = f"{text[: after.start()]}{field}{text[after.start() :]}"
@@ -148,7 +186,12 @@ def test_an_older_run_is_verified_translated_averaged_and_resumed(older, tmp_pat
     [
         (TokenizerConfig, {"kind": "bpe", "vocabulary_size": 300}, "normalization", "nfkc"),
         (TokenizerConfig, {"kind": "marian", "vocabulary_size": 300}, "normalization", "none"),
-        (TokenizerConfig, {"kind": "bpe", "normalization": "canonical"}, "normalization", "canonical"),
+        (
+            TokenizerConfig,
+            {"kind": "bpe", "normalization": "canonical"},
+            "normalization",
+            "canonical",
+        ),
         (ModelConfig, {"name": "a"}, "heads", 8),
         (DecodeConfig, {}, "beam_size", 4),
     ],
@@ -159,14 +202,21 @@ def test_a_missing_option_has_the_value_from_before(cls, stored, key, value):
 
 def test_options_of_a_run_before_compilation_and_precision_existed():
     trainer = with_defaults(ExperimentConfig, {"trainer": {"max_steps": 5}})["trainer"]
-    assert (trainer["compile"], trainer["precision"], trainer["reduction"], trainer["max_steps"]) == (
+    assert (
+        trainer["compile"],
+        trainer["precision"],
+        trainer["reduction"],
+        trainer["max_steps"],
+    ) == (
         *(False, "32-true", "exact"),
         5,
     )
 
 
 def test_a_key_of_a_newer_version_is_named():
-    with pytest.raises(NMTError, match=r"config.json: unknown key model.later: a newer nmt, or a plugin"):
+    with pytest.raises(
+        NMTError, match=r"config.json: unknown key model.later: a newer nmt, or a plugin"
+    ):
         build_stored(ModelConfig, {"name": "a", "later": 1}, "config.json", "model.")
 
 
@@ -184,5 +234,9 @@ def test_each_file_with_such_a_key_is_named(nmt, older, path, old, new):
     text = file.read_text()
     assert old in text
     file.write_text(text.replace(old, new, 1))
-    command = ["translate", "text=ka lo", "run=run"] if "model" in path else ["train", *TRAIN, "trainer.max_steps=12"]
+    command = (
+        ["translate", "text=ka lo", "run=run"]
+        if "model" in path
+        else ["train", *TRAIN, "trainer.max_steps=12"]
+    )
     nmt(*command).refused(path, "later", "newer nmt")

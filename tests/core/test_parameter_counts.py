@@ -23,7 +23,10 @@ def by_hand(vocabulary=37_000, n=6, d_model=512, d_ff=2048, heads=8, d_k=64, d_v
     """Millions: four matrices an attention, two and their biases a feed-forward, two vectors a norm, one embedding."""
     attention = 2 * d_model * heads * d_k + 2 * d_model * heads * d_v
     feed_forward = 2 * d_model * d_ff + d_ff + d_model
-    encoder, decoder = attention + feed_forward + 2 * 2 * d_model, 2 * attention + feed_forward + 3 * 2 * d_model
+    encoder, decoder = (
+        attention + feed_forward + 2 * 2 * d_model,
+        2 * attention + feed_forward + 3 * 2 * d_model,
+    )
     return (vocabulary * d_model + n * (encoder + decoder)) / 1e6
 
 
@@ -32,7 +35,9 @@ def test_counts_are_the_sums_by_hand():
         assert parameters(**changes) == by_hand(**changes)
     assert (parameters(), parameters(**BIG)) == pytest.approx((63.05, 214.2), abs=0.05)
     assert parameters(tied_embeddings=False) - parameters() == pytest.approx(2 * 37_000 * 512 / 1e6)
-    assert parameters(norm="pre") - parameters() == pytest.approx(2 * 2 * 512 / 1e6)  # a norm on top of each stack
+    assert parameters(norm="pre") - parameters() == pytest.approx(
+        2 * 2 * 512 / 1e6
+    )  # a norm on top of each stack
 
 
 DIFFERENCES = {
@@ -57,7 +62,9 @@ def test_rows_of_table_3_differ_from_base_as_the_papers_do():
     _, experiments = groups(COMMANDS["train"])["experiment"]
     rows = [name.removeprefix("table3/") for name in experiments if name.startswith("table3/")]
     base = parameters()
-    ours = {row: parameters(compose("train", [f"experiment=table3/{row}"]).model) - base for row in rows}
+    ours = {
+        row: parameters(compose("train", [f"experiment=table3/{row}"]).model) - base for row in rows
+    }
     for row, (difference, papers) in DIFFERENCES.items():
         assert ours.pop(row) == pytest.approx(difference, abs=0.006), row
         assert difference == pytest.approx(papers, abs=3.2 if row in OTHER_WIDTHS else 0.75), row
@@ -79,7 +86,14 @@ def test_rows_of_table_3_differ_from_base_as_the_papers_do():
 def test_a_training_step_needs_what_torch_counts(shape, monkeypatch):
     """Torch counts all pairs of the decoder's self-attention; the half above the diagonal is taken off here."""
     monkeypatch.setattr("nmt.kernels.products.ONEDNN", False)
-    sizes = {"encoder_layers": 2, "decoder_layers": 3, "d_model": 32, "d_ff": 64, "heads": 2, **shape}
+    sizes = {
+        "encoder_layers": 2,
+        "decoder_layers": 3,
+        "d_model": 32,
+        "d_ff": 64,
+        "heads": 2,
+        **shape,
+    }
     config = ModelConfig(name="test", dropout=0.0, **sizes)
     model = Transformer(config, vocabulary_size=40)
     source, target = torch.full((2, 7), 5), torch.full((2, 5), 6)

@@ -35,9 +35,13 @@ def test_some_indices_of_many_ranges_at_once_hold_what_they_hold_alone():
     random = np.random.default_rng(1)
     sizes = random.choice(SIZES, 300)
     keys, indices = planning.shuffle_key(7, np.arange(300)), random.integers(0, sizes)
-    alone = [whole(size, 7, i)[index] for i, (size, index) in enumerate(zip(sizes, indices, strict=True))]
+    alone = [
+        whole(size, 7, i)[index] for i, (size, index) in enumerate(zip(sizes, indices, strict=True))
+    ]
     assert planning.shuffled(indices, sizes, keys).tolist() == alone
-    items = planning.shuffled(np.arange(2000), 10**14, planning.shuffle_key(3))  # a range too large to list
+    items = planning.shuffled(
+        np.arange(2000), 10**14, planning.shuffle_key(3)
+    )  # a range too large to list
     assert len(set(items.tolist())) == 2000
     assert 0 <= items.min() < 0.1e14 < 0.9e14 < items.max() < 10**14
 
@@ -45,8 +49,12 @@ def test_some_indices_of_many_ranges_at_once_hold_what_they_hold_alone():
 @pytest.mark.parametrize("size", [2, 3, 4])
 def test_all_orders_of_a_few_items_are_equally_likely(size):
     keys = planning.shuffle_key(np.arange(24_000))
-    orders = planning.shuffled(np.tile(np.arange(size), len(keys)), size, np.repeat(keys, size)).reshape(-1, size)
-    assert is_uniform(np.array([(orders == order).all(axis=1).sum() for order in permutations(range(size))]))
+    orders = planning.shuffled(
+        np.tile(np.arange(size), len(keys)), size, np.repeat(keys, size)
+    ).reshape(-1, size)
+    assert is_uniform(
+        np.array([(orders == order).all(axis=1).sum() for order in permutations(range(size))])
+    )
 
 
 @pytest.mark.parametrize("size", [10, 50])
@@ -60,9 +68,14 @@ def test_any_two_items_are_equally_likely_to_be_neighbors(size):
 
 def test_orders_of_other_keys_are_unrelated_and_keys_differ_wherever_a_number_does():
     orders = [whole(65_537, *numbers) for numbers in ((1, 0), (1, 1), (2, 0), (0, 1))]
-    correlations = np.corrcoef([np.arange(65_537), *orders, np.roll(orders[0], 1)])[~np.eye(6, dtype=bool)]
+    correlations = np.corrcoef([np.arange(65_537), *orders, np.roll(orders[0], 1)])[
+        ~np.eye(6, dtype=bool)
+    ]
     assert abs(correlations).max() < 5 / np.sqrt(65_537)
-    assert len({tuple(planning.shuffle_key(*numbers).tolist()) for numbers in np.ndindex(12, 12, 12)}) == 12**3
+    assert (
+        len({tuple(planning.shuffle_key(*numbers).tolist()) for numbers in np.ndindex(12, 12, 12)})
+        == 12**3
+    )
 
 
 def test_splitmix_computes_its_published_numbers():
@@ -109,14 +122,19 @@ def test_bucket_widths_rise_with_length_and_hold_it():
     assert planning.bucket_widths(np.array([65, 128, 129, 133])).tolist() == [66, 128, 132, 136]
 
 
-def planner(lengths: Lengths, tokens: int = 4000, micro_batches: int = 4, seed: int = 1, copies=None) -> BatchPlanner:
+def planner(
+    lengths: Lengths, tokens: int = 4000, micro_batches: int = 4, seed: int = 1, copies=None
+) -> BatchPlanner:
     mixture = None if copies is None else planning.Mixture(BOUNDS, np.array(copies), np.ones(3))
     return BatchPlanner(*lengths, BatchingConfig(tokens, micro_batches), seed, mixture=mixture)
 
 
 def passes(plan: BatchPlanner, number: int) -> list[list[MicroBatch]]:
     """The micro-batches of the first passes over the corpus."""
-    size, updates = plan.micro_batches_per_pass, -(-number * plan.micro_batches_per_pass // plan.micro_batches)
+    size, updates = (
+        plan.micro_batches_per_pass,
+        -(-number * plan.micro_batches_per_pass // plan.micro_batches),
+    )
     batches = [batch for update in range(updates) for batch in plan.update(update)]
     return [batches[start : start + size] for start in range(0, number * size, size)]
 
@@ -126,11 +144,18 @@ def rows_of(batches: list[MicroBatch]) -> np.ndarray:
 
 
 def plain(update: list[MicroBatch]) -> list[tuple[list[int], int, int, int]]:
-    return [(batch.indices.tolist(), batch.update, batch.micro_batch, batch.size.target_tokens) for batch in update]
+    return [
+        (batch.indices.tolist(), batch.update, batch.micro_batch, batch.size.target_tokens)
+        for batch in update
+    ]
 
 
-@pytest.mark.parametrize(("tokens", "micro_batches"), [(4000, 4), (257, 1), (25_000, 8), (2600, 10), (6000, 1)])
-def test_a_pass_holds_every_pair_once_within_the_budget_and_the_largest_shapes(lengths, tokens, micro_batches):
+@pytest.mark.parametrize(
+    ("tokens", "micro_batches"), [(4000, 4), (257, 1), (25_000, 8), (2600, 10), (6000, 1)]
+)
+def test_a_pass_holds_every_pair_once_within_the_budget_and_the_largest_shapes(
+    lengths, tokens, micro_batches
+):
     def costs(rows, source, target):
         return rows * (source + target), rows * max(source, target) ** 2
 
@@ -143,9 +168,14 @@ def test_a_pass_holds_every_pair_once_within_the_budget_and_the_largest_shapes(l
             assert all(width <= room for width, room in zip(widths, batch.widths, strict=True))
             real.append(costs(len(batch.indices), *widths))
     shapes = plan.largest_shapes()
-    assert all(rows * max(source, target) <= tokens // micro_batches for rows, source, target in shapes)
+    assert all(
+        rows * max(source, target) <= tokens // micro_batches for rows, source, target in shapes
+    )
     for kind in (0, 1):
-        largest, bound = max(cost[kind] for cost in real), max(costs(*shape)[kind] for shape in shapes)
+        largest, bound = (
+            max(cost[kind] for cost in real),
+            max(costs(*shape)[kind] for shape in shapes),
+        )
         assert largest <= bound <= 1.1 * largest
 
 
@@ -164,7 +194,9 @@ def test_an_update_is_a_function_of_seed_and_number_alone(lengths, copies):
 def test_pairs_seldom_keep_their_company(lengths, tokens, micro_batches):
     """Of two pairs in one micro-batch, few meet again in the next pass; among three micro-batches a third would."""
     companies = np.zeros((2, 3000), int)
-    for company, batches in zip(companies, passes(planner(lengths, tokens, micro_batches), 2), strict=True):
+    for company, batches in zip(
+        companies, passes(planner(lengths, tokens, micro_batches), 2), strict=True
+    ):
         for number, batch in enumerate(batches):
             company[batch.indices] = number
     first, second = (company[:, None] == company for company in companies)
@@ -192,7 +224,9 @@ def test_a_corpus_of_fewer_micro_batches_than_an_update_repeats_within_it():
 def test_text_is_batched_full_with_little_padding_and_in_no_order_of_length(micro_batches, padding):
     source, target = lengths_like_text(200_000)
     batches = passes(planner((source, target), 25_000, micro_batches), 1)[0]
-    widths = np.array([[side[batch.indices].max() for side in (source, target)] for batch in batches])
+    widths = np.array(
+        [[side[batch.indices].max() for side in (source, target)] for batch in batches]
+    )
     rows = np.array([len(batch.indices) for batch in batches])
     assert 1 - (source.sum() + target.sum()) / (rows[:, None] * widths).sum() < padding
     assert (rows * widths.max(axis=1)).mean() > 0.93 * 25_000 / micro_batches
@@ -204,10 +238,19 @@ def test_text_is_batched_full_with_little_padding_and_in_no_order_of_length(micr
 def test_pairs_of_query_and_key_are_counted_one_by_one(r):
     source, target = np.array([1, 4, 6]), np.array([5, 1, 2])
     seen = r or 100
-    around = sum(t - seen // 2 <= s < t - seen // 2 + seen for n in source for t in range(n) for s in range(n))
+    around = sum(
+        t - seen // 2 <= s < t - seen // 2 + seen
+        for n in source
+        for t in range(n)
+        for s in range(n)
+    )
     past = sum(t - seen < s <= t for n in target for t in range(n) for s in range(n))
     size = planning.micro_batch_size(source, target, r)
-    assert (size.encoder_pairs, size.decoder_pairs, size.cross_pairs) == (around, past, 1 * 5 + 4 * 1 + 6 * 2)
+    assert (size.encoder_pairs, size.decoder_pairs, size.cross_pairs) == (
+        around,
+        past,
+        1 * 5 + 4 * 1 + 6 * 2,
+    )
     assert (size.source_tokens, size.target_tokens, size.positions) == (11, 8, 3 * (6 + 5))
 
 
@@ -222,7 +265,9 @@ def test_in_a_pass_each_source_has_its_copies_and_its_pairs_occur_equally_often(
         together += counts
     for part, copy in zip(np.split(together, BOUNDS[1:-1]), copies, strict=True):
         assert part.mean() == pytest.approx(4 * copy, rel=0.01)
-        assert part.max() - part.min() <= 4  # rounding, at most one a pass, in a group with few pairs
+        assert (
+            part.max() - part.min() <= 4
+        )  # rounding, at most one a pass, in a group with few pairs
         assert np.quantile(part, 0.95) - np.quantile(part, 0.05) <= 2
 
 
@@ -244,16 +289,22 @@ def test_shares_follow_sizes_weights_and_temperature(keys, sizes, temperature, s
 
 def test_a_pass_is_the_same_with_every_version_of_python():
     """Python 3.12 rounds `sum` otherwise: 4.5 instead of the last value, and every eighth pair would move."""
-    sources = [SourceConfig(None, "abc"[at], share=share) for at, share in enumerate((0.3, 0.15, 0.1))]
+    sources = [
+        SourceConfig(None, "abc"[at], share=share) for at, share in enumerate((0.3, 0.15, 0.1))
+    ]
     copies = planning.source_copies([*sources, SourceConfig(None, "d")], [3, 2000, 2000, 2000], 1)
     assert copies.tolist() == [2000.0, 1.5, 1.0, 4.500000000000001]
 
 
 def test_no_pass_is_so_long_that_a_source_has_no_sentence_in_it():
-    copies = planning.source_copies([SourceConfig(None, "a", share=0.001), SourceConfig(None, "b")], [3000, 2], 1)
+    copies = planning.source_copies(
+        [SourceConfig(None, "a", share=0.001), SourceConfig(None, "b")], [3000, 2], 1
+    )
     assert copies * [3000, 2] == pytest.approx([3000 * 64 / 1000, 3000 * 64 * 0.999], rel=0.01)
     with pytest.raises(NMTError, match="give a less than one sentence"):
-        planning.source_copies([SourceConfig(None, "a", share=1e-9), SourceConfig(None, "b")], [30, 200], 1)
+        planning.source_copies(
+            [SourceConfig(None, "a", share=1e-9), SourceConfig(None, "b")], [30, 200], 1
+        )
 
 
 def test_blocks_of_rows_are_grouped_as_a_stable_sort_groups_all_of_them():

@@ -21,8 +21,12 @@ def losses(rows: list[dict[str, str]], column: str = "loss") -> list[float]:
     return [float(row[column]) for row in rows if row[column]]
 
 
-@pytest.mark.parametrize(("precision", "weights"), [("bf16-mixed", torch.float32), ("bf16-true", torch.bfloat16)])
-def test_a_run_of_any_precision_learns_what_float32_learns(toy, nmt, finished, metrics, precision, weights):
+@pytest.mark.parametrize(
+    ("precision", "weights"), [("bf16-mixed", torch.float32), ("bf16-true", torch.bfloat16)]
+)
+def test_a_run_of_any_precision_learns_what_float32_learns(
+    toy, nmt, finished, metrics, precision, weights
+):
     assert nmt("train", *toy, *SHORT, f"trainer.precision={precision}", "run=run").code == 0
     rows, exact = metrics(Path("run")), metrics(finished)
     assert losses(rows)[0] == pytest.approx(losses(exact)[0], rel=0.02)
@@ -34,7 +38,9 @@ def test_a_run_of_any_precision_learns_what_float32_learns(toy, nmt, finished, m
 
 @pytest.mark.parametrize("fast", [True, False])
 def test_auto_is_the_precision_that_suits_the_device(monkeypatch, fast):
-    monkeypatch.setattr("nmt.compat.has_fast_bfloat16", lambda device: fast and device.type == "cpu")
+    monkeypatch.setattr(
+        "nmt.compat.has_fast_bfloat16", lambda device: fast and device.type == "cpu"
+    )
     config = compose("train", ["trainer.precision=auto", "trainer.accelerator=cpu"])
     assert settle_trainer(config).trainer.precision == ("bf16-mixed" if fast else "32-true")
     named = compose("train", ["trainer.precision=32-true", "trainer.accelerator=cpu"])
@@ -65,13 +71,22 @@ def half_precision(made: list[MixedPrecision], **flags) -> Trainer:
 
 
 @pytest.mark.slow
-def test_float16_is_scaled_and_clipped_and_resumes_exactly(toy, nmt, monkeypatch, training_state, metrics):
+def test_float16_is_scaled_and_clipped_and_resumes_exactly(
+    toy, nmt, monkeypatch, training_state, metrics
+):
     plugins: list[MixedPrecision] = []
     monkeypatch.setattr("nmt.training.module.Trainer", partial(half_precision, plugins))
     for run, steps in (("stopped", 13), ("stopped", 30), ("whole", 30)):
-        options = (*SHORT, "trainer.gradient_clip_val=0.5", f"trainer.max_steps={steps}", f"run={run}")
+        options = (
+            *SHORT,
+            "trainer.gradient_clip_val=0.5",
+            f"trainer.max_steps={steps}",
+            f"run={run}",
+        )
         assert nmt("train", *toy, *options).code == 0
-    torch.testing.assert_close(*(training_state(Path(run)) for run in ("stopped", "whole")), rtol=0, atol=0)
+    torch.testing.assert_close(
+        *(training_state(Path(run)) for run in ("stopped", "whole")), rtol=0, atol=0
+    )
     first, *_, last = losses(metrics(Path("whole")))
     assert last < 0.9 * first
     assert plugins[-1].scaler.get_scale() > 1

@@ -25,7 +25,13 @@ from nmt.data.prepared import padded_batch
 from nmt.preparation import arrow_writer
 
 PAD, START, END = 0, 1, 2
-DATA = {"name": "toy", "kind": "files", "source": "en", "target": "de", "filters": {"max_ratio": None}}
+DATA = {
+    "name": "toy",
+    "kind": "files",
+    "source": "en",
+    "target": "de",
+    "filters": {"max_ratio": None},
+}
 CONTENT = {
     "data": DATA,
     "tokenizer": {"kind": "bpe", "normalization": "canonical"},
@@ -33,7 +39,13 @@ CONTENT = {
     "sources": {"a.en": "0123", "Größe.tsv": "4567"},
 }
 LENGTHS = {"source": {"p99": 3, "max": 3}, "target": {"p99": 3, "max": 4}}
-TRAIN = {"read": 3, "dropped": {"empty side": 1}, "kept": 2, "tokens": {"source": 5, "target": 6}, "lengths": LENGTHS}
+TRAIN = {
+    "read": 3,
+    "dropped": {"empty side": 1},
+    "kept": 2,
+    "tokens": {"source": 5, "target": 6},
+    "lengths": LENGTHS,
+}
 MANIFEST = Manifest(FORMAT_VERSION, "abc", CONTENT, {"train": TRAIN}, 300, "def", {"datasets": "5"})
 
 
@@ -53,7 +65,10 @@ def test_an_option_that_came_later_is_in_the_fingerprint_only_if_it_changes_the_
     explicit = {"train": ["a"], "columns": []}
     sources = [[{"train": ["a"]}], [explicit], [{"train": ["a"], "columns": [2, 3]}]]
     same = DATA | {"columns": []}
-    others = [DATA | {"columns": [2, 3]}, *(DATA | {"columns": [2, 3], "sources": part} for part in sources)]
+    others = [
+        DATA | {"columns": [2, 3]},
+        *(DATA | {"columns": [2, 3], "sources": part} for part in sources),
+    ]
     assert fingerprint(CONTENT | {"data": same}) == fingerprint(CONTENT)
     assert len({fingerprint(CONTENT | {"data": data}) for data in (DATA, *others)}) == 5
 
@@ -66,15 +81,24 @@ def test_a_manifest_is_read_as_it_was_written(tmp_path):
     tokenizer = with_defaults(TokenizerConfig, CONTENT["tokenizer"])
     assert manifest.content == CONTENT | {"data": data, "tokenizer": tokenizer}
     replace(MANIFEST, format_version=2).write(tmp_path)
-    with pytest.raises(NMTError, match=rf"format version 2, but this nmt reads .* {FORMAT_VERSION}: .*overwrite=true"):
+    with pytest.raises(
+        NMTError,
+        match=rf"format version 2, but this nmt reads .* {FORMAT_VERSION}: .*overwrite=true",
+    ):
         read_manifest(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"content": CONTENT | {"data": DATA | {"kind": ["files"]}}}, "not written by `nmt preprocess`"),
-        ({"content": CONTENT | {"data": DATA | {"source": "../../etc/passwd"}}}, "not written by `nmt preprocess`"),
+        (
+            {"content": CONTENT | {"data": DATA | {"kind": ["files"]}}},
+            "not written by `nmt preprocess`",
+        ),
+        (
+            {"content": CONTENT | {"data": DATA | {"source": "../../etc/passwd"}}},
+            "not written by `nmt preprocess`",
+        ),
         ({"content": CONTENT | {"sources": ["a"]}}, "not written by `nmt preprocess`"),
         ({"counts": {"train": TRAIN | {"dropped": {"a": "b"}}}}, "dropped"),
         ({"vocabulary_size": 2**40}, "not written by `nmt preprocess`"),
@@ -95,12 +119,22 @@ def corpus(toy: list[str]) -> PreparedCorpus:
 
 def test_padding_and_shifting():
     for sentences, target_in, target_out, real in (
-        ([[], [5, 6, 7]], [[1, 0, 0, 0], [1, 5, 6, 7]], [[2, 0, 0, 0], [5, 6, 7, 2]], [0, 4, 5, 6, 7]),
+        (
+            [[], [5, 6, 7]],
+            [[1, 0, 0, 0], [1, 5, 6, 7]],
+            [[2, 0, 0, 0], [5, 6, 7, 2]],
+            [0, 4, 5, 6, 7],
+        ),
         ([[], []], [[1], [1]], [[2], [2]], [0, 1]),
     ):
         column = pa.array(sentences, pa.list_(pa.int32()))
         batch = padded_batch(column, column)
-        assert [tensor.tolist() for tensor in batch[:4]] == [target_out, target_in, target_out, real]
+        assert [tensor.tolist() for tensor in batch[:4]] == [
+            target_out,
+            target_in,
+            target_out,
+            real,
+        ]
         assert batch.padded == (len(real) < batch.source.numel())
 
 
@@ -108,7 +142,13 @@ def test_a_split_in_many_chunks_is_sent_to_other_processes_by_its_name(tmp_path)
     random = np.random.default_rng(1)
     sentences = [random.integers(4, 100, random.integers(0, 9)).tolist() for _ in range(5300)]
     lengths = np.array([len(sentence) + 1 for sentence in sentences], dtype=np.int32)
-    columns = [sentences, [sentence[::-1] for sentence in sentences], lengths, lengths, np.arange(5300)]
+    columns = [
+        sentences,
+        [sentence[::-1] for sentence in sentences],
+        lengths,
+        lengths,
+        np.arange(5300),
+    ]
     with arrow_writer(tmp_path / "pairs.arrow", IDS_SCHEMA) as write:
         for block in pa.table(columns, schema=IDS_SCHEMA).to_batches(1000):
             write(block)
@@ -156,7 +196,9 @@ def test_a_corpus_does_not_open_with_another_tokenizer(corpus, checkpoint, tmp_p
         open_corpus(folder)
 
 
-def test_a_model_leads_to_the_corpus_that_it_was_trained_on_and_to_no_other(corpus, tmp_path, monkeypatch):
+def test_a_model_leads_to_the_corpus_that_it_was_trained_on_and_to_no_other(
+    corpus, tmp_path, monkeypatch
+):
     assert (corpus.source_language, corpus.target_language) == ("en", "de")
     texts = [(corpus.folder / f"valid.{code}").read_text().splitlines() for code in ("en", "de")]
     assert list(corpus.text("valid")) == texts
@@ -164,7 +206,9 @@ def test_a_model_leads_to_the_corpus_that_it_was_trained_on_and_to_no_other(corp
     trained = {"config": {"prepared": "prepared"}, "corpus": corpus.manifest.fingerprint}
     monkeypatch.chdir(tmp_path)  # so that the name is only found above the run
     assert corpus_of(run / "model", trained).folder == corpus.folder
-    assert corpus_of(Path("elsewhere"), {}, str(corpus.folder)).text("valid") == corpus.text("valid")
+    assert corpus_of(Path("elsewhere"), {}, str(corpus.folder)).text("valid") == corpus.text(
+        "valid"
+    )
     for training, words in (
         (trained | {"corpus": "another"}, "is not the corpus that .*mine was trained on"),
         ({}, "does not record its corpus"),

@@ -33,7 +33,9 @@ class Products(nn.Module):
         self.weights = nn.ParameterList(torch.zeros(shape, dtype=dtype) for shape in SHAPES)
 
     def forward(self, factors: list[Tensor]) -> Tensor:
-        terms = [(weight * factor).sum() for weight, factor in zip(self.weights, factors, strict=True)]
+        terms = [
+            (weight * factor).sum() for weight, factor in zip(self.weights, factors, strict=True)
+        ]
         return torch.stack(terms).sum()
 
 
@@ -123,12 +125,20 @@ def test_one_process_adds_in_a_tree():
         module.zero_grad()
 
 
-@pytest.mark.parametrize(("processes", "dtype"), [(2, "float32"), (4, "float32"), (8, "float32"), (4, "bfloat16")])
+@pytest.mark.parametrize(
+    ("processes", "dtype"), [(2, "float32"), (4, "float32"), (8, "float32"), (4, "bfloat16")]
+)
 def test_processes_get_the_bits_of_one_and_send_little(processes, dtype, tmp_path):
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, Path(__file__).parents[:2]))}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(map(str, Path(__file__).parents[:2])),
+    }
     port = free_port()
     command = [python(), "-c", "import sys, test_reduction; test_reduction.work(*sys.argv[1:])"]
-    words = [[*command, str(rank), str(processes), str(port), str(tmp_path), dtype] for rank in range(processes)]
+    words = [
+        [*command, str(rank), str(processes), str(port), str(tmp_path), dtype]
+        for rank in range(processes)
+    ]
     running = [subprocess.Popen(line, env=environment) for line in words]
     try:
         assert [process.wait(100) for process in running] == [0] * processes
@@ -171,7 +181,8 @@ def test_parameters_of_different_types_are_in_different_buckets():
 
 
 @pytest.mark.parametrize(
-    ("micro_batches", "processes", "fixed"), [(1, 1, True), (2, 4, True), (3, 2, False), (2, 3, False)]
+    ("micro_batches", "processes", "fixed"),
+    [(1, 1, True), (2, 4, True), (3, 2, False), (2, 3, False)],
 )
 def test_only_powers_of_two_have_a_fixed_order(micro_batches, processes, fixed):
     assert has_fixed_order(micro_batches, processes) == fixed
@@ -188,7 +199,9 @@ def test_no_second_copy_of_gradients_is_kept_by_torch():
 
 
 @pytest.mark.slow
-def test_fast_sums_are_those_of_exact_ones_but_for_rounding(toy, nmt, train_on, training_state, here):
+def test_fast_sums_are_those_of_exact_ones_but_for_rounding(
+    toy, nmt, train_on, training_state, here
+):
     options = [*toy, "batching.micro_batches=4", "trainer.max_steps=12"]
     assert nmt("train", *options, "run=exact").code == 0
     assert nmt("train", *options, "trainer.reduction=fast", "run=fast").code == 0

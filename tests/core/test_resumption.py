@@ -26,7 +26,9 @@ GREEDY = DecodeConfig(beam_size=1, max_extra_length=3)
 
 def random_lines(count: int) -> bytes:
     draw = random.Random(1)
-    return b"".join(" ".join(draw.choices(WORDS, k=draw.randint(0, 7))).encode() + b"\n" for _ in range(count))
+    return b"".join(
+        " ".join(draw.choices(WORDS, k=draw.randint(0, 7))).encode() + b"\n" for _ in range(count)
+    )
 
 
 def written(folder: Path) -> list[str]:
@@ -34,7 +36,10 @@ def written(folder: Path) -> list[str]:
 
 
 def break_off(
-    path: Path, identity: str | dict[str, Any], lines: list[str], error: type[BaseException] = KeyboardInterrupt
+    path: Path,
+    identity: str | dict[str, Any],
+    lines: list[str],
+    error: type[BaseException] = KeyboardInterrupt,
 ):
     """Write some lines and fail."""
 
@@ -80,7 +85,11 @@ def test_another_input_model_or_option_starts_anew_and_so_do_odd_notes(tmp_path,
     break_off(path, IDENTITY, ["a\n", "b\n"])
     notes = tmp_path / ".out.nmt-partial.json"
     if damage:
-        odd = damage if isinstance(damage, str) else json.dumps({**json.loads(notes.read_text()), **damage})
+        odd = (
+            damage
+            if isinstance(damage, str)
+            else json.dumps({**json.loads(notes.read_text()), **damage})
+        )
         notes.write_text(odd)
     with open_output(str(path), identity, overwrite=True) as output:
         assert output.notes.lines == 0
@@ -141,15 +150,24 @@ def test_an_output_that_is_a_link_stays_one(tmp_path):
     assert (tmp_path / "target").read_text() == "a\n"
 
 
-COMPRESSIONS = {".gz": ["gzip", "-dc"], ".bz2": ["bzip2", "-dc"], ".xz": ["xz", "-dc"], ".zst": ["zstd", "-dc"]}
+COMPRESSIONS = {
+    ".gz": ["gzip", "-dc"],
+    ".bz2": ["bzip2", "-dc"],
+    ".xz": ["xz", "-dc"],
+    ".zst": ["zstd", "-dc"],
+}
 """Programs that read what nmt compresses."""
 
 
 def unpacked(path: Path) -> bytes:
-    return subprocess.run([*COMPRESSIONS[path.suffix], path], check=True, capture_output=True).stdout
+    return subprocess.run(
+        [*COMPRESSIONS[path.suffix], path], check=True, capture_output=True
+    ).stdout
 
 
-@pytest.mark.parametrize("suffix", [suffix for suffix, (program, _) in COMPRESSIONS.items() if shutil.which(program)])
+@pytest.mark.parametrize(
+    "suffix", [suffix for suffix, (program, _) in COMPRESSIONS.items() if shutil.which(program)]
+)
 @pytest.mark.parametrize("lines", [[], ["a\n"], ["a\n", "\n", "ß\n"] * 100_000])
 def test_an_output_is_compressed_as_its_name_says(tmp_path, suffix, lines):
     contents = set()
@@ -209,23 +227,38 @@ def test_a_disk_that_is_full_while_nmt_compresses_leaves_the_lines(tmp_path, suf
 
 
 def config(checkpoint: str, folder: Path, **settings) -> TranslateConfig:
-    base = {"input": str(folder / "in"), "output": str(folder / "out"), "device": "cpu", "decode": GREEDY}
+    base = {
+        "input": str(folder / "in"),
+        "output": str(folder / "out"),
+        "device": "cpu",
+        "decode": GREEDY,
+    }
     return translate_config(checkpoint, **{**base, **settings})
 
 
 def kill_in_the_middle(model: str, folder: Path, end: signal.Signals = signal.SIGKILL) -> int:
     """Start to translate `in` to `out` and end the program; return the number of lines that are done."""
-    options = [f"run={model}", "engine=torch", "decode=greedy", "decode.max_extra_length=3", "format=tsv"]
+    options = [
+        f"run={model}",
+        "engine=torch",
+        "decode=greedy",
+        "decode.max_extra_length=3",
+        "format=tsv",
+    ]
     options += ["buffer=1", f"input={folder}/in", f"output={folder}/out"]
     notes = folder / ".out.nmt-partial.json"
-    with subprocess.Popen([python(), "-m", "nmt", "translate", *options], stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [python(), "-m", "nmt", "translate", *options], stderr=subprocess.PIPE
+    ) as process:
         deadline = time.monotonic() + 60
         while not notes.exists():
             assert time.monotonic() < deadline
             assert process.poll() is None
             time.sleep(0.005)
         process.send_signal(end)
-        process.communicate(timeout=20)  # until the end of the program too, which still holds the file for a moment
+        process.communicate(
+            timeout=20
+        )  # until the end of the program too, which still holds the file for a moment
     assert not (folder / "out").exists()
     done = json.loads(notes.read_text())["lines"]
     assert 0 < done < 400
@@ -233,7 +266,9 @@ def kill_in_the_middle(model: str, folder: Path, end: signal.Signals = signal.SI
 
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
-def test_a_killed_translation_resumes_and_ends_as_if_it_had_not_been(checkpoint, tmp_path, capsys, end):
+def test_a_killed_translation_resumes_and_ends_as_if_it_had_not_been(
+    checkpoint, tmp_path, capsys, end
+):
     (tmp_path / "in").write_bytes(random_lines(400))
     translate(config(checkpoint, tmp_path, format="tsv", output=str(tmp_path / "expected")))
     done = kill_in_the_middle(checkpoint, tmp_path, end)
@@ -244,7 +279,9 @@ def test_a_killed_translation_resumes_and_ends_as_if_it_had_not_been(checkpoint,
     assert written(tmp_path) == ["expected", "in", "out"]
 
 
-def test_a_killed_translation_is_not_resumed_if_the_models_description_changed(checkpoint, tmp_path, capsys):
+def test_a_killed_translation_is_not_resumed_if_the_models_description_changed(
+    checkpoint, tmp_path, capsys
+):
     model = Path(shutil.copytree(checkpoint, tmp_path / "model"))
     (tmp_path / "in").write_bytes(random_lines(400))
     kill_in_the_middle(str(model), tmp_path)

@@ -31,7 +31,9 @@ SHORT = (
 
 
 def train_with(code: str, *options: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([python(), "-c", code, "train", *options], capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [python(), "-c", code, "train", *options], capture_output=True, text=True, check=False
+    )
 
 
 def test_a_gradient_that_is_not_finite_stops_and_names_the_update(toy):
@@ -56,7 +58,9 @@ def test_by_configuration_such_an_update_is_skipped_and_counted(toy):
 
 @pytest.mark.parametrize(("bad", "code"), [("2 <= batch.update", 2), ("6 <= batch.update", 0)])
 def test_a_run_most_of_whose_updates_were_skipped_has_no_model(toy, nmt, bad, code):
-    ended = train_with(SICK.replace("batch.update == 7", bad), *toy, *SHORT, "optim.not_finite=skip")
+    ended = train_with(
+        SICK.replace("batch.update == 7", bad), *toy, *SHORT, "optim.not_finite=skip"
+    )
     assert ended.returncode == code, ended.stderr
     assert Path("run/model").exists() == (code == 0)
     if code:
@@ -65,7 +69,13 @@ def test_a_run_most_of_whose_updates_were_skipped_has_no_model(toy, nmt, bad, co
 
 def test_early_stopping_keeps_the_best_and_is_final(toy, nmt):
     """With a learning rate of nothing every validation is as good as the first, which stays the best."""
-    options = (*toy, *SHORT, "trainer.max_steps=60", "optim.factor=1e-12", "validation.every_steps=3")
+    options = (
+        *toy,
+        *SHORT,
+        "trainer.max_steps=60",
+        "optim.factor=1e-12",
+        "validation.every_steps=3",
+    )
     first = nmt("train", *options, "validation.patience=3")
     assert first.code == 0, first.err
     assert "no better perplexity in 3 validations" in first.err
@@ -82,8 +92,14 @@ def test_a_line_longer_than_learned_positions_is_told_before_training(other_text
     lines = path.read_text().splitlines()
     lines[2] = " ".join(["ka lo mi nu pe"] * 12)
     path.write_text("\n".join(lines) + "\n")
-    unfiltered = ("data.filters.max_ratio=null", "data.filters.max_words=null", "batching.tokens_per_update=480")
+    unfiltered = (
+        "data.filters.max_ratio=null",
+        "data.filters.max_words=null",
+        "batching.tokens_per_update=480",
+    )
     assert nmt("preprocess", *other_text, *unfiltered).code == 0
     learned = ("model.positions=learned", "model.max_positions=20", "run=run")
-    nmt("train", *other_text, *unfiltered, *learned).refused(f"a line of {path.stem} has", "model.max_positions=20")
+    nmt("train", *other_text, *unfiltered, *learned).refused(
+        f"a line of {path.stem} has", "model.max_positions=20"
+    )
     assert not Path("run").exists()

@@ -26,7 +26,9 @@ def files(tmp_path) -> dict[str, str]:
 
 def test_text_is_a_line_for_each_score_and_json_holds_every_digit(files):
     metrics = ["bleu", "ter"]
-    config = ScoreConfig(files["hypothesis"], files["reference"], None, metrics, "fr", lowercase=True)
+    config = ScoreConfig(
+        files["hypothesis"], files["reference"], None, metrics, "fr", lowercase=True
+    )
     expected = score(HYPOTHESES, REFERENCES, metrics, "fr", lowercase=True)
     assert report(config) == "".join(f"{s.name} = {s.value:.2f}  {s.signature}\n" for s in expected)
     assert json.loads(report(replace(config, format="json"))) == [vars(s) for s in expected]
@@ -42,8 +44,12 @@ def test_text_is_a_line_for_each_score_and_json_holds_every_digit(files):
         (("out.ja", "ref.ja"), "zh", "zh"),
     ],
 )
-def test_the_language_is_that_of_the_key_or_of_a_files_name(names, language, tokenizer, tmp_path, monkeypatch):
-    monkeypatch.setattr("nmt.evaluation.command_for", lambda tokenize: "" if tokenize in ("13a", "zh") else "x")
+def test_the_language_is_that_of_the_key_or_of_a_files_name(
+    names, language, tokenizer, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(
+        "nmt.evaluation.command_for", lambda tokenize: "" if tokenize in ("13a", "zh") else "x"
+    )
     hypothesis, reference = (tmp_path / name for name in names)
     for path in (hypothesis, reference):
         path.write_bytes((gzip.compress if path.suffix == ".gz" else bytes)(b"1 2 3 4\n"))
@@ -53,7 +59,8 @@ def test_the_language_is_that_of_the_key_or_of_a_files_name(names, language, tok
 
 def test_examples_are_triples_spread_evenly_above_the_scores(files):
     examples = [
-        f"     source  {SOURCES[i]}\n  reference  {REFERENCES[i]}\ntranslation  {HYPOTHESES[i]}\n\n" for i in range(4)
+        f"     source  {SOURCES[i]}\n  reference  {REFERENCES[i]}\ntranslation  {HYPOTHESES[i]}\n\n"
+        for i in range(4)
     ]
     scores_alone = report(ScoreConfig(**files, metrics=["bleu"]))
     for count, indices in ((1, [0]), (2, [0, 2]), (9, [0, 1, 2, 3])):
@@ -64,7 +71,9 @@ def test_examples_are_triples_spread_evenly_above_the_scores(files):
 def test_what_cannot_be_read_is_one_line(files):
     config = ScoreConfig(files["hypothesis"], files["reference"], metrics=["bleu"])
     Path(files["hypothesis"]).write_bytes(b"a\nb\n\xffc\nd\n")
-    with pytest.raises(NMTError, match=rf"^{files['hypothesis']}, line 3: invalid UTF-8 at .*iconv -f LATIN1"):
+    with pytest.raises(
+        NMTError, match=rf"^{files['hypothesis']}, line 3: invalid UTF-8 at .*iconv -f LATIN1"
+    ):
         report(config)
     for name in files:
         Path(files[name]).unlink()

@@ -31,18 +31,27 @@ def one(hypotheses: list[str], references: list[str], metric: str, **settings) -
     return score(hypotheses, references, [metric], **{"language": "de"} | settings)[0]
 
 
-def sacrebleu_command(folder: Path, hypotheses: list[str], references: list[str], *options: str) -> list[tuple]:
+def sacrebleu_command(
+    folder: Path, hypotheses: list[str], references: list[str], *options: str
+) -> list[tuple]:
     """Name, value and signature of each metric, as the sacrebleu command prints them."""
     for name, lines in (("hyp", hypotheses), ("ref", references)):
         (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
     command = [sys.executable, "-m", "sacrebleu", "ref", "-i", "hyp", "-w", "6", *options]
-    printed = json.loads(subprocess.run(command, cwd=folder, capture_output=True, check=True).stdout)
-    return [(m["name"], m["score"], m["signature"]) for m in (printed if isinstance(printed, list) else [printed])]
+    printed = json.loads(
+        subprocess.run(command, cwd=folder, capture_output=True, check=True).stdout
+    )
+    return [
+        (m["name"], m["score"], m["signature"])
+        for m in (printed if isinstance(printed, list) else [printed])
+    ]
 
 
 def test_scores_are_those_of_the_sacrebleu_command_in_the_order_of_the_metrics(tmp_path):
     printed = sacrebleu_command(tmp_path, HYPOTHESES, REFERENCES, "-m", "bleu", "chrf", "ter")
-    plus = sacrebleu_command(tmp_path, HYPOTHESES, REFERENCES, "-m", "chrf", "--chrf-word-order", "2")
+    plus = sacrebleu_command(
+        tmp_path, HYPOTHESES, REFERENCES, "-m", "chrf", "--chrf-word-order", "2"
+    )
     scores = score(HYPOTHESES, REFERENCES, ["bleu", "chrf", "ter", "chrf++"], "de")
     assert [(s.name, round(s.value, 6), s.signature) for s in scores] == [*printed, *plus]
     assert [s.metric for s in scores] == ["bleu", "chrf", "ter", "chrf++"]
@@ -61,7 +70,8 @@ def installed(monkeypatch) -> set[str]:
     """The tokenizers that are installed, as far as bleu_tokenizer can tell."""
     names = set[str]()
     monkeypatch.setattr(
-        "nmt.evaluation.command_for", lambda tokenize: "" if tokenize in names else f"install {tokenize}"
+        "nmt.evaluation.command_for",
+        lambda tokenize: "" if tokenize in names else f"install {tokenize}",
     )
     note_fallback.cache_clear()
     return names
@@ -71,15 +81,32 @@ def installed(monkeypatch) -> set[str]:
     ("language", "lines", "expected"),
     [
         *(("ja", JAPANESE, "ja-mecab"), ("jpn_Jpan", JAPANESE, "ja-mecab"), ("zh", CHINESE, "zh")),
-        *(("zh-Hant", CHINESE, "zh"), ("yue", CHINESE, "zh"), ("ko", KOREAN, "ko-mecab"), ("th", THAI, "flores200")),
+        *(
+            ("zh-Hant", CHINESE, "zh"),
+            ("yue", CHINESE, "zh"),
+            ("ko", KOREAN, "ko-mecab"),
+            ("th", THAI, "flores200"),
+        ),
         *(("km", ["x"], "flores200"), ("lo", ["x"], "flores200"), ("my", ["x"], "flores200")),
-        *(("de", REFERENCES, "13a"), (None, REFERENCES, "13a"), ("xx", ["123"], "13a"), ("ja", ["123"], "ja-mecab")),
+        *(
+            ("de", REFERENCES, "13a"),
+            (None, REFERENCES, "13a"),
+            ("xx", ["123"], "13a"),
+            ("ja", ["123"], "ja-mecab"),
+        ),
         # An unknown or wrong language: the text decides.
-        *((None, JAPANESE, "ja-mecab"), ("mul", CHINESE, "zh"), ("de", THAI, "flores200"), ("", KOREAN, "ko-mecab")),
+        *(
+            (None, JAPANESE, "ja-mecab"),
+            ("mul", CHINESE, "zh"),
+            ("de", THAI, "flores200"),
+            ("", KOREAN, "ko-mecab"),
+        ),
         (None, [*REFERENCES, "東"], "13a"),
     ],
 )
-def test_bleu_splits_words_as_sacrebleu_recommends_for_the_language(language, lines, expected, installed, capsys):
+def test_bleu_splits_words_as_sacrebleu_recommends_for_the_language(
+    language, lines, expected, installed, capsys
+):
     installed |= {"zh", "ja-mecab", "ko-mecab", "flores200"}
     assert bleu_tokenizer(None, language, lines) == expected
     installed -= {"ja-mecab", "ko-mecab", "flores200"}
@@ -97,8 +124,12 @@ def test_a_tokenizer_that_is_asked_for_is_never_replaced(installed):
         bleu_tokenizer("ja-mecab", "ja", JAPANESE)
 
 
-@pytest.mark.parametrize(("lines", "tokenize"), [(CHINESE, None), (THAI, None), (REFERENCES, "char")])
-def test_bleu_is_that_of_the_sacrebleu_command_with_the_tokenizer_of_the_signature(lines, tokenize, tmp_path):
+@pytest.mark.parametrize(
+    ("lines", "tokenize"), [(CHINESE, None), (THAI, None), (REFERENCES, "char")]
+)
+def test_bleu_is_that_of_the_sacrebleu_command_with_the_tokenizer_of_the_signature(
+    lines, tokenize, tmp_path
+):
     hypotheses = [line.replace(line[3], line[4]) for line in lines]
     [result] = score(hypotheses, lines, ["bleu"], tokenize=tokenize)
     named = result.signature.split("|tok:")[1].split("|")[0]

@@ -28,7 +28,16 @@ def test_classes_of_characters_are_those_of_unicode() -> None:
     not_of_words = [*range(0x20D0, 0x2100), *range(0xFE00, 0xFE10)]
     of_words = re.compile(rf"[\w{MARKS}]")
     latin = re.compile(f"[{LATIN}]")
-    rare = [0x2184, 0x2C2F, 0x2C5F, 0xAB66, 0xAB67, 0x2C2E, 0x2C5E, 0xAB68]  # for phonetics and Claudian letters
+    rare = [
+        0x2184,
+        0x2C2F,
+        0x2C5F,
+        0xAB66,
+        0xAB67,
+        0x2C2E,
+        0x2C5E,
+        0xAB68,
+    ]  # for phonetics and Claudian letters
     for code in range(0x10000):
         character, category = chr(code), unicodedata.category(chr(code))
         name = unicodedata.name(character, "")
@@ -77,11 +86,15 @@ def test_words_of_each_script(text: str, words: list[str]) -> None:
         ("설정 1", 3),
     ],
 )
-def test_the_length_of_a_text_includes_vowel_signs_but_no_optional_marks(text: str, length: int) -> None:
+def test_the_length_of_a_text_includes_vowel_signs_but_no_optional_marks(
+    text: str, length: int
+) -> None:
     assert len(SPELLING.findall(text)) == length
 
 
-@pytest.mark.parametrize("text", ["設定 を\u3000開く", "ภาษาไทย ง่าย", "a b\tc", "한국어 中文 mixed を"])
+@pytest.mark.parametrize(
+    "text", ["設定 を\u3000開く", "ภาษาไทย ง่าย", "a b\tc", "한국어 中文 mixed を"]
+)
 def test_every_character_that_is_not_blank_belongs_to_one_word(text: str) -> None:
     covered = [index for begin, end in word_spans(text) for index in range(begin, end)]
     assert covered == [index for index, sign in enumerate(text) if not sign.isspace()]
@@ -215,5 +228,7 @@ def test_characters_of_another_writing_of_han(text: str, writing: str, count: in
 
 
 def test_signs_of_repetition_have_these_names_in_unicode() -> None:
-    names = {unicodedata.name(chr(code)) for code in range(0x3400) if re.match(REPETITION, chr(code))}
+    names = {
+        unicodedata.name(chr(code)) for code in range(0x3400) if re.match(REPETITION, chr(code))
+    }
     assert names == {"THAI CHARACTER MAIYAMOK", "LAO KO LA", "KHMER SIGN LEK TOO"}

@@ -12,11 +12,22 @@ from torch.nn.functional import cross_entropy
 from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig, NMTError
 from nmt.model import Transformer
 from nmt.search import Hypothesis, beam_search, penalty
-from nmt.search.beam_search import BLOCK_TOKENS, largest
+from nmt.search.choices import BLOCK_TOKENS, largest
 
 ALPHAS = [0.0, 0.6, 1.5]
 A, B, C = range(UNK + 1, UNK + 4)
-WIDTHS = [1, 5, 63, 64, 65, 4 * BLOCK_TOKENS - 1, 4 * BLOCK_TOKENS, 1000, 8 * BLOCK_TOKENS * 4 + 17, 5003]
+WIDTHS = [
+    1,
+    5,
+    63,
+    64,
+    65,
+    4 * BLOCK_TOKENS - 1,
+    4 * BLOCK_TOKENS,
+    1000,
+    8 * BLOCK_TOKENS * 4 + 17,
+    5003,
+]
 MODELS = {
     "paper": {},
     "pre-norm": {"norm": "pre"},
@@ -43,10 +54,19 @@ CONSTRAINTS = [
 ]
 
 
-def tiny_model(words: int = 3, seed: int = 2, bias: dict[int, float] | None = None, **settings) -> Transformer:
+def tiny_model(
+    words: int = 3, seed: int = 2, bias: dict[int, float] | None = None, **settings
+) -> Transformer:
     """A random Transformer over `words` words that is undecided about where to end."""
     torch.manual_seed(seed)
-    base = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 32, "d_ff": 32, "heads": 2, "dropout": 0.0}
+    base = {
+        "encoder_layers": 1,
+        "decoder_layers": 1,
+        "d_model": 32,
+        "d_ff": 32,
+        "heads": 2,
+        "dropout": 0.0,
+    }
     model = Transformer(ModelConfig(name="tiny", **{**base, **settings}), UNK + 1 + words).eval()
     model.output.bias = nn.Parameter(torch.zeros(model.vocabulary_size))
     with torch.no_grad():
@@ -68,7 +88,8 @@ def stutterer(variant: str) -> Transformer:
         length = draw.randint(2, 8)
         sources = [[draw.randint(UNK + 1, UNK + 8) for _ in range(length)] for _ in range(32)]
         targets = [
-            [BOS, *(word for word in source for _ in range(draw.choice((0, 1, 1, 2)))), EOS] for source in sources
+            [BOS, *(word for word in source for _ in range(draw.choice((0, 1, 1, 2)))), EOS]
+            for source in sources
         ]
         longest = max(map(len, targets))
         rows = torch.tensor([target + [PAD] * (longest - len(target)) for target in targets])
@@ -86,14 +107,21 @@ def random_sources(lengths: list[int], words: int = 3) -> list[list[int]]:
 
 
 def search(
-    models: list[Transformer], sources: list[list[int]], config: DecodeConfig, prefixes: list[list[int]] | None = None
+    models: list[Transformer],
+    sources: list[list[int]],
+    config: DecodeConfig,
+    prefixes: list[list[int]] | None = None,
 ) -> list[list[Hypothesis]]:
     longest = max(map(len, sources))
-    return beam_search(models, torch.tensor([s + [PAD] * (longest - len(s)) for s in sources]), config, prefixes)
+    return beam_search(
+        models, torch.tensor([s + [PAD] * (longest - len(s)) for s in sources]), config, prefixes
+    )
 
 
 @torch.no_grad()
-def log_probabilities(models: list[Transformer], source: list[int], targets: list[list[int]]) -> Tensor:
+def log_probabilities(
+    models: list[Transformer], source: list[int], targets: list[list[int]]
+) -> Tensor:
     """log of the average probability of every token after each prefix of targets of one length."""
     rows = torch.tensor([[BOS, *target] for target in targets])
     source_BS = torch.tensor([source]).expand(len(rows), -1)
@@ -128,7 +156,10 @@ def enumerate_all(
     most = most_tokens(source, config, prefix)
     hyps = []
     for length in range(most + 1):
-        targets = [list(target) for target in product(range(UNK + 1, models[0].vocabulary_size), repeat=length)]
+        targets = [
+            list(target)
+            for target in product(range(UNK + 1, models[0].vocabulary_size), repeat=length)
+        ]
         steps = log_probabilities(models, source, targets)
         tokens = torch.tensor([[*target, EOS] for target in targets])
         sums = steps.gather(2, tokens[:, :, None]).sum(dim=(1, 2)) / penalty(length + 1, config)
@@ -141,13 +172,21 @@ def enumerate_all(
 
 
 def beam_reference(
-    models: list[Transformer], source: list[int], config: DecodeConfig, prefix: list[int], early: bool = False
+    models: list[Transformer],
+    source: list[int],
+    config: DecodeConfig,
+    prefix: list[int],
+    early: bool = False,
 ) -> tuple[list[tuple[float, list[int]]], int]:
     """n_best of a plain beam search, and its steps; with `early` it stops when nothing can beat the best.
 
     A greedy search, with a beam of 1, stops at the first translation.
     """
-    most, length, words = most_tokens(source, config, prefix), 0, range(UNK + 1, models[0].vocabulary_size)
+    most, length, words = (
+        most_tokens(source, config, prefix),
+        0,
+        range(UNK + 1, models[0].vocabulary_size),
+    )
     living: list[tuple[float, list[int]]] = [(0.0, [])]
     ended: list[tuple[float, list[int]]] = []
     best: list[tuple[float, list[int]]] = []
@@ -162,7 +201,9 @@ def beam_reference(
             if (allowed(tokens, *rules) if token == EOS else may_begin([*tokens, token], *rules))
         ]
         grown.sort(reverse=True)
-        ended += [(logp, tokens[:-1]) for logp, tokens in grown[: config.beam_size] if tokens[-1] == EOS]
+        ended += [
+            (logp, tokens[:-1]) for logp, tokens in grown[: config.beam_size] if tokens[-1] == EOS
+        ]
         living = [(logp, tokens) for logp, tokens in grown if tokens[-1] != EOS][: config.beam_size]
         scored = [(logp / penalty(len(tokens) + 1, config), tokens) for logp, tokens in ended]
         best = sorted(scored, reverse=True)[: config.n_best]
@@ -186,17 +227,29 @@ def assert_same(hyps: list[Hypothesis], expected: list[tuple[float, list[int]]])
 
 @pytest.mark.parametrize(
     ("length", "alpha", "expected"),
-    [(1, 0.6, 1.0), (7, 1.0, 2.0), (7, 0.0, 1.0), (19, 0.5, 2.0), (13, 0.6, 1.9331820449317627), (2, 2.0, 49 / 36)],
+    [
+        (1, 0.6, 1.0),
+        (7, 1.0, 2.0),
+        (7, 0.0, 1.0),
+        (19, 0.5, 2.0),
+        (13, 0.6, 1.9331820449317627),
+        (2, 2.0, 49 / 36),
+    ],
 )
 def test_length_penalty_by_hand(length, alpha, expected):
-    gnmt, marian = DecodeConfig(length_penalty=alpha), DecodeConfig(length_penalty=alpha, length_penalty_kind="marian")
+    gnmt, marian = (
+        DecodeConfig(length_penalty=alpha),
+        DecodeConfig(length_penalty=alpha, length_penalty_kind="marian"),
+    )
     assert penalty(length, gnmt) == pytest.approx(expected)
     assert penalty(length, marian) == pytest.approx(length**alpha)
 
 
 @pytest.mark.parametrize("kind", ["gnmt", "marian"])
 @pytest.mark.parametrize(("settings", "prefix"), CONSTRAINTS, ids=str)
-def test_a_beam_that_holds_everything_finds_all_that_a_constraint_allows_in_order(settings, prefix, kind):
+def test_a_beam_that_holds_everything_finds_all_that_a_constraint_allows_in_order(
+    settings, prefix, kind
+):
     models, alpha = [tiny_model()], {"length_penalty": 0.8, "length_penalty_kind": kind}
     config = DecodeConfig(beam_size=130, n_best=130, max_extra_length=2, **alpha, **settings)
     for source in random_sources([1, 2, 3]):
@@ -211,7 +264,9 @@ def test_a_constrained_search_that_stops_early_misses_nothing(settings, prefix, 
     """Narrow beams give what a search gives that never stops early."""
     models = [tiny_model(seed=4)]
     for beam, n_best in ((1, 1), (2, 1), (4, 3)):
-        config = DecodeConfig(beam_size=beam, n_best=n_best, length_penalty=alpha, max_extra_length=3, **settings)
+        config = DecodeConfig(
+            beam_size=beam, n_best=n_best, length_penalty=alpha, max_extra_length=3, **settings
+        )
         for source in random_sources([1, 3, 4]):
             expected, _ = beam_reference(models, source, config, prefix)
             assert_same(search(models, [source], config, [prefix])[0], expected)
@@ -220,7 +275,9 @@ def test_a_constrained_search_that_stops_early_misses_nothing(settings, prefix, 
 @pytest.mark.parametrize("variant", ["paper", "learned positions"])
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize(("beam", "n_best"), [(2, 1), (4, 4)])
-def test_a_trained_model_is_searched_as_by_the_reference_and_no_step_longer(variant, alpha, beam, n_best, monkeypatch):
+def test_a_trained_model_is_searched_as_by_the_reference_and_no_step_longer(
+    variant, alpha, beam, n_best, monkeypatch
+):
     model, counts = stutterer(variant), []
     steps, step = [], model.step
     monkeypatch.setattr(model, "step", lambda *arguments: steps.append(1) or step(*arguments))
@@ -236,13 +293,17 @@ def test_a_trained_model_is_searched_as_by_the_reference_and_no_step_longer(vari
 
 
 @pytest.mark.parametrize("variant", MODELS)
-def test_order_and_batching_do_not_change_a_hypothesis_and_scores_are_those_of_forced_decoding(variant, monkeypatch):
+def test_order_and_batching_do_not_change_a_hypothesis_and_scores_are_those_of_forced_decoding(
+    variant, monkeypatch
+):
     model, rows = tiny_model(words=12, **MODELS[variant]), []
     sources = random_sources([1, 9, 2, 4, 4, 7, 3, 12, 1, 5], words=12)
     config = DecodeConfig(beam_size=4, n_best=3, max_extra_length=6)
     alone = [search([model], [source], config)[0] for source in sources]
     step = model.step
-    monkeypatch.setattr(model, "step", lambda last_BK, *rest: rows.append(len(last_BK)) or step(last_BK, *rest))
+    monkeypatch.setattr(
+        model, "step", lambda last_BK, *rest: rows.append(len(last_BK)) or step(last_BK, *rest)
+    )
     for seed in range(2):
         order = random.Random(seed).choices(range(len(sources)), k=40)
         together = search([model], [sources[i] for i in order], config)
@@ -272,7 +333,9 @@ def test_a_model_that_never_wants_to_end_ends_at_the_limit_without_special_symbo
 @pytest.mark.parametrize("beam", [1, 3])
 def test_learned_positions_end_a_translation_before_the_limit_does_and_limit_sources(beam):
     model = tiny_model(words=12, bias={EOS: -20.0}, positions="learned", max_positions=6)
-    for hyps in search([model], random_sources([2, 6, 4], words=12), DecodeConfig(beam_size=beam, n_best=1)):
+    for hyps in search(
+        [model], random_sources([2, 6, 4], words=12), DecodeConfig(beam_size=beam, n_best=1)
+    ):
         assert len(hyps[0].tokens) + 1 == 6
     with pytest.raises(NMTError, match=r"7 tokens .*model\.max_positions=6"):
         search([model], random_sources([7], words=12), DecodeConfig(beam_size=beam))
@@ -280,7 +343,9 @@ def test_learned_positions_end_a_translation_before_the_limit_does_and_limit_sou
 
 @pytest.mark.parametrize("beam", [1, 3])
 @pytest.mark.parametrize(
-    "settings", [{}, {"no_repeat_ngram_size": 1}, {"no_repeat_ngram_size": 2, "min_length": 4}], ids=str
+    "settings",
+    [{}, {"no_repeat_ngram_size": 1}, {"no_repeat_ngram_size": 2, "min_length": 4}],
+    ids=str,
 )
 def test_prefixes_do_not_affect_other_sentences_of_the_batch(settings, beam):
     models = [tiny_model(words=9)]
@@ -300,7 +365,12 @@ def test_prefixes_do_not_affect_other_sentences_of_the_batch(settings, beam):
 def test_a_minimum_length_yields_when_no_word_is_left(beam, sample):
     """Three words that may not repeat make no translation of five."""
     config = DecodeConfig(
-        beam_size=beam, n_best=beam, min_length=5, no_repeat_ngram_size=1, do_sample=sample, max_extra_length=9
+        beam_size=beam,
+        n_best=beam,
+        min_length=5,
+        no_repeat_ngram_size=1,
+        do_sample=sample,
+        max_extra_length=9,
     )
     for hyps in search([tiny_model()], random_sources([2, 4]), config):
         assert hyps
@@ -308,15 +378,28 @@ def test_a_minimum_length_yields_when_no_word_is_left(beam, sample):
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
-@pytest.mark.parametrize(("settings", "prefix"), [({}, []), ({"no_repeat_ngram_size": 2}, [B])], ids=str)
+@pytest.mark.parametrize(
+    ("settings", "prefix"), [({}, []), ({"no_repeat_ngram_size": 2}, [B])], ids=str
+)
 def test_an_ensemble_of_different_models_averages_their_probabilities(alpha, settings, prefix):
-    models = [tiny_model(seed=1), tiny_model(seed=2, d_model=16, norm="pre"), tiny_model(seed=3, positions="learned")]
+    models = [
+        tiny_model(seed=1),
+        tiny_model(seed=2, d_model=16, norm="pre"),
+        tiny_model(seed=3, positions="learned"),
+    ]
     for source in random_sources([2, 3]):
-        wide = DecodeConfig(beam_size=130, n_best=9, length_penalty=alpha, max_extra_length=1, **settings)
+        wide = DecodeConfig(
+            beam_size=130, n_best=9, length_penalty=alpha, max_extra_length=1, **settings
+        )
         everything = enumerate_all(models, source, wide, prefix)
         assert_same(search(models, [source], wide, [prefix])[0], everything[:9])
-        narrow = DecodeConfig(beam_size=3, n_best=2, length_penalty=alpha, max_extra_length=4, **settings)
-        assert_same(search(models, [source], narrow, [prefix])[0], beam_reference(models, source, narrow, prefix)[0])
+        narrow = DecodeConfig(
+            beam_size=3, n_best=2, length_penalty=alpha, max_extra_length=4, **settings
+        )
+        assert_same(
+            search(models, [source], narrow, [prefix])[0],
+            beam_reference(models, source, narrow, prefix)[0],
+        )
         assert everything[:9] != enumerate_all(models[:1], source, wide, prefix)[:9]
 
 
@@ -336,5 +419,7 @@ def test_the_largest_entries_are_those_of_a_sort_and_do_not_depend_on_other_rows
         assert torch.equal(values, x.sort(dim=1, descending=True).values[:, :k])
         assert torch.equal(x.gather(1, indices), values)
         assert all(len(set(row)) == len(row) for row in indices.tolist())
-        assert all(torch.equal(largest(x[row : row + 1], k)[1][0], indices[row]) for row in range(len(x)))
+        assert all(
+            torch.equal(largest(x[row : row + 1], k)[1][0], indices[row]) for row in range(len(x))
+        )
         assert torch.equal(largest(x.flip(0), k)[1].flip(0), indices)

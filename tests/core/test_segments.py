@@ -30,11 +30,16 @@ class Echo:
 
     def search(self, sentences, prefixes, constraints=None):
         self.asked = list(sentences)
-        return [[Hypothesis([*p, *ids], -1.0, -0.5)] for p, ids in zip(prefixes, sentences, strict=True)]
+        return [
+            [Hypothesis([*p, *ids], -1.0, -0.5)] for p, ids in zip(prefixes, sentences, strict=True)
+        ]
 
     def token_scores(self, pairs):
         shapes = [(len(target), len(source)) for source, target in pairs]
-        return [TokenScores([-1.0] * (t + 1), np.eye(max(s, t), dtype=np.float32)[:t, :s]) for t, s in shapes]
+        return [
+            TokenScores([-1.0] * (t + 1), np.eye(max(s, t), dtype=np.float32)[:t, :s])
+            for t, s in shapes
+        ]
 
 
 @pytest.mark.parametrize(
@@ -66,7 +71,10 @@ WRITTEN = "kalomi 12 \uc7a0\uc218\u0633\u0648\u0631\u05d0\u05d1\u0915\u093e\u0e0
         ("\u2139\ufe0f ka", ["\u2139\ufe0f"]),
         ("ka \u24c2\ufe0f lo", ["\u24c2\ufe0f"]),
         ("ka a\u20dd lo", ["a\u20dd"]),
-        ("ka \U0001f469\u200d\U0001f469\u200d\U0001f467 lo", ["\U0001f469\u200d\U0001f469\u200d\U0001f467"]),
+        (
+            "ka \U0001f469\u200d\U0001f469\u200d\U0001f467 lo",
+            ["\U0001f469\u200d\U0001f469\u200d\U0001f467"],
+        ),
         ("ka \U0001f1e9\U0001f1ea lo", ["\U0001f1e9\U0001f1ea"]),
         ("ka \U0001f44d\U0001f3fd lo", ["\U0001f44d\U0001f3fd"]),
         # Words, in scripts with and without case.
@@ -107,7 +115,9 @@ def test_what_is_copied_stays_as_it_was_typed(tokenizer, line, text):
     assert ours.translate([line])[0][0].text == text
 
 
-@pytest.mark.parametrize("sign", ["\u200b", "\u200c", "\u2060", "\u00ad", "\ufe0f", "\U000e0100", "\u200e"])
+@pytest.mark.parametrize(
+    "sign", ["\u200b", "\u200c", "\u2060", "\u00ad", "\ufe0f", "\U000e0100", "\u200e"]
+)
 def test_invisible_characters_that_the_model_does_not_know_do_not_cut_a_sentence(tokenizer, sign):
     ours = Translator(Echo(), tokenizer, Limits(characters=KNOWN))
     [[best]] = ours.translate([f"ka{sign} lo {sign}mi \u6f22{sign}\u5b57"])
@@ -140,8 +150,28 @@ def test_letters_that_never_occur_are_copied_with_their_word(tokenizer):
 
 
 SIGNS = [
-    *("---", "***", "* * *", "\u2022", "1.", "12:30", ":-)", "\u00af\\_(\u30c4)_/\u00af"[:3], "=====  ====="),
-    *("\u2500\u2500\u2500", "50 %", "3.14", "2\u00bd", "\U0001f600", "(1)", "\u2026", "\u2192", "$5"),
+    *(
+        "---",
+        "***",
+        "* * *",
+        "\u2022",
+        "1.",
+        "12:30",
+        ":-)",
+        "\u00af\\_(\u30c4)_/\u00af"[:3],
+        "=====  =====",
+    ),
+    *(
+        "\u2500\u2500\u2500",
+        "50 %",
+        "3.14",
+        "2\u00bd",
+        "\U0001f600",
+        "(1)",
+        "\u2026",
+        "\u2192",
+        "$5",
+    ),
 ]
 
 
@@ -149,7 +179,9 @@ SIGNS = [
 def test_lines_without_a_letter_are_copied(tokenizer, line):
     limits = Limits(characters=KNOWN, copies_signs=True, split=True, language="en")
     engine = Echo()
-    translated, told = Translator(engine, tokenizer, limits).translate([f" {line}", f"Ka lo. {line}"])
+    translated, told = Translator(engine, tokenizer, limits).translate(
+        [f" {line}", f"Ka lo. {line}"]
+    )
     assert translated[0].text == line
     assert told[0].text == f"Ka lo. {line}"
     assert engine.asked == tokenizer.encode(["Ka lo."])
@@ -164,15 +196,22 @@ def test_a_model_that_has_never_seen_a_letter_reads_lines_of_digits():
 
 
 def test_sentences_of_characters_that_the_model_does_not_know_are_copied_as_one(tokenizer):
-    limits = Limits(split=True, language="en", characters=KNOWN, positions=4)  # the copy takes no position
-    [[found]] = Translator(Echo(), tokenizer, limits, details=True).translate(["ka \u2603. \u2603! lo"])
+    limits = Limits(
+        split=True, language="en", characters=KNOWN, positions=4
+    )  # the copy takes no position
+    [[found]] = Translator(Echo(), tokenizer, limits, details=True).translate(
+        ["ka \u2603. \u2603! lo"]
+    )
     assert (found.text, found.copied) == ("ka \u2603. \u2603! lo", ["\u2603. \u2603!"])
 
 
 @pytest.mark.parametrize(
-    ("known", "text"), [("'", "ka'lo \u2013 mi"), ("'\u2019-", "ka\u2019lo - mi"), ("", "ka\u2019lo \u2013 mi")]
+    ("known", "text"),
+    [("'", "ka'lo \u2013 mi"), ("'\u2019-", "ka\u2019lo - mi"), ("", "ka\u2019lo \u2013 mi")],
 )
-def test_quotes_and_dashes_that_the_model_does_not_know_become_plain_ones_that_it_knows(tokenizer, known, text):
+def test_quotes_and_dashes_that_the_model_does_not_know_become_plain_ones_that_it_knows(
+    tokenizer, known, text
+):
     ours = Translator(Echo(), tokenizer, Limits(characters=KNOWN | set(known)))
     assert ours.translate(["ka\u2019lo \u2013 mi"])[0][0].text == text
 
@@ -186,13 +225,21 @@ def test_a_long_word_takes_no_quadratic_time():
 lines = st.lists(
     st.one_of(
         st.text(max_size=9),
-        st.sampled_from([*TEXT.split(), "<b>", "</b>", "<", ">", " ", "\u00ef", "\u201c", "\U0001f600", "-"]),
+        st.sampled_from(
+            [*TEXT.split(), "<b>", "</b>", "<", ">", " ", "\u00ef", "\u201c", "\U0001f600", "-"]
+        ),
     ),
     max_size=9,
 ).map("".join)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=150,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
 @given(line=lines, known=st.sampled_from([KNOWN, frozenset("ka "), frozenset(" ")]))
 def test_what_is_copied_and_what_an_echo_gives_are_the_line(tokenizer, line, known):
     """Blanks and all; no stretch that is searched holds a character that is not known."""
@@ -204,15 +251,23 @@ def test_what_is_copied_and_what_an_echo_gives_are_the_line(tokenizer, line, kno
     on_one_line = re.sub("[\\s\x1c-\x1f]", " ", line)
     assert all(re.sub(r"\s", " ", typed) in on_one_line for typed in found.copied)
     assert all((known | {" "}).issuperset(tokenizer.decode(ids)) for ids in ours.engine.asked)
-    assert len(found.details.token_log_probabilities) == len(found.details.tokens) + bool(ours.engine.asked)
+    assert len(found.details.token_log_probabilities) == len(found.details.tokens) + bool(
+        ours.engine.asked
+    )
     assert sum(found.details.token_log_probabilities) <= 0
-    assert {target for _, target in found.details.alignment} <= set(range(len(word_spans(found.text))))
+    assert {target for _, target in found.details.alignment} <= set(
+        range(len(word_spans(found.text)))
+    )
 
 
 @pytest.mark.parametrize("prefix", ["", "lo", "Lo, mi"])
 @pytest.mark.parametrize("line", ["<b>ka</b> mi", "ka <b>", "<b>", "ka", ""])
-def test_every_translation_begins_with_the_target_prefix_also_where_it_is_copied(tokenizer, line, prefix):
-    ours = Translator(Echo(), tokenizer, Limits(characters=KNOWN), target_prefix=prefix, details=True)
+def test_every_translation_begins_with_the_target_prefix_also_where_it_is_copied(
+    tokenizer, line, prefix
+):
+    ours = Translator(
+        Echo(), tokenizer, Limits(characters=KNOWN), target_prefix=prefix, details=True
+    )
     [[found]] = ours.translate([line])
     assert found.text == " ".join(filter(None, [prefix if line else "", line]))
     words = len(word_spans(found.text))
@@ -220,7 +275,9 @@ def test_every_translation_begins_with_the_target_prefix_also_where_it_is_copied
 
 
 def test_copied_stretches_are_neither_scored_nor_counted(tokenizer):
-    plain, marked = Translator(Echo(), tokenizer, Limits(characters=KNOWN)).translate(["ka", "<b>ka"])
+    plain, marked = Translator(Echo(), tokenizer, Limits(characters=KNOWN)).translate(
+        ["ka", "<b>ka"]
+    )
     assert (marked[0].score, marked[0].log_probability) == pytest.approx(
         (-1.0 / ((5 + len(tokenizer.encode(["ka"])[0]) + 1) / 6) ** 0.6, -1.0)
     )
@@ -232,7 +289,9 @@ def test_a_line_that_is_blank_or_only_copied_has_a_score_by_every_length_penalty
     engine.config = DecodeConfig(length_penalty=0.2, length_penalty_kind="marian", n_best=2)
     lines = ["", "   ", "\t", "\u3000 \u00a0", "\u2603"]
     rows = Translator(engine, tokenizer, Limits(characters=KNOWN)).translate(lines)
-    assert [[(best.text, best.score) for best in row] for row in rows] == [[("", 0)]] * 4 + [[("\u2603", 0)]]
+    assert [[(best.text, best.score) for best in row] for row in rows] == [[("", 0)]] * 4 + [
+        [("\u2603", 0)]
+    ]
 
 
 def texts(tokenizer: Tokenizer, line: str, **options) -> list[str]:
@@ -246,12 +305,16 @@ def test_lines_are_cut_into_sentences_and_longer_ones_than_were_seen_into_parts(
     assert texts(tokenizer, paragraph) == [paragraph]
     assert texts(tokenizer, paragraph, split=True) == SENTENCES
     assert texts(tokenizer, one, split=True, longest=99) == [one.strip()]
-    assert len(texts(tokenizer, one, split=True, longest=20)) == -(-len(tokenizer.encode([one])[0]) // 20)
+    assert len(texts(tokenizer, one, split=True, longest=20)) == -(
+        -len(tokenizer.encode([one])[0]) // 20
+    )
     assert texts(tokenizer, one, positions=99) == [one.strip()]
 
 
 def described(**training) -> ModelDescription:
-    return ModelDescription({"positions": "sinusoidal", "max_positions": 9}, 300, "en", "de", "", training)
+    return ModelDescription(
+        {"positions": "sinusoidal", "max_positions": 9}, 300, "en", "de", "", training
+    )
 
 
 LENGTHS = {"lengths": {"source": {"p99": 23, "max": 125}, "target": {"p99": 1, "max": 1}}}

@@ -16,7 +16,14 @@ from nmt.training import check_corpus
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Files and runs that words can mean."""
     monkeypatch.chdir(tmp_path)
-    for name in ("corpus/train.en", "corpus/train.de", "hyp.de", "ref.de", "a b.txt", "runs/x=1/config.json"):
+    for name in (
+        "corpus/train.en",
+        "corpus/train.de",
+        "hyp.de",
+        "ref.de",
+        "a b.txt",
+        "runs/x=1/config.json",
+    ):
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_text("eins\n")
     for name in ("runs/mine", "runs/other"):
@@ -27,9 +34,20 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def prepared(folder: str, **changed: object) -> None:
     """The manifest of a prepared corpus."""
     config = compose("preprocess", ["corpus/train.en", "corpus/train.de", "tokenizer=bpe8k"])
-    content = {"data": to_tree(config.data) | changed, "tokenizer": vars(config.tokenizer), "seed": 1, "sources": {}}
+    content = {
+        "data": to_tree(config.data) | changed,
+        "tokenizer": vars(config.tokenizer),
+        "seed": 1,
+        "sources": {},
+    }
     Path(folder).mkdir(parents=True)
-    about = {"fingerprint": "", "counts": {}, "vocabulary_size": 8000, "tokenizer": "", "versions": {}}
+    about = {
+        "fingerprint": "",
+        "counts": {},
+        "vocabulary_size": 8000,
+        "tokenizer": "",
+        "versions": {},
+    }
     manifest = {"format_version": FORMAT_VERSION, **about, "content": content}
     (Path(folder) / "manifest.json").write_text(json.dumps(manifest))
 
@@ -49,7 +67,12 @@ def prepared(folder: str, **changed: object) -> None:
         (["Really?"], ["runs/latest"], "-", "Really?"),
         (["(Wait.)"], ["runs/latest"], "-", "(Wait.)"),
         (["¡Hola"], ["runs/latest"], "-", "¡Hola"),
-        (["このファイルは端末から使います。", "runs/mine"], ["runs/mine"], "-", "このファイルは端末から使います。"),
+        (
+            ["このファイルは端末から使います。", "runs/mine"],
+            ["runs/mine"],
+            "-",
+            "このファイルは端末から使います。",
+        ),
         (["変数x=3です。"], ["runs/latest"], "-", "変数x=3です。"),
         (["打开文件"], ["runs/latest"], "-", "打开文件"),
         (["Node.jsを使う"], ["runs/latest"], "-", "Node.jsを使う"),
@@ -82,14 +105,35 @@ def test_a_file_a_text_and_a_run_are_told_apart(words, run, input, text):
             ["it's", "runs/mine"],
             "run `nmt translate 'text=it'\"'\"'s' runs/mine`; otherwise, `nmt translate",
         ),
-        ("translate", ["hello.txt"], "hello.txt: no such file or folder; `nmt translate [FILE] [RUN]"),
-        ("translate", ["corpus/hello"], "corpus/hello: no such file or folder; `nmt translate [FILE] [RUN]"),
+        (
+            "translate",
+            ["hello.txt"],
+            "hello.txt: no such file or folder; `nmt translate [FILE] [RUN]",
+        ),
+        (
+            "translate",
+            ["corpus/hello"],
+            "corpus/hello: no such file or folder; `nmt translate [FILE] [RUN]",
+        ),
         *(
             ("translate", [name], f"{name}: no such file or folder; to translate this text, run")
-            for name in ("my files/none.docx", "報告書 2024.docx", "資料 2024/ない.txt", "See my page.HTML")
+            for name in (
+                "my files/none.docx",
+                "報告書 2024.docx",
+                "資料 2024/ない.txt",
+                "See my page.HTML",
+            )
         ),
-        ("translate", ["日本語.txt"], "日本語.txt: no such file or folder; `nmt translate [FILE] [RUN]"),
-        ("translate", ["文書/日本語"], "文書/日本語: no such file or folder; `nmt translate [FILE] [RUN]"),
+        (
+            "translate",
+            ["日本語.txt"],
+            "日本語.txt: no such file or folder; `nmt translate [FILE] [RUN]",
+        ),
+        (
+            "translate",
+            ["文書/日本語"],
+            "文書/日本語: no such file or folder; `nmt translate [FILE] [RUN]",
+        ),
         ("translate", ["हिन्दी"], "to translate this one word, run `nmt translate 'text=हिन्दी'`"),
         ("translate", ["설정"], "to translate this one word, run `nmt translate 'text=설정'`"),
         ("parse", ["hello"], "run `nmt parse text=hello`"),
@@ -108,9 +152,17 @@ def test_a_file_a_text_and_a_run_are_told_apart(words, run, input, text):
         ("score", ["hyp.de", "ref.de", "reference=ref.de"], "takes one reference"),
         ("preprocess", ["corpus/train.en", "ref.de"], "differ only in"),
         ("preprocess", ["corpus/train.en", "corpus/train.fr"], "corpus/train.fr: no such file"),
-        ("train", ["data/nowhere"], "data/nowhere: no such folder; `nmt train CORPUS KEY=VALUE...`"),
+        (
+            "train",
+            ["data/nowhere"],
+            "data/nowhere: no such folder; `nmt train CORPUS KEY=VALUE...`",
+        ),
         ("train", ["runs/mine"], "no prepared corpus"),
-        ("train", ["hyp.de"], "hyp.de: a file, not a prepared corpus; run `nmt preprocess hyp.de` first"),
+        (
+            "train",
+            ["hyp.de"],
+            "hyp.de: a file, not a prepared corpus; run `nmt preprocess hyp.de` first",
+        ),
         ("train", ["runs/mine", "runs/other"], "give one corpus"),
     ],
 )
@@ -133,10 +185,20 @@ EN_DE = "data.source=en", "data.target=de"
 @pytest.mark.parametrize(
     ("words", "name", "train", "languages"),
     [
-        (["corpus/train.en", "corpus/train.de", "data.name=1.10"], "1.10", ["corpus/train"], ("en", "de")),
+        (
+            ["corpus/train.en", "corpus/train.de", "data.name=1.10"],
+            "1.10",
+            ["corpus/train"],
+            ("en", "de"),
+        ),
         (["zipped.pt_BR.gz", "zipped.en"], "zipped", ["zipped"], ("pt_BR", "en")),
         (["both.tsv", "data.source=it", "data.target=fr"], "both", ["both.tsv"], ("it", "fr")),
-        (["both.tsv", "corpus/b.tsv.gz", "data.name=x", *EN_DE], "x", ["both.tsv", "corpus/b.tsv.gz"], ("en", "de")),
+        (
+            ["both.tsv", "corpus/b.tsv.gz", "data.name=x", *EN_DE],
+            "x",
+            ["both.tsv", "corpus/b.tsv.gz"],
+            ("en", "de"),
+        ),
     ],
 )
 def test_a_corpus_is_two_files(words, name, train, languages):
@@ -144,15 +206,28 @@ def test_a_corpus_is_two_files(words, name, train, languages):
     for file in ("zipped.en", "both.tsv", "corpus/b.tsv.gz"):
         Path(file).touch()
     data = compose("preprocess", words).data
-    assert (data.kind, data.name, data.train, (data.source, data.target)) == ("files", name, train, languages)
-    with pytest.raises(NMTError, match=r"data\.target: a value is needed"):  # a table does not name its languages
+    assert (data.kind, data.name, data.train, (data.source, data.target)) == (
+        "files",
+        name,
+        train,
+        languages,
+    )
+    with pytest.raises(
+        NMTError, match=r"data\.target: a value is needed"
+    ):  # a table does not name its languages
         compose("preprocess", ["both.tsv", "data.source=en"])
 
 
 def test_what_a_manifest_knows_is_not_typed_twice():
     prepared("data/corpus")
     config = compose("train", ["data/corpus", "model=small"])
-    long = ["data=files", "data.name=corpus", "data.train=corpus/train", "tokenizer=bpe8k", "model=small"]
+    long = [
+        "data=files",
+        "data.name=corpus",
+        "data.train=corpus/train",
+        "tokenizer=bpe8k",
+        "model=small",
+    ]
     assert config == compose("train", long)
     assert (config.prepared, config.run) == ("data/corpus", "runs/corpus-small")
     assert compose("train", ["data/corpus", *long]) == config
@@ -179,7 +254,9 @@ def test_a_manifest_of_a_stranger_names_no_key_and_reads_no_environment():
     prepared("data/corpus", name=text, train=[text])
     data = compose("train", ["data/corpus"]).data
     assert (data.name, data.train) == (text, [text])
-    for index, changed in enumerate([{"filters": "x"}, {"filters": {"max_words": "many"}}, {"unheard_of": 1}]):
+    for index, changed in enumerate(
+        [{"filters": "x"}, {"filters": {"max_words": "many"}}, {"unheard_of": 1}]
+    ):
         prepared(f"data/{index}", **changed)
         with pytest.raises(NMTError, match=r"^[^\n]*$"):
             compose("train", [f"data/{index}"])

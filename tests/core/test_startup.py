@@ -11,7 +11,10 @@ PROGRAM = "import sys\nfrom nmt.cli import main\ntry:\n main()\nfinally:\n print
 
 @pytest.mark.parametrize(
     ("engine", "others"),
-    [("torch", {"torch._dynamo", "sympy", "lightning"}), ("ctranslate2", {"torch", "multiprocessing.pool"})],
+    [
+        ("torch", {"torch._dynamo", "sympy", "lightning"}),
+        ("ctranslate2", {"torch", "multiprocessing.pool"}),
+    ],
 )
 def test_translating_a_text_loads_little(checkpoint, tmp_path, monkeypatch, engine, others):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

@@ -12,7 +12,18 @@ import nmt
 ROOT = Path(nmt.__file__).parent
 MODULES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
 LAYERS = (
-    *("errors", "registry", "compat", "hardware", "config", "kernels", "files", "model", "text", "data"),
+    *(
+        "errors",
+        "registry",
+        "compat",
+        "hardware",
+        "config",
+        "kernels",
+        "files",
+        "model",
+        "text",
+        "data",
+    ),
     *("evaluation", "search", "preparation", "translation", "training", "commands", "cli"),
 )
 """The parts of the core from the bottom up: each imports only from those before it."""
@@ -47,7 +58,11 @@ def is_plugin(module: Path) -> bool:
 
 
 def importers(*libraries: str) -> set[str]:
-    importing = {module for module, names in IMPORTS.items() if any(name.split(".")[0] in libraries for name in names)}
+    importing = {
+        module
+        for module, names in IMPORTS.items()
+        if any(name.split(".")[0] in libraries for name in names)
+    }
     return {part(module) for module in importing if not is_plugin(module)}
 
 
@@ -58,7 +73,9 @@ def test_each_heavy_library_stays_in_its_part():
 
 
 def test_the_model_can_be_lifted_out():
-    modules = [module for module in MODULES if part(module) == "model" and module.name != "weights.py"]
+    modules = [
+        module for module in MODULES if part(module) == "model" and module.name != "weights.py"
+    ]
     names = {name for module in modules for name in IMPORTS[module]}
     libraries = {*sys.stdlib_module_names, "torch", "numpy", "lazy_loader"}
     outside = {name for name in names if name.split(".")[0] not in libraries}
@@ -85,7 +102,10 @@ def test_imports(module):
 
 def test_exceptions_are_needed():
     arrows = {
-        (part(module), name.split(".")[2]) for module in MODULES for name in IMPORTS[module] if ".plugins." in name
+        (part(module), name.split(".")[2])
+        for module in MODULES
+        for name in IMPORTS[module]
+        if ".plugins." in name
     }
     plugins = {part(module) for module in MODULES if is_plugin(module)}
     assert arrows >= {pair for pair in BETWEEN_PLUGINS if {*pair} <= plugins}

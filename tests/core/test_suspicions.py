@@ -11,10 +11,24 @@ from nmt.preparation.reading import blocks
 from nmt.preparation.suspicions import Suspicions
 from nmt.text import Pair
 
-SUBJECTS = {"The old man": "Der alte Mann", "My sister": "Meine Schwester", "A dog": "Ein Hund", "We": "Wir"}
+SUBJECTS = {
+    "The old man": "Der alte Mann",
+    "My sister": "Meine Schwester",
+    "A dog": "Ein Hund",
+    "We": "Wir",
+}
 VERBS = {"saw": "sah gestern", "has found": "fand schließlich", "was looking for": "suchte überall"}
-OBJECTS = {"the house": "das Haus", "a very old book": "ein sehr altes Buch", "it": "es", "me": "mich"}
-PLACES = {"in the city": "in der Stadt", "on the other side of the river": "auf der anderen Seite des Flusses", "": ""}
+OBJECTS = {
+    "the house": "das Haus",
+    "a very old book": "ein sehr altes Buch",
+    "it": "es",
+    "me": "mich",
+}
+PLACES = {
+    "in the city": "in der Stadt",
+    "on the other side of the river": "auf der anderen Seite des Flusses",
+    "": "",
+}
 RUSSIAN = {"The old man": "Старик", "My sister": "Моя сестра", "A dog": "Собака", "We": "Мы"}
 
 
@@ -71,7 +85,9 @@ def replaced(change: Callable[[str], str], side: int, step: int = 1) -> list[Pai
 @pytest.mark.parametrize(
     ("pairs", "words"),
     [
-        pytest.param([(target, source) for source, target in PAIRS], ("German sources",), id="swapped"),
+        pytest.param(
+            [(target, source) for source, target in PAIRS], ("German sources",), id="swapped"
+        ),
         pytest.param(
             PAIRS[:400] + [(target, source) for source, target in PAIRS[400:]],
             ("German sources", "first: pair 4"),
@@ -81,27 +97,51 @@ def replaced(change: Callable[[str], str], side: int, step: int = 1) -> list[Pai
         pytest.param(without_targets(2), ("pair 1,", "2 lines up"), id="shifted up"),
         pytest.param(shifted(300, 1), ("pair 301,", "1 line down"), id="shifted from the middle"),
         pytest.param(
-            list(zip([s for s, _ in PAIRS], random.Random(2).sample([t for _, t in PAIRS], 600), strict=True)),
+            list(
+                zip(
+                    [s for s, _ in PAIRS],
+                    random.Random(2).sample([t for _, t in PAIRS], 600),
+                    strict=True,
+                )
+            ),
             ("nothing in common",),
             id="shuffled",
         ),
-        pytest.param([(source, source) for source, _ in PAIRS], ("600 of", "same text"), id="copied"),
         pytest.param(
-            [(source, f"{source} Again.") for source, _ in PAIRS], ("targets that look like English",), id="English"
+            [(source, source) for source, _ in PAIRS], ("600 of", "same text"), id="copied"
+        ),
+        pytest.param(
+            [(source, f"{source} Again.") for source, _ in PAIRS],
+            ("targets that look like English",),
+            id="English",
         ),
         pytest.param(
             replaced(lambda line: html.escape(f'"{line}"'), 1, 10),
             ("60 of 600 targets contain HTML entities", "first: pair 10,"),
             id="entities",
         ),
-        pytest.param(replaced(lambda line: "{\\an8}" + line, 0), ("600 of 600 sources", "subtitle"), id="codes"),
-        pytest.param(replaced(lambda line: f"One\\N{line}", 0, 20), ("30 of 600 sources",), id="breaks"),
-        pytest.param(replaced(lambda line: f"<i>{line}</i>", 1, 5), ("120 of 600 targets", "'<i>'"), id="tags"),
         pytest.param(
-            replaced(lambda line: line.encode().decode("cp1252", "replace"), 1), ("wrong encoding",), id="mojibake"
+            replaced(lambda line: "{\\an8}" + line, 0),
+            ("600 of 600 sources", "subtitle"),
+            id="codes",
         ),
         pytest.param(
-            replaced(lambda line: line.encode().decode("latin-1"), 1), ("wrong encoding",), id="Latin mojibake"
+            replaced(lambda line: f"One\\N{line}", 0, 20), ("30 of 600 sources",), id="breaks"
+        ),
+        pytest.param(
+            replaced(lambda line: f"<i>{line}</i>", 1, 5),
+            ("120 of 600 targets", "'<i>'"),
+            id="tags",
+        ),
+        pytest.param(
+            replaced(lambda line: line.encode().decode("cp1252", "replace"), 1),
+            ("wrong encoding",),
+            id="mojibake",
+        ),
+        pytest.param(
+            replaced(lambda line: line.encode().decode("latin-1"), 1),
+            ("wrong encoding",),
+            id="Latin mojibake",
         ),
     ],
 )
@@ -138,7 +178,9 @@ def test_scripts_show_swapped_sides_without_py3langid(monkeypatch: pytest.Monkey
     monkeypatch.setattr("nmt.preparation.side_languages.identifier", lambda: None)
     pairs = sentences(300, russian=True)
     assert notices(pairs, "en", "ru") == []
-    assert "Russian sources" in notices([(target, source) for source, target in pairs], "en", "ru")[0]
+    assert (
+        "Russian sources" in notices([(target, source) for source, target in pairs], "en", "ru")[0]
+    )
 
 
 def test_shifted_numbers_are_noticed_although_all_lines_have_the_same_length() -> None:
@@ -148,7 +190,9 @@ def test_shifted_numbers_are_noticed_although_all_lines_have_the_same_length() -
     assert "1 line up" in notices(list(zip(sources, targets[1:], strict=False)))[0]
 
 
-@pytest.mark.parametrize(("source", "target"), [("en", "en-GB"), ("zh-Hans", "zh-Hant"), ("da", "nb"), ("sr", "hr")])
+@pytest.mark.parametrize(
+    ("source", "target"), [("en", "en-GB"), ("zh-Hans", "zh-Hant"), ("da", "nb"), ("sr", "hr")]
+)
 def test_languages_that_cannot_be_told_apart_are_not_judged(source: str, target: str) -> None:
     pairs = [(one, f"{one} Yes.") for one, _ in PAIRS]
     assert not [text for text in notices(pairs, source, target) if "look like" in text]

@@ -51,7 +51,11 @@ def test_the_columns_with_text_are_found(tmp_path: Path, columns, keys) -> None:
 
 @pytest.mark.parametrize(
     "columns",
-    [(NUMBERS, SOURCES, TARGETS, TARGETS), (NUMBERS, SOURCES, NUMBERS), (NUMBERS, NUMBERS, SOURCES)],
+    [
+        (NUMBERS, SOURCES, TARGETS, TARGETS),
+        (NUMBERS, SOURCES, NUMBERS),
+        (NUMBERS, NUMBERS, SOURCES),
+    ],
 )
 def test_unclear_columns_are_refused_with_an_option(tmp_path: Path, columns) -> None:
     with pytest.raises(NMTError, match=r"first row is .*data\.columns=\[2,3\]"):

@@ -110,7 +110,9 @@ def test_a_token_aligns_all_its_words_and_divides_its_score_among_them(tokenizer
     whole = train_tokenizer(lines, TokenizerConfig(kind="bpe", vocabulary_size=300))
     [[best]] = Translator(Echo(), whole, Limits(), details=True).translate(lines[:1])
     assert best.details.tokens == ["▁設定を開く"]
-    assert best.details.alignment == [(source, target) for source in range(5) for target in range(5)]
+    assert best.details.alignment == [
+        (source, target) for source in range(5) for target in range(5)
+    ]
     assert best.details.word_log_probabilities == pytest.approx([-0.2] * 5)
 
 
@@ -132,7 +134,9 @@ def test_source_words_are_those_of_the_raw_line(tokenizer, line, prefix):
     of_prefix = [i for i, row in zip(segment.ids, words, strict=True) if not row]
     assert tokenizer.decode(of_prefix).strip() == prefix.strip()
     for place, (begin, end) in enumerate(word_spans(line)):
-        spelled = tokenizer.decode([i for i, row in zip(segment.ids, words, strict=True) if place in row])
+        spelled = tokenizer.decode(
+            [i for i, row in zip(segment.ids, words, strict=True) if place in row]
+        )
         assert spelled.strip() == clean(line[begin:end])
 
 
@@ -168,7 +172,10 @@ class Halves(Echo):
     """An engine that answers with the source, and with its first half."""
 
     def search(self, sentences, prefixes, constraints=None):
-        return [[Hypothesis(ids, -1.0, -1.0), Hypothesis(ids[: len(ids) // 2], -2.0, -2.0)] for ids in sentences]
+        return [
+            [Hypothesis(ids, -1.0, -1.0), Hypothesis(ids[: len(ids) // 2], -2.0, -2.0)]
+            for ids in sentences
+        ]
 
 
 @pytest.mark.parametrize("longest", [3, 5, 9, 1000])
@@ -181,19 +188,29 @@ def test_lines_in_segments_keep_the_indices_of_the_whole_line(tokenizer, longest
             details = translation.details
             assert len(details.token_log_probabilities) == len(details.tokens) + 1
             assert {source for source, _ in details.alignment} <= {*range(len(word_spans(line)))}
-            assert {target for _, target in details.alignment} <= {*range(len(word_spans(translation.text)))}
+            assert {target for _, target in details.alignment} <= {
+                *range(len(word_spans(translation.text)))
+            }
         answered = sorted({source for source, _ in best.details.alignment})
         assert answered == list(range(len(word_spans(line))))
         if longest == 1000:
-            assert best.details.tokens == tokenizer.subwords(tokenizer.encode([clean("x " + line)])[0])
-            assert [(s, t) for s, t in best.details.alignment if t] == [(t - 1, t) for t in range(1, len(answered) + 1)]
+            assert best.details.tokens == tokenizer.subwords(
+                tokenizer.encode([clean("x " + line)])[0]
+            )
+            assert [(s, t) for s, t in best.details.alignment if t] == [
+                (t - 1, t) for t in range(1, len(answered) + 1)
+            ]
 
 
-@pytest.mark.parametrize("settings", [{}, {"n_best": 3}, {"do_sample": True, "temperature": 0.3, "n_best": 2}])
+@pytest.mark.parametrize(
+    "settings", [{}, {"n_best": 3}, {"do_sample": True, "temperature": 0.3, "n_best": 2}]
+)
 @pytest.mark.parametrize("longest", [None, 4])
 def test_token_log_probabilities_add_up_to_that_of_the_translation(tokenizer, settings, longest):
     torch.manual_seed(1)
-    config = ModelConfig(name="tiny", encoder_layers=1, decoder_layers=2, d_model=16, d_ff=16, heads=2)
+    config = ModelConfig(
+        name="tiny", encoder_layers=1, decoder_layers=2, d_model=16, d_ff=16, heads=2
+    )
     models = [Transformer(config, tokenizer.vocabulary_size) for _ in range(2)]
     decode = DecodeConfig(beam_size=3, max_extra_length=4, **settings)
     limits = Limits(longest is not None, longest, language="en")
@@ -203,4 +220,6 @@ def test_token_log_probabilities_add_up_to_that_of_the_translation(tokenizer, se
     for before, after in zip(plain, described, strict=True):
         for one, other in zip(before, after, strict=True):
             assert one == replace(other, details=None)
-            assert sum(other.details.token_log_probabilities) == pytest.approx(other.log_probability, abs=1e-4)
+            assert sum(other.details.token_log_probabilities) == pytest.approx(
+                other.log_probability, abs=1e-4
+            )

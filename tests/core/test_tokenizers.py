@@ -40,26 +40,61 @@ def check_lossless(tokenizer: Tokenizer, lines: list[str]) -> None:
 
 
 NASTY = [
-    *("", " ", "   ", "\t", "   a", "a   ", "a  b   c", "a\tb", "a\rb", "\0", "a\0b", "\ue000\ue000", "\ufdd0\uffff"),
-    *("\u2581", "\u2581a \u2581 \u2581\u2581b\u2581", "\ue0000\ue0001\ue000\u2581", "##", "a##b ## ##c"),
-    *("\u0120a\u010a", "a<s>b</s> <pad><unk>", "<0x41>", "<0xE2><0x96><0x81>", "\u2047 \ufffd", "a\ufeffb\ufeff"),
+    *(
+        "",
+        " ",
+        "   ",
+        "\t",
+        "   a",
+        "a   ",
+        "a  b   c",
+        "a\tb",
+        "a\rb",
+        "\0",
+        "a\0b",
+        "\ue000\ue000",
+        "\ufdd0\uffff",
+    ),
+    *(
+        "\u2581",
+        "\u2581a \u2581 \u2581\u2581b\u2581",
+        "\ue0000\ue0001\ue000\u2581",
+        "##",
+        "a##b ## ##c",
+    ),
+    *(
+        "\u0120a\u010a",
+        "a<s>b</s> <pad><unk>",
+        "<0x41>",
+        "<0xE2><0x96><0x81>",
+        "\u2047 \ufffd",
+        "a\ufeffb\ufeff",
+    ),
     *("\u25b8a \u25b8\u25b8", "e\u0301\u0327 \ufb01 \u2126 \u3300 \uff21", "a\u2028b\x85c\u3000d"),
 ]
 
 
-def test_every_assigned_character_of_unicode_and_some_others_come_back(tokenizer: Tokenizer) -> None:
+def test_every_assigned_character_of_unicode_and_some_others_come_back(
+    tokenizer: Tokenizer,
+) -> None:
     random_ = random.Random(1)
     every = [chr(c) for c in range(sys.maxunicode + 1) if not 0xD800 <= c <= 0xDFFF and c != 0x0A]
     assigned = [c for c in every if unicodedata.category(c) not in ("Cn", "Co")]
     characters = random_.sample(assigned, len(assigned)) + random_.sample(every, 10_000)
-    check_lossless(tokenizer, ["".join(characters[i : i + 20]) for i in range(0, len(characters), 20)])
+    check_lossless(
+        tokenizer, ["".join(characters[i : i + 20]) for i in range(0, len(characters), 20)]
+    )
 
 
 def sentencepiece_model(**options: Any) -> bytes:
     """What sentencepiece itself learns."""
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(LINES), model_writer=model, minloglevel=2, hard_vocab_limit=False, **options
+        sentence_iterator=iter(LINES),
+        model_writer=model,
+        minloglevel=2,
+        hard_vocab_limit=False,
+        **options,
     )
     return model.getvalue()
 
@@ -73,7 +108,9 @@ def test_special_symbols_decode_to_nothing_and_any_ids_to_text(tokenizer: Tokeni
         tokenizer.decode(random_.choices(range(tokenizer.vocabulary_size), k=12)).encode()
 
 
-def test_a_saved_tokenizer_is_the_same_when_loaded_and_pickled(tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_a_saved_tokenizer_is_the_same_when_loaded_and_pickled(
+    tokenizer: Tokenizer, tmp_path: Path
+) -> None:
     path = tmp_path / "one.model"
     tokenizer.save(path)
     loaded, again = load_tokenizer(path), trained(tokenizer.kind)
@@ -88,8 +125,14 @@ def test_a_saved_tokenizer_is_the_same_when_loaded_and_pickled(tokenizer: Tokeni
 @pytest.mark.parametrize(("kind", "size"), [("bpe", 300), ("unigram", 800), ("wordpiece", 600)])
 def test_a_vocabulary_is_never_larger_than_asked_for(kind: str, size: int) -> None:
     random_ = random.Random(4)
-    lines = [" ".join("".join(random_.choices("abcdefghijklmno", k=5)) for _ in range(8)) for _ in range(200)]
-    assert train_tokenizer(lines, TokenizerConfig(kind=kind, vocabulary_size=size)).vocabulary_size <= size
+    lines = [
+        " ".join("".join(random_.choices("abcdefghijklmno", k=5)) for _ in range(8))
+        for _ in range(200)
+    ]
+    assert (
+        train_tokenizer(lines, TokenizerConfig(kind=kind, vocabulary_size=size)).vocabulary_size
+        <= size
+    )
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
@@ -103,10 +146,14 @@ def byte_characters() -> dict[int, str]:
     """GPT-2's table of bytes: printable Latin-1 stands for itself, other bytes for what follows U+00FF, in order."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in printable]
-    return {byte: chr(byte) for byte in printable} | {byte: chr(256 + i) for i, byte in enumerate(others)}
+    return {byte: chr(byte) for byte in printable} | {
+        byte: chr(256 + i) for i, byte in enumerate(others)
+    }
 
 
-GPT2_WORDS = regex.compile(r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+")
+GPT2_WORDS = regex.compile(
+    r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+)
 
 
 def longest_matches(word: str, vocabulary: dict[str, int], mark: str) -> Iterator[int]:
@@ -114,7 +161,9 @@ def longest_matches(word: str, vocabulary: dict[str, int], mark: str) -> Iterato
     start = 0
     while start < len(word):
         prefix = mark if start else ""
-        end = max(end for end in range(start + 1, len(word) + 1) if prefix + word[start:end] in vocabulary)
+        end = max(
+            end for end in range(start + 1, len(word) + 1) if prefix + word[start:end] in vocabulary
+        )
         yield vocabulary[prefix + word[start:end]]
         start = end
 
@@ -127,9 +176,13 @@ def test_wordpiece_takes_the_longest_match_at_every_place() -> None:
     lines = [*LINES, *("".join(random_.choices(letters, k=30)) for _ in range(300))]
     expected = []
     for line in lines:
-        matched = ["".join(table[byte] for byte in word.encode()) for word in GPT2_WORDS.findall(line)]
+        matched = [
+            "".join(table[byte] for byte in word.encode()) for word in GPT2_WORDS.findall(line)
+        ]
         mark = model["continuing_subword_prefix"]
-        expected.append([i for word in matched for i in longest_matches(word, model["vocab"], mark)])
+        expected.append(
+            [i for word in matched for i in longest_matches(word, model["vocab"], mark)]
+        )
     assert tokenizer.encode(lines) == expected
 
 
@@ -164,8 +217,14 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "empty": (lambda: b"", "an empty file"),
     "text": (lambda: b"hello\n", ""),
     "JSON": (lambda: b'{"model": 1}', ""),
-    "bpe of others": (lambda: sentencepiece_model(model_type="bpe", vocab_size=90), "first entries are not <pad> <s>"),
-    "characters": (lambda: sentencepiece_model(model_type="char", vocab_size=90), "first entries are not"),
+    "bpe of others": (
+        lambda: sentencepiece_model(model_type="bpe", vocab_size=90),
+        "first entries are not <pad> <s>",
+    ),
+    "characters": (
+        lambda: sentencepiece_model(model_type="char", vocab_size=90),
+        "first entries are not",
+    ),
     "no character": (lambda: trained("bpe").content.replace("ö".encode(), b"\xc3\xff"), "invalid"),
     "symbols": (lambda: changed_wordpiece({"<pad>": 1, "<s>": 0}), "first entries are not"),
     "ids": (lambda: changed_wordpiece({"<unk>": 10**9}), "are not 0, 1, 2 and so on"),
@@ -183,6 +242,11 @@ def test_a_tokenizer_of_anyone_is_ours_or_refused(tmp_path: Path, what: str) -> 
 
 
 def test_a_foreign_word_piece_file_has_no_expression_that_is_run(tmp_path: Path) -> None:
-    slow = {"type": "Split", "pattern": {"Regex": "(a*)*b"}, "behavior": "Isolated", "invert": False}
+    slow = {
+        "type": "Split",
+        "pattern": {"Regex": "(a*)*b"},
+        "behavior": "Isolated",
+        "invert": False,
+    }
     (tmp_path / "tokenizer.model").write_bytes(changed_wordpiece({}, pre_tokenizer=slow))
     check_lossless(load_tokenizer(tmp_path / "tokenizer.model"), [*LINES, "a" * 1000])

@@ -9,7 +9,7 @@ from torch import nn
 
 from nmt.config import BOS, EOS, PAD, ModelConfig
 from nmt.model import Residual, Transformer, sinusoids
-from nmt.model.layers import Positions
+from nmt.model.embeddings import Positions
 
 VOCABULARY = 13
 SHAPES = pytest.mark.parametrize(
@@ -21,18 +21,47 @@ SHAPES = pytest.mark.parametrize(
         {"attention_window": 3},
         {"attention_window": 4, "attention": "additive", "norm": "pre"},
         {"decoder": "ssru", "norm": "pre"},
-        {"attention_bias": True, "output_bias": True, "activation": "swish", "positions": "tensor2tensor"},
-        {"attention_bias": True, "d_k": 3, "d_v": 5, "activation": "quick_gelu", "source_vocabulary_size": 17},
+        {
+            "attention_bias": True,
+            "output_bias": True,
+            "activation": "swish",
+            "positions": "tensor2tensor",
+        },
+        {
+            "attention_bias": True,
+            "d_k": 3,
+            "d_v": 5,
+            "activation": "quick_gelu",
+            "source_vocabulary_size": 17,
+        },
     ],
-    ids=["paper", "pre-norm, learned", "widths", "restricted", "additive", "ssru", "biases", "own source vocabulary"],
+    ids=[
+        "paper",
+        "pre-norm, learned",
+        "widths",
+        "restricted",
+        "additive",
+        "ssru",
+        "biases",
+        "own source vocabulary",
+    ],
 )
 
 
 def tiny_model(**changes):
     """A small model in double precision with no parameter at a special value such as 0 or 1."""
     torch.manual_seed(2)
-    shape = {"encoder_layers": 2, "decoder_layers": 3, "d_model": 8, "d_ff": 12, "heads": 2, "max_positions": 24}
-    model = Transformer(ModelConfig(name="test", **{**shape, "dropout": 0.0, **changes}), VOCABULARY).double()
+    shape = {
+        "encoder_layers": 2,
+        "decoder_layers": 3,
+        "d_model": 8,
+        "d_ff": 12,
+        "heads": 2,
+        "max_positions": 24,
+    }
+    model = Transformer(
+        ModelConfig(name="test", **{**shape, "dropout": 0.0, **changes}), VOCABULARY
+    ).double()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(torch.randn_like(parameter), alpha=0.2)
@@ -41,13 +70,20 @@ def tiny_model(**changes):
 
 def sentences(*lengths, width=None):
     """Random sentences closed by the end symbol, in a batch padded to the longest, or to `width`."""
-    rows = [torch.cat((torch.randint(4, VOCABULARY, (length - 1,)), torch.tensor([EOS]))) for length in lengths]
-    return torch.stack([F.pad(row, (0, (width or max(lengths)) - len(row)), value=PAD) for row in rows])
+    rows = [
+        torch.cat((torch.randint(4, VOCABULARY, (length - 1,)), torch.tensor([EOS])))
+        for length in lengths
+    ]
+    return torch.stack(
+        [F.pad(row, (0, (width or max(lengths)) - len(row)), value=PAD) for row in rows]
+    )
 
 
 def prefixes(rows, length):
     """Random target tokens behind the start symbol."""
-    return torch.cat((torch.full((rows, 1), BOS), torch.randint(4, VOCABULARY, (rows, length - 1))), dim=1)
+    return torch.cat(
+        (torch.full((rows, 1), BOS), torch.randint(4, VOCABULARY, (rows, length - 1))), dim=1
+    )
 
 
 def another_word(tokens):
@@ -60,14 +96,22 @@ def assert_close(actual, expected):
 
 def by_the_formula(start, length, d_model):
     """PE(pos, 2i) = sin(pos / 10000^(2i / d_model)) and PE(pos, 2i + 1) = cos of the same."""
-    angles = [[pos / 10000 ** (2 * i / d_model) for i in range(d_model // 2)] for pos in range(start, start + length)]
-    return torch.tensor([[f(angle) for angle in row for f in (math.sin, math.cos)] for row in angles])
+    angles = [
+        [pos / 10000 ** (2 * i / d_model) for i in range(d_model // 2)]
+        for pos in range(start, start + length)
+    ]
+    return torch.tensor(
+        [[f(angle) for angle in row for f in (math.sin, math.cos)] for row in angles]
+    )
 
 
 def copy_attention(theirs, ours):
     theirs.in_proj_weight.copy_(ours.input)
     theirs.out_proj.weight.copy_(ours.output)
-    for bias, our_bias in ((theirs.in_proj_bias, ours.input_bias), (theirs.out_proj.bias, ours.output_bias)):
+    for bias, our_bias in (
+        (theirs.in_proj_bias, ours.input_bias),
+        (theirs.out_proj.bias, ours.output_bias),
+    ):
         bias.copy_(torch.zeros_like(bias) if our_bias is None else our_bias)
 
 
@@ -83,11 +127,21 @@ def torch_stacks(model):
     c, pre_norm = model.config, model.config.norm == "pre"
     shape = (c.d_model, c.heads, c.d_ff, 0.0, ACTIVATIONS[c.activation], c.norm_epsilon)
     options = {"batch_first": True, "norm_first": pre_norm, "dtype": torch.float64}
-    norms = [nn.LayerNorm(c.d_model, c.norm_epsilon).double() if pre_norm else None for _ in range(2)]
-    layers = nn.TransformerEncoderLayer(*shape, **options), nn.TransformerDecoderLayer(*shape, **options)
-    encoder = nn.TransformerEncoder(layers[0], c.encoder_layers, norms[0], enable_nested_tensor=False)
+    norms = [
+        nn.LayerNorm(c.d_model, c.norm_epsilon).double() if pre_norm else None for _ in range(2)
+    ]
+    layers = (
+        nn.TransformerEncoderLayer(*shape, **options),
+        nn.TransformerDecoderLayer(*shape, **options),
+    )
+    encoder = nn.TransformerEncoder(
+        layers[0], c.encoder_layers, norms[0], enable_nested_tensor=False
+    )
     decoder = nn.TransformerDecoder(layers[1], c.decoder_layers, norms[1])
-    for stack, ours, count in ((encoder, model.encoder_layers, 2), (decoder, model.decoder_layers, 3)):
+    for stack, ours, count in (
+        (encoder, model.encoder_layers, 2),
+        (decoder, model.decoder_layers, 3),
+    ):
         for torch_layer, layer in zip(stack.layers, ours, strict=True):
             copy_attention(torch_layer.self_attn, layer.self_attention)
             if count == 3:
@@ -95,7 +149,9 @@ def torch_stacks(model):
             torch_layer.linear1.load_state_dict(layer.feed_forward[0].state_dict())
             torch_layer.linear2.load_state_dict(layer.feed_forward[2].state_dict())
             for i in range(1, count + 1):
-                getattr(torch_layer, f"norm{i}").load_state_dict(getattr(layer, f"residual_{i}").norm.state_dict())
+                getattr(torch_layer, f"norm{i}").load_state_dict(
+                    getattr(layer, f"residual_{i}").norm.state_dict()
+                )
     for norm, ours in zip(norms, (model.encoder_norm, model.decoder_norm), strict=True):
         if norm:
             norm.load_state_dict(ours.state_dict())
@@ -108,7 +164,10 @@ def torch_stacks(model):
         {},
         {"norm": "pre", "tied_embeddings": False},
         {"norm_epsilon": 0.1},
-        *({"attention_bias": True, "activation": activation, "norm": "pre"} for activation in ACTIVATIONS),
+        *(
+            {"attention_bias": True, "activation": activation, "norm": "pre"}
+            for activation in ACTIVATIONS
+        ),
     ],
     ids=str,
 )
@@ -126,7 +185,9 @@ def test_torch_nn_transformer_with_the_same_weights_gives_the_same_logits(change
     embedded = embed(target, model.target_embedding.weight)
     hidden = decoder(embedded, memory, tgt_mask=future, memory_key_padding_mask=padding)
     # Tables of sinusoids are rounded to single precision.
-    torch.testing.assert_close(model(source, target), hidden @ model.output.weight.T, rtol=1e-6, atol=1e-6)
+    torch.testing.assert_close(
+        model(source, target), hidden @ model.output.weight.T, rtol=1e-6, atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("changes", [{}, {"attention_window": 3, "norm": "pre"}], ids=str)
@@ -138,7 +199,9 @@ def test_without_a_source_end_the_model_is_that_of_sources_without_one(changes):
     cache = model.start(source)
     for tokens in target.split(1, dim=1):
         logp = model.step(tokens, cache)
-    torch.testing.assert_close(logp[:, 0].double(), expected[:, -1].log_softmax(1), rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(
+        logp[:, 0].double(), expected[:, -1].log_softmax(1), rtol=1e-5, atol=1e-5
+    )
     full = sentences(4, 4)
     hidden = model.decoder_states(full, target, padded=False)  # as a batch says that has no padding
     torch.testing.assert_close(hidden, paper.decoder_states(full[:, :3], target))
@@ -258,9 +321,21 @@ def test_dropout_drops_the_output_of_a_sublayer_and_not_its_input(norm):
 
 def test_initial_matrices_are_xavier_uniform_and_embeddings_normal():
     torch.manual_seed(3)
-    shape = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 64, "d_ff": 96, "heads": 4, "d_k": 8, "d_v": 48}
+    shape = {
+        "encoder_layers": 1,
+        "decoder_layers": 1,
+        "d_model": 64,
+        "d_ff": 96,
+        "heads": 4,
+        "d_k": 8,
+        "d_v": 48,
+    }
     model = Transformer(ModelConfig(name="test", tied_embeddings=False, **shape), 1000)
-    for weight in (model.source_embedding.weight, model.target_embedding.weight, model.output.weight):
+    for weight in (
+        model.source_embedding.weight,
+        model.target_embedding.weight,
+        model.output.weight,
+    ):
         assert weight.std().item() == pytest.approx(64**-0.5, rel=0.02)
         assert weight.mean().item() == pytest.approx(0, abs=0.003)
         assert weight.abs().max() > 3.5 * 64**-0.5
@@ -269,28 +344,41 @@ def test_initial_matrices_are_xavier_uniform_and_embeddings_normal():
         assert not inner.bias.any()
         assert not outer.bias.any()
         attention = layer.self_attention
-        for matrix in (inner.weight, outer.weight, *attention.input.split([32, 32, 192]), attention.output):
+        for matrix in (
+            inner.weight,
+            outer.weight,
+            *attention.input.split([32, 32, 192]),
+            attention.output,
+        ):
             bound = math.sqrt(6 / sum(matrix.shape))
             assert 0.99 * bound < matrix.abs().max().item() <= bound
             assert matrix.std().item() == pytest.approx(bound / math.sqrt(3), rel=0.05)
 
 
 def embedding_config(**changes):
-    return ModelConfig(name="test", **{"d_model": 8, "heads": 2, "dropout": 0.0, "max_positions": 5, **changes})
+    return ModelConfig(
+        name="test", **{"d_model": 8, "heads": 2, "dropout": 0.0, "max_positions": 5, **changes}
+    )
 
 
 @pytest.mark.parametrize(("start", "length"), [(0, 5), (2, 3), (0, 6), (5, 1), (4, 30), (1000, 2)])
 def test_sinusoids_are_the_papers_also_past_the_table(start, length):
     positions = Positions(embedding_config())
-    torch.testing.assert_close(positions(start, length), by_the_formula(start, length, 8), rtol=0, atol=1e-6)
-    torch.testing.assert_close(sinusoids(length, 10, start), by_the_formula(start, length, 10), rtol=0, atol=1e-6)
+    torch.testing.assert_close(
+        positions(start, length), by_the_formula(start, length, 8), rtol=0, atol=1e-6
+    )
+    torch.testing.assert_close(
+        sinusoids(length, 10, start), by_the_formula(start, length, 10), rtol=0, atol=1e-6
+    )
     assert not list(positions.parameters())
     assert not positions.state_dict()
 
 
 def test_learned_positions_are_parameters_of_embedding_size():
     torch.manual_seed(6)
-    positions = Positions(embedding_config(positions="learned", max_positions=400, d_model=64, heads=2))
+    positions = Positions(
+        embedding_config(positions="learned", max_positions=400, d_model=64, heads=2)
+    )
     (table,) = positions.parameters()
     assert table.shape == (400, 64)
     assert table.std().item() == pytest.approx(64**-0.5, rel=0.03)

@@ -26,21 +26,39 @@ from nmt.translation import Translation, input_lines, load_translator, report, s
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "marian" / "tied"
 BOM = b"\xef\xbb\xbf"
-TWO = [Translation("Grüße", -0.123456, -0.5, flags=["number"]), Translation("zwei Wörter", -2.0, -3.0)]
+TWO = [
+    Translation("Grüße", -0.123456, -0.5, flags=["number"]),
+    Translation("zwei Wörter", -2.0, -3.0),
+]
 
 
 def written(checkpoint: str, folder: Path, content: bytes, **settings) -> bytes:
     """What `translate` writes for a file of this content."""
     (folder / "input").write_bytes(content)
-    files = {"input": str(folder / "input"), "output": str(folder / "output"), "overwrite": True, "device": "cpu"}
+    files = {
+        "input": str(folder / "input"),
+        "output": str(folder / "output"),
+        "overwrite": True,
+        "device": "cpu",
+    }
     decode = DecodeConfig(beam_size=2, max_extra_length=3)
     translate(translate_config(**{"run": checkpoint, **files, "decode": decode, **settings}))
     return (folder / "output").read_bytes()
 
 
 def test_only_lf_and_crlf_separate_lines(capsys):
-    lines = ["\ufeffa", "", "b\rc", "Ä\u2028b\x85c\x0bd\x0ce\x1cf\u2029g", "\ufeffend"]  # the first mark is the file's
-    for content, expected in ((b"", []), (b"\n", [""]), (BOM + "\r\n".join(lines[:3]).encode(), lines[:3])):
+    lines = [
+        "\ufeffa",
+        "",
+        "b\rc",
+        "Ä\u2028b\x85c\x0bd\x0ce\x1cf\u2029g",
+        "\ufeffend",
+    ]  # the first mark is the file's
+    for content, expected in (
+        (b"", []),
+        (b"\n", [""]),
+        (BOM + "\r\n".join(lines[:3]).encode(), lines[:3]),
+    ):
         assert list(input_lines(io.BytesIO(content))) == expected
     assert list(input_lines(io.BytesIO(BOM + "\n".join(lines).encode()))) == lines
     assert capsys.readouterr().err == ""
@@ -50,11 +68,17 @@ def test_only_lf_and_crlf_separate_lines(capsys):
     ("content", "lines", "warnings"),
     [
         (b"ok\na\xffb\n", ["ok", "a\ufffdb"], ["line 2: invalid UTF-8 at byte 2"]),
-        (b"\xc3\nok\n\xfe", ["\ufffd", "ok", "\ufffd"], ["line 1: invalid UTF-8 at byte 1 (if the file is in Latin-1"]),
+        (
+            b"\xc3\nok\n\xfe",
+            ["\ufffd", "ok", "\ufffd"],
+            ["line 1: invalid UTF-8 at byte 1 (if the file is in Latin-1"],
+        ),
         (b"a\xed\xa0\x80\n", ["a\ufffd\ufffd\ufffd"], ["line 1: invalid UTF-8 at byte 2"]),
     ],
 )
-def test_invalid_utf8_is_replaced_with_a_warning_that_names_the_line(content, lines, warnings, capsys):
+def test_invalid_utf8_is_replaced_with_a_warning_that_names_the_line(
+    content, lines, warnings, capsys
+):
     assert list(input_lines(io.BytesIO(content))) == lines
     said = capsys.readouterr()
     assert said.out == ""
@@ -68,12 +92,22 @@ def test_a_line_for_each_translation_in_tsv_and_an_object_for_each_line_in_jsonl
     assert line.index("Grüße") < line.index("\n") == len(line) - 1
     first = {"text": "Grüße", "score": -0.123456, "log_probability": -0.5, "flags": ["number"]}
     second = {"text": "zwei Wörter", "score": -2.0, "log_probability": -3.0, "flags": []}
-    assert json.loads(line) == {"line": 7, "source": "zwei", "translations": [first, second], "more": 1}
+    assert json.loads(line) == {
+        "line": 7,
+        "source": "zwei",
+        "translations": [first, second],
+        "more": 1,
+    }
 
 
 def test_a_refusal_leaves_an_earlier_output_as_it_was(checkpoint, tmp_path):
     before = written(checkpoint, tmp_path, b"ka\nlo\n")
-    refusals = {"run": "missing", "device": "abacus", "input": str(tmp_path / "missing"), "overwrite": False}
+    refusals = {
+        "run": "missing",
+        "device": "abacus",
+        "input": str(tmp_path / "missing"),
+        "overwrite": False,
+    }
     for settings in ({key: value} for key, value in refusals.items()):
         with pytest.raises(NMTError):
             written(checkpoint, tmp_path, b"mi\n", **settings)
@@ -83,7 +117,9 @@ def test_a_refusal_leaves_an_earlier_output_as_it_was(checkpoint, tmp_path):
 def test_the_first_line_of_a_kind_is_named_shortly_and_lines_are_counted(capsys):
     counts = Counter[str]()
     for number in range(1, 13):
-        best = Translation("", 0.0, 0.0, copied=["[" * 100_000], notes={"is": "cut"} if number > 10 else {})
+        best = Translation(
+            "", 0.0, 0.0, copied=["[" * 100_000], notes={"is": "cut"} if number > 10 else {}
+        )
         report((), "", best, f"line {number}", counts)
     summarize(counts)
     said = capsys.readouterr().err.splitlines()
@@ -97,7 +133,9 @@ def test_in_bfloat16_torch_finds_nearly_what_float32_finds(word_model):
     found = {}
     for precision in ("float32", "bfloat16"):
         decode = DecodeConfig(beam_size=4)
-        options = translator_options(str(word_model), "tokens", device="cpu", precision=precision, decode=decode)
+        options = translator_options(
+            str(word_model), "tokens", device="cpu", precision=precision, decode=decode
+        )
         translator = load_translator(options, lambda words: None)
         weights = {parameter.dtype for parameter in translator.engine.models[0].parameters()}
         assert weights == {getattr(torch, precision)}
@@ -129,8 +167,12 @@ def command(model: str, *words: str) -> list[str]:
     return [python(), "-m", "nmt", "translate", f"run={model}", *SHORT, *words]
 
 
-def run(model: str, *words: str, content: bytes = b"", **settings) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(command(model, *words), input=content, capture_output=True, timeout=300, **settings)
+def run(
+    model: str, *words: str, content: bytes = b"", **settings
+) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        command(model, *words), input=content, capture_output=True, timeout=300, **settings
+    )
 
 
 @contextmanager
@@ -150,7 +192,9 @@ def refused(process: subprocess.CompletedProcess[bytes], *words: str) -> None:
 
 def test_a_reader_that_has_enough_ends_it_quietly(model):
     """As `nmt translate | head -1` does, while there is more to read."""
-    with started(command(model, "buffer=5"), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with started(
+        command(model, "buffer=5"), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
         os.set_blocking(process.stdin.fileno(), False)
         process.stdin.raw.write(b"ka lo\n" * 500)
         assert process.stdout.readline().endswith(b"\n")
@@ -162,7 +206,13 @@ def test_a_reader_that_has_enough_ends_it_quietly(model):
 
 def test_ctrl_c_leaves_no_file_that_is_not_whole(model, tmp_path):
     """It comes while lines are translated that take long; standard input does not come again, so nothing is kept."""
-    words = command(model, f"output={tmp_path / 'out'}", "buffer=1", "decode.max_length=null", "decode.min_length=9")
+    words = command(
+        model,
+        f"output={tmp_path / 'out'}",
+        "buffer=1",
+        "decode.max_length=null",
+        "decode.min_length=9",
+    )
     with started(words, stdin=subprocess.PIPE) as process:
         process.stdin.write(b"ka lo\nmi nu\n" + b"ka lo mi\n" * 3000)
         process.stdin.flush()
@@ -192,7 +242,9 @@ def read_until(terminal: int, wanted: bytes, seconds: float) -> bytes:
 def test_a_terminal_at_every_end_shows_answers_and_no_progress(model):
     ours, theirs = pty.openpty()
     words = command(model)
-    with started(words, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True) as process:
+    with started(
+        words, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
+    ) as process:
         os.close(theirs)
         read_until(ours, b"Ctrl-D ends", 120)
         expected = run(model, content=b"ka lo\n").stdout.rstrip()
@@ -226,10 +278,16 @@ def test_long_lines_are_noticed_once_and_counted(model):
 @pytest.mark.parametrize("to_file", [True, False])
 def test_a_full_disk_is_one_line(model, to_file):
     if to_file:
-        refused(run(model, "output=/dev/full", content=b"ka\nlo\n"), "cannot write /dev/full (No space left", "disk")
+        refused(
+            run(model, "output=/dev/full", content=b"ka\nlo\n"),
+            "cannot write /dev/full (No space left",
+            "disk",
+        )
         return
     with Path("/dev/full").open("wb") as full:
-        process = subprocess.run(command(model), input=b"ka\nlo\n", stdout=full, stderr=subprocess.PIPE, timeout=300)
+        process = subprocess.run(
+            command(model), input=b"ka\nlo\n", stdout=full, stderr=subprocess.PIPE, timeout=300
+        )
     refused(process, "cannot write standard output (No space left")
 
 

@@ -29,13 +29,22 @@ LINES = random_lines(24)
 
 @pytest.fixture(scope="module", params=["bpe", "wordpiece"])
 def tokenizer(request) -> Tokenizer:
-    return train_tokenizer(random_lines(60), TokenizerConfig(kind=request.param, vocabulary_size=600))
+    return train_tokenizer(
+        random_lines(60), TokenizerConfig(kind=request.param, vocabulary_size=600)
+    )
 
 
 def random_model(tokenizer: Tokenizer, **settings) -> Transformer:
     """Its attention is strong enough that each word of a line changes the translation."""
     torch.manual_seed(3)
-    settings = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 16, "d_ff": 16, "heads": 2, **settings}
+    settings = {
+        "encoder_layers": 1,
+        "decoder_layers": 1,
+        "d_model": 16,
+        "d_ff": 16,
+        "heads": 2,
+        **settings,
+    }
     model = Transformer(ModelConfig(name="tiny", **settings), tokenizer.vocabulary_size).eval()
     with torch.no_grad():
         for name, parameter in model.named_parameters():
@@ -55,7 +64,9 @@ def translator(model: Transformer, tokenizer: Tokenizer, **settings) -> Translat
 
 
 def assert_same(found: list[list[Translation]], expected: list[list[Translation]]) -> None:
-    assert [[t.text for t in translations] for translations in found] == [[t.text for t in e] for e in expected]
+    assert [[t.text for t in translations] for translations in found] == [
+        [t.text for t in e] for e in expected
+    ]
     assert [[t.score for t in translations] for translations in found] == [
         pytest.approx([t.score for t in e], abs=1e-4) for e in expected
     ]
@@ -82,16 +93,22 @@ def test_a_translation_is_the_decoded_search_of_the_encoded_line(model, tokenize
     [hypotheses] = beam_search([model], torch.tensor([[*ids, EOS]]), config)
     [translations] = Translator(TorchEngine([model], config), tokenizer).translate([line])
     assert [t.text for t in translations] == [clean(tokenizer.decode(h.tokens)) for h in hypotheses]
-    assert [(t.score, t.log_probability) for t in translations] == [(h.score, h.log_probability) for h in hypotheses]
+    assert [(t.score, t.log_probability) for t in translations] == [
+        (h.score, h.log_probability) for h in hypotheses
+    ]
 
 
 @pytest.mark.parametrize("batch_tokens", [1, 60])
-def test_order_and_batching_do_not_change_a_translation(model, tokenizer, batch_tokens, monkeypatch):
+def test_order_and_batching_do_not_change_a_translation(
+    model, tokenizer, batch_tokens, monkeypatch
+):
     alone = [translator(model, tokenizer).translate([line])[0] for line in LINES]
     assert len({translations[0].text for translations in alone}) > len(LINES) // 2
     assert_same(translator(model, tokenizer, batch_tokens=batch_tokens).translate(LINES), alone)
     order = random.Random(batch_tokens).sample(range(len(LINES)), len(LINES))
-    shuffled = translator(model, tokenizer, batch_tokens=batch_tokens).translate([LINES[i] for i in order])
+    shuffled = translator(model, tokenizer, batch_tokens=batch_tokens).translate(
+        [LINES[i] for i in order]
+    )
     assert_same(shuffled, [alone[i] for i in order])
     monkeypatch.setattr("nmt.translation.translator.AHEAD", 5)
     assert_same(replace(translator(model, tokenizer), ahead=True).translate(LINES), alone)
@@ -167,7 +184,11 @@ def mixed(tagged) -> tuple[Translator, list[str], list[int]]:
     engine = TorchEngine([model], DecodeConfig(beam_size=2))
     ours = Translator(engine, tagged, Limits(positions=11), "<2de> ")
     lines = ["<2xx> ba lo", *LINES[:3], "ba ki lo nu " * 10, "", "<2fr> " + "lo " * 40, "<2fr> nu"]
-    return ours, [line if index in (0, 4, 6) else line[:12] for index, line in enumerate(lines)], [0, 4, 6]
+    return (
+        ours,
+        [line if index in (0, 4, 6) else line[:12] for index, line in enumerate(lines)],
+        [0, 4, 6],
+    )
 
 
 def test_refused_lines_are_answered_in_their_place_and_harm_no_other(mixed):
@@ -184,9 +205,13 @@ def test_refused_lines_are_answered_in_their_place_and_harm_no_other(mixed):
     assert ours.translate_each([]) == []
 
 
-def test_given_translations_are_scored_after_the_source_prefix_and_the_first_refused_source_is_named(mixed, tagged):
+def test_given_translations_are_scored_after_the_source_prefix_and_the_first_refused_source_is_named(
+    mixed, tagged
+):
     ours, pairs = mixed[0], [("ba lo", "ki"), ("<2fr> nu", "ba ki")]
-    sources, targets = (tagged.encode([pair[side] for pair in [("<2de> ba lo", "ki"), pairs[1]]]) for side in (0, 1))
+    sources, targets = (
+        tagged.encode([pair[side] for pair in [("<2de> ba lo", "ki"), pairs[1]]]) for side in (0, 1)
+    )
     forced = ours.engine.token_scores(list(zip(sources, targets, strict=True)))
     for score, ids, scores in zip(score_pairs(ours, pairs), targets, forced, strict=True):
         assert score.tokens == tagged.subwords(ids)

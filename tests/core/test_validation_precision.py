@@ -24,7 +24,9 @@ class Spy(search.TorchEngine):
         self.models_seen.append(weakref.ref(models[0]))
 
 
-def test_a_copy_translates_and_training_stays_in_float32(toy, nmt, monkeypatch, training_state, metrics):
+def test_a_copy_translates_and_training_stays_in_float32(
+    toy, nmt, monkeypatch, training_state, metrics
+):
     monkeypatch.setattr("nmt.search.TorchEngine", Spy)
     seen = {}
     for precision in ("float32", "bfloat16"):

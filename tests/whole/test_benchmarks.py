@@ -134,12 +134,16 @@ def inputs(tmp_path_factory, finished) -> Path:
     write_trees(folder / "trees")
     tests = folder / "clone" / "libretranslate" / "tests" / "test_api"
     tests.mkdir(parents=True)
-    (tests / "test_health.py").write_text("def test(client):\n    assert client.get('/health').status_code == 200\n")
+    (tests / "test_health.py").write_text(
+        "def test(client):\n    assert client.get('/health').status_code == 200\n"
+    )
     return folder
 
 
 def write_pages(folder: Path) -> None:
-    page = "<html lang='{}'><body><p>{} <code>x = 1</code></p><img alt='{}' src='a.png'></body></html>"
+    page = (
+        "<html lang='{}'><body><p>{} <code>x = 1</code></p><img alt='{}' src='a.png'></body></html>"
+    )
     (folder / "page.html").write_text(page.format("en", "Set", "A cat"))
     (folder / "seite.html").write_text(page.format("de", "Setze", "Eine Katze"))
 
@@ -147,14 +151,23 @@ def write_pages(folder: Path) -> None:
 def write_entries(folder: Path, run: Path) -> None:
     (folder / "entries.en").write_text("ka %s lo\nmi {name} nu\n")
     (folder / "entries.de").write_text("lo %s ka\nnu {name} mi\n")
-    words = [f"run={run}", f"input={folder / 'entries.en'}", f"output={folder / 'entries.jsonl'}", "format=jsonl"]
+    words = [
+        f"run={run}",
+        f"input={folder / 'entries.en'}",
+        f"output={folder / 'entries.jsonl'}",
+        "format=jsonl",
+    ]
     subprocess.run([sys.executable, "-m", "nmt", "translate", *words], check=True)
 
 
 def write_trees(folder: Path) -> None:
     """A treebank of short sentences."""
     nouns = ["dog", "cat", "bird", "tree", "house", "river"]
-    trees = [f"( (S (NP (DT The) (NN {noun})) (VP (VBZ {verb})) (. .)) )\n" for noun in nouns for verb in ("is", "has")]
+    trees = [
+        f"( (S (NP (DT The) (NN {noun})) (VP (VBZ {verb})) (. .)) )\n"
+        for noun in nouns
+        for verb in ("is", "has")
+    ]
     for split in ("train", "valid"):
         (folder / split).mkdir(parents=True)
         (folder / split / "a.tree").write_text("".join(trees * 10))
@@ -162,8 +175,12 @@ def write_trees(folder: Path) -> None:
 
 def run_script(command: list[str], folder: Path, limit: int = 1500) -> str:
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
-    environment["PATH"] = f"{folder / 'programs'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=limit)
+    environment["PATH"] = (
+        f"{folder / 'programs'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+    )
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=limit
+    )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
     return done.stdout + done.stderr
 
@@ -202,7 +219,9 @@ def test_a_soak_runs(inputs, finished, here):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # the server's log stays open
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # the server's log stays open
 def test_a_soak_leaves_no_half_requests(inputs, finished, monkeypatch):
     """Otherwise, the server would wait 120 seconds for the rest of each after SIGTERM."""
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
@@ -222,7 +241,9 @@ def test_a_soak_leaves_no_half_requests(inputs, finished, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name, words in RECIPE_ARGUMENTS.items() if isinstance(words, list)])
+@pytest.mark.parametrize(
+    "name", [name for name, words in RECIPE_ARGUMENTS.items() if isinstance(words, list)]
+)
 def test_a_recipe_runs(name, inputs, here):
     write_programs(here / "programs")
     (here / "recipes").symlink_to(ROOT / "recipes")

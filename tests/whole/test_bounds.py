@@ -55,4 +55,6 @@ def test_every_required_package_is_pinned():
 
 
 def test_only_final_releases_are_pinned():
-    assert [f"{name} {version}" for name, version in pins().items() if re.search(r"[a-z]", version)] == []
+    assert [
+        f"{name} {version}" for name, version in pins().items() if re.search(r"[a-z]", version)
+    ] == []

@@ -16,7 +16,21 @@ def run_with(folder, printed, programs):
     """Run the script where `make` prints some lines and only `programs` seem to be installed."""
     bin_folder = folder / "bin"
     bin_folder.mkdir()
-    for name in ("bash", "cat", "mktemp", "rm", "tee", "sed", "awk", "grep", "sort", "paste", "dirname", "id", "tail"):
+    for name in (
+        "bash",
+        "cat",
+        "mktemp",
+        "rm",
+        "tee",
+        "sed",
+        "awk",
+        "grep",
+        "sort",
+        "paste",
+        "dirname",
+        "id",
+        "tail",
+    ):
         (bin_folder / name).symlink_to(f"/usr/bin/{name}")
     (folder / "printed").write_text(printed)
     bodies = {"make": f"cat {folder}/printed", **dict.fromkeys(programs, "exit 0")}
@@ -31,9 +45,19 @@ def run_with(folder, printed, programs):
     ("lines", "programs", "code", "last"),
     [
         ([], ["chromium", "msgfmt"], 0, "all checks passed; 0 tests skipped"),
-        ([PROCESSOR], ["chromium", "msgfmt"], 0, "2 tests skipped: this processor has no oneDNN product"),
+        (
+            [PROCESSOR],
+            ["chromium", "msgfmt"],
+            0,
+            "2 tests skipped: this processor has no oneDNN product",
+        ),
         ([BROWSER], ["chromium", "msgfmt"], 1, BROWSER),
-        ([BROWSER, PROCESSOR], ["msgfmt"], 0, "5 tests skipped: no Chromium is installed;this processor has"),
+        (
+            [BROWSER, PROCESSOR],
+            ["msgfmt"],
+            0,
+            "5 tests skipped: no Chromium is installed;this processor has",
+        ),
         ([PACKAGE], ["chromium", "msgfmt"], 1, PACKAGE),
     ],
 )

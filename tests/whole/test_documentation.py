@@ -26,11 +26,24 @@ YAML = r"```yaml\n(.*?)```"
 TIMES = {"12h": "00:12:00:00", "1d12h": "01:12:00:00"}
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
-    [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("recipes/*/*.md"), *ROOT.glob("recipes/*/*.sh")]
+    [
+        *ROOT.glob("*.md"),
+        *ROOT.glob("docs/**/*.md"),
+        *ROOT.glob("recipes/*/*.md"),
+        *ROOT.glob("recipes/*/*.sh"),
+    ]
 )
-MODULES = sorted(path for room in ("nmt", "tests", "benchmarks", "recipes") for path in (ROOT / room).rglob("*.py"))
-YAML_FILES = sorted([*(ROOT / "conf").rglob("*.yaml"), *(ROOT / "nmt/plugins").glob("*/conf/**/*.yaml")])
-PATH = re.compile(r"(?<![\w/.~*$}-])((?:nmt|tests|benchmarks|recipes|conf|docs)/[\w./*{},-]*[\w*}/])")
+MODULES = sorted(
+    path
+    for room in ("nmt", "tests", "benchmarks", "recipes")
+    for path in (ROOT / room).rglob("*.py")
+)
+YAML_FILES = sorted(
+    [*(ROOT / "conf").rglob("*.yaml"), *(ROOT / "nmt/plugins").glob("*/conf/**/*.yaml")]
+)
+PATH = re.compile(
+    r"(?<![\w/.~*$}-])((?:nmt|tests|benchmarks|recipes|conf|docs)/[\w./*{},-]*[\w*}/])"
+)
 NAME = re.compile(r"(?<!`)`([A-Za-z_]\w*(?:\.\w+)*)(?:\(\))?`(?!`)")
 
 
@@ -45,7 +58,10 @@ def commands(text):
 
 def write_examples(text, folder):
     """The YAML files of a page, as it calls them in their comments; their paths below the folder."""
-    examples = {re.search(r"^# (\w+/\w+\.yaml)$", part, flags=re.M)[1]: part for part in re.findall(YAML, text, re.S)}
+    examples = {
+        re.search(r"^# (\w+/\w+\.yaml)$", part, flags=re.M)[1]: part
+        for part in re.findall(YAML, text, re.S)
+    }
     for name, content in examples.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(content)
@@ -62,14 +78,30 @@ def write_what_words_name(command, words):
     """The files, runs and prepared corpora that the words of a command without = name, and the model of init=."""
     for folder in (Path(word.removeprefix("init=")) for word in words if word.startswith("init=")):
         folder.mkdir(parents=True, exist_ok=True)
-        about = {"vocabulary_size": 8000, "source": "en", "target": "de", "tokenizer": "", "format_version": 1}
+        about = {
+            "vocabulary_size": 8000,
+            "source": "en",
+            "target": "de",
+            "tokenizer": "",
+            "format_version": 1,
+        }
         model = mapping_of("train", "model=tiny")["model"]
         (folder / "config.json").write_text(json.dumps({**about, "model": model, "training": {}}))
     for path in (Path(word) for word in words if is_bare(word) and " " not in word):
         if command == "train":
             config = mapping_of("preprocess", "data=files", "data.name=corpus")
-            content = {"data": config["data"] | {"name": path.name}, "tokenizer": config["tokenizer"], "sources": {}}
-            about = {"fingerprint": "", "counts": {}, "vocabulary_size": 9, "tokenizer": "", "versions": {}}
+            content = {
+                "data": config["data"] | {"name": path.name},
+                "tokenizer": config["tokenizer"],
+                "sources": {},
+            }
+            about = {
+                "fingerprint": "",
+                "counts": {},
+                "vocabulary_size": 9,
+                "tokenizer": "",
+                "versions": {},
+            }
             path.mkdir(parents=True, exist_ok=True)
             manifest = {"format_version": FORMAT_VERSION, **about, "content": content}
             (path / "manifest.json").write_text(json.dumps(manifest))
@@ -82,9 +114,17 @@ def write_what_words_name(command, words):
 
 def check_commands(text, folder):
     for command, *words in commands(text):
-        overrides = [word for word in words if not word.startswith(("-", "$")) and word not in ("FOLDER", ".")]
+        overrides = [
+            word
+            for word in words
+            if not word.startswith(("-", "$")) and word not in ("FOLDER", ".")
+        ]
         overrides = [re.sub(r"(?<=^data.target=)\$.*", "xx", word) for word in overrides]
-        named = [word for word in overrides if word.startswith("input=") or ("=" not in word and "/" not in word)]
+        named = [
+            word
+            for word in overrides
+            if word.startswith("input=") or ("=" not in word and "/" not in word)
+        ]
         if command == "synthesize" and not named:  # a file of lines by a variable of the shell
             overrides.append("input=mono")
         write_what_words_name(command, overrides)
@@ -97,7 +137,11 @@ def test_commands_in_pages_compose_and_links_lead_somewhere(page, here):
     folder = here if write_examples(text, here) else None
     if "--config-dir" in text and (page.parent / "data").is_dir():
         folder = page.parent
-    blocks = re.findall(r"^```\w*\n(.*?)^```", text, flags=re.M | re.S) if page.suffix == ".md" else [text]
+    blocks = (
+        re.findall(r"^```\w*\n(.*?)^```", text, flags=re.M | re.S)
+        if page.suffix == ".md"
+        else [text]
+    )
     check_commands("".join(blocks), folder)
     for target in re.findall(r"\]\(([^)#]+)\)", text):
         assert target.startswith("http") or (page.parent / target).exists(), target
@@ -106,7 +150,10 @@ def test_commands_in_pages_compose_and_links_lead_somewhere(page, here):
 
 
 def test_the_examples_of_every_help_page_compose(here):
-    check_commands("\n".join(f"nmt {name} {words}" for name in COMMANDS for words in COMMANDS[name].examples), None)
+    check_commands(
+        "\n".join(f"nmt {name} {words}" for name in COMMANDS for words in COMMANDS[name].examples),
+        None,
+    )
 
 
 def test_every_example_of_a_file_takes_effect(tmp_path):
@@ -126,7 +173,11 @@ def test_every_example_of_a_file_takes_effect(tmp_path):
 def test_the_readme_names_every_command_and_the_site_has_every_page():
     text, site = (ROOT / "README.md").read_text(), (ROOT / "mkdocs.yml").read_text()
     assert [name for name in COMMANDS if f"`nmt {name}" not in text] == []
-    assert [page for page in ROOT.glob("docs/**/*.md") if f": {page.relative_to(ROOT / 'docs')}\n" not in site] == []
+    assert [
+        page
+        for page in ROOT.glob("docs/**/*.md")
+        if f": {page.relative_to(ROOT / 'docs')}\n" not in site
+    ] == []
     first_screen = "\n".join(text.splitlines()[:45])
     order = ("**Train", "docs/serve.png", "minutes=30", "make demo", "make test")
     assert sorted(order, key=first_screen.index) == [*order]
@@ -144,23 +195,31 @@ def prose(path):
     if path.suffix != ".py":
         return text.splitlines()
     values = [
-        node.value for node in parsed(path) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        node.value
+        for node in parsed(path)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     ]
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
     comments = [token.string for token in tokens if token.type == tokenize.COMMENT]
-    return [value.value for value in values if isinstance(getattr(value, "value", None), str)] + comments
+    return [
+        value.value for value in values if isinstance(getattr(value, "value", None), str)
+    ] + comments
 
 
 def patterns(path):
     """conf/{data,model}/NAME.yaml -> conf/data/*.yaml, conf/model/*.yaml; but README.md is itself."""
     if braces := re.search(r"{([^{}]*)}", path):
-        return [p for part in braces[1].split(",") for p in patterns(path.replace(braces[0], part, 1))]
+        return [
+            p for part in braces[1].split(",") for p in patterns(path.replace(braces[0], part, 1))
+        ]
     return [path.rstrip("/"), re.sub(r"\b[A-Z]{3,}\b", "*", path).rstrip("/")]
 
 
 @cache
 def is_there(path):
-    return any(any(ROOT.glob(p + suffix)) for p in patterns(path) for suffix in ("", ".py", ".yaml"))
+    return any(
+        any(ROOT.glob(p + suffix)) for p in patterns(path) for suffix in ("", ".py", ".yaml")
+    )
 
 
 @cache
@@ -170,7 +229,11 @@ def identifiers(path):
     for node in parsed(path):
         for field in ("name", "arg", "id", "attr", "asname"):
             names.update(str(getattr(node, field, None) or "").split("."))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and not re.search(r"\s", node.value):
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and not re.search(r"\s", node.value)
+        ):
             names.update(re.findall(r"\w+", node.value))
     return names
 
@@ -186,9 +249,20 @@ def test_every_symbol_that_is_named_is_there():
     """In docstrings and comments, and below nmt in pages."""
     in_yaml = (re.findall(r"\w+", path.read_text()) for path in YAML_FILES)
     names = set(dir(builtins)).union(*map(identifiers, MODULES), *in_yaml)
-    named = [(file, name) for file in MODULES for text in prose(file) for name in NAME.findall(text)]
-    named += [(page, name) for page in PAGES for name in NAME.findall(page.read_text()) if name.startswith("nmt.")]
-    dead = [(file, name) for file, name in named if not is_there(name) and not {*name.split(".")} <= names]
+    named = [
+        (file, name) for file in MODULES for text in prose(file) for name in NAME.findall(text)
+    ]
+    named += [
+        (page, name)
+        for page in PAGES
+        for name in NAME.findall(page.read_text())
+        if name.startswith("nmt.")
+    ]
+    dead = [
+        (file, name)
+        for file, name in named
+        if not is_there(name) and not {*name.split(".")} <= names
+    ]
     assert [f"{file.relative_to(ROOT)}: {name}" for file, name in dead] == []
 
 
@@ -202,7 +276,9 @@ def test_the_page_of_the_python_api_has_every_call_and_every_field():
 
 def test_the_generated_pages_name_every_call_and_key():
     calls = hooks.calls()
-    assert [calls.count(f"| `{name}(") for name in ("nmt.train", "nmt.compare", "model.translate")] == [1, 1, 1]
+    assert [
+        calls.count(f"| `{name}(") for name in ("nmt.train", "nmt.compare", "model.translate")
+    ] == [1, 1, 1]
     for name in COMMANDS:
         page = hooks.page_of(name)
         assert all(f"nmt {name} {example}".rstrip() in page for example in COMMANDS[name].examples)
@@ -210,16 +286,27 @@ def test_the_generated_pages_name_every_call_and_key():
 
 
 def test_scripts_import_names_that_exist():
-    scripts = [path for path in MODULES if path.is_relative_to(ROOT / "benchmarks") or "recipes" in path.parts]
+    scripts = [
+        path
+        for path in MODULES
+        if path.is_relative_to(ROOT / "benchmarks") or "recipes" in path.parts
+    ]
     nodes = [
-        node for path in scripts for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)
+        node
+        for path in scripts
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom)
     ]
     names = {
-        (node.module, alias.name) for node in nodes for alias in node.names if (node.module or "").startswith("nmt")
+        (node.module, alias.name)
+        for node in nodes
+        for alias in node.names
+        if (node.module or "").startswith("nmt")
     }
     missing = [
         f"{module}.{name}"
         for module, name in sorted(names)
-        if not hasattr(importlib.import_module(module), name) and not importlib.util.find_spec(f"{module}.{name}")
+        if not hasattr(importlib.import_module(module), name)
+        and not importlib.util.find_spec(f"{module}.{name}")
     ]
     assert missing == []

@@ -9,10 +9,36 @@ import pytest
 
 TABLE = (Path(__file__).parents[2] / "docs/how/paper.md").read_text().split("\n## ")[0]
 EVERYTHING = [
-    *("section 3", "section 3.1", "section 3.2.1", "section 3.2.2", "section 3.2.3", "section 3.3", "section 3.4"),
-    *("section 3.5", "section 4", "section 5.1", "section 5.2", "section 5.3", "section 5.4", "section 6.1"),
+    *(
+        "section 3",
+        "section 3.1",
+        "section 3.2.1",
+        "section 3.2.2",
+        "section 3.2.3",
+        "section 3.3",
+        "section 3.4",
+    ),
+    *(
+        "section 3.5",
+        "section 4",
+        "section 5.1",
+        "section 5.2",
+        "section 5.3",
+        "section 5.4",
+        "section 6.1",
+    ),
     *("section 6.2", "section 6.3", "equation 1", "equation 2", "equation 3"),
-    *("figure 1", "figure 2", "figure 3", "figure 4", "figure 5", "table 1", "table 2", "table 3", "table 4"),
+    *(
+        "figure 1",
+        "figure 2",
+        "figure 3",
+        "figure 4",
+        "figure 5",
+        "table 1",
+        "table 2",
+        "table 3",
+        "table 4",
+    ),
 ]
 
 
@@ -34,7 +60,9 @@ def entries():
     """A row's places, a file and a symbol in it, for every symbol."""
     for row in re.findall(r"^\| (.*) \| .* \| (.*) \|$", TABLE, flags=re.M):
         for symbol, path in re.findall(r"\[`([\w.]+)`\]\[(nmt[\w.]+)\]", row[1]):
-            yield pytest.param(places(row[0]), path.removesuffix(f".{symbol}"), symbol, id=f"{row[0]}-{symbol}")
+            yield pytest.param(
+                places(row[0]), path.removesuffix(f".{symbol}"), symbol, id=f"{row[0]}-{symbol}"
+            )
         for module, symbol in re.findall(r"`recipes/paper/(\w+)\.py`: `(\w+)`", row[1]):
             yield pytest.param(places(row[0]), module, symbol, id=f"{row[0]}-{symbol}")
 
@@ -42,7 +70,9 @@ def entries():
 @pytest.mark.parametrize(("expected", "module", "symbol"), list(entries()))
 def test_what_is_named_is_there_and_names_its_place(expected, module, symbol):
     assert expected
-    assert expected <= places(reduce(getattr, symbol.split("."), importlib.import_module(module)).__doc__ or "")
+    assert expected <= places(
+        reduce(getattr, symbol.split("."), importlib.import_module(module)).__doc__ or ""
+    )
 
 
 def test_nothing_of_the_paper_is_left_out():

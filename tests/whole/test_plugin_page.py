@@ -21,24 +21,39 @@ def test_the_plugin_of_the_page_adds_a_command_a_document_and_a_metric(tmp_path,
     (metadata / "entry_points.txt").write_text("[nmt.plugins]\nshout = shout:register\n")
     (tmp_path / "x.shout").write_text("[a]\ngreeting=ka nu lo\nempty=\n")
     (tmp_path / "out.de").write_text("ABcd\n")
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{tmp_path}", "XDG_CACHE_HOME": str(tmp_path)}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": f"{ROOT}:{tmp_path}",
+        "XDG_CACHE_HOME": str(tmp_path),
+    }
 
     def nmt(*words):
         command = [python(), "-m", "nmt", *words]
-        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True
+        )
         return done.stdout or done.stderr
 
     assert "\n  shout       Print text in capitals.\n" in nmt("--help")
-    assert "shout        command   shout\nshout        document  shout\nshout        metric    loudness\n" in nmt(
-        "plugins"
+    assert (
+        "shout        command   shout\nshout        document  shout\nshout        metric    loudness\n"
+        in nmt("plugins")
     )
     assert nmt("shout", "good day", "times=2") == "GOOD DAY GOOD DAY\n"
     assert nmt("shout", "times=99") == "nmt: times=99: must be a whole number between 1 and 9\n"
     assert "Loudness = 50.00  loudness|v1" in nmt("score", "out.de", "out.de", "metrics=loudness")
-    (metadata / "entry_points.txt").write_text("[nmt.plugins]\nshout = shout:register\nwhisper = shout:register\n")
-    assert nmt("plugins") == "nmt: plugin whisper: shout already adds command shout; fix or uninstall it\n"
+    (metadata / "entry_points.txt").write_text(
+        "[nmt.plugins]\nshout = shout:register\nwhisper = shout:register\n"
+    )
+    assert (
+        nmt("plugins")
+        == "nmt: plugin whisper: shout already adds command shout; fix or uninstall it\n"
+    )
     (metadata / "entry_points.txt").write_text("[nmt.plugins]\nshout = shouting:register\n")
     assert nmt("--help") == "nmt: plugin shout: No module named 'shouting'; fix or uninstall it\n"
     (metadata / "entry_points.txt").write_text("[nmt.plugins]\nshout = shout:register\n")
-    keys = [row.partition("=")[0] for row in nmt("translate", "x.shout", checkpoint, "engine=torch").splitlines()]
+    keys = [
+        row.partition("=")[0]
+        for row in nmt("translate", "x.shout", checkpoint, "engine=torch").splitlines()
+    ]
     assert keys[:2] == ["[a]", "greeting"]

@@ -11,8 +11,17 @@ from conftest import TOY, write_toy_text
 import nmt as package
 
 DOCS = Path(__file__).parents[2] / "docs"
-TINY = [word for word in TOY if not word.startswith(("data", "model=", "tokenizer", "trainer.max_steps"))]
-SETS = ["data.valid=corpus/valid", "data.test=corpus/test", "tokenizer.vocabulary_size=300", "workers=1"]
+TINY = [
+    word
+    for word in TOY
+    if not word.startswith(("data", "model=", "tokenizer", "trainer.max_steps"))
+]
+SETS = [
+    "data.valid=corpus/valid",
+    "data.test=corpus/test",
+    "tokenizer.vocabulary_size=300",
+    "workers=1",
+]
 
 
 def test_the_examples_of_the_page_run(here, monkeypatch, capsys):
@@ -21,14 +30,26 @@ def test_the_examples_of_the_page_run(here, monkeypatch, capsys):
     write_toy_text(Path("corpus"), seed=1)
     smaller = {
         "prepare": lambda *words, **keys: package.prepare(*words, *SETS, **keys),
-        "train": lambda *words, batching, **keys: package.train(*words, *TINY, "trainer.max_steps=2", **keys),
+        "train": lambda *words, batching, **keys: package.train(
+            *words, *TINY, "trainer.max_steps=2", **keys
+        ),
     }
-    names = {"nmt": SimpleNamespace(**{name: getattr(package, name) for name in package.__all__} | smaller)}
-    examples = re.findall(r"```python\n(.*?)```", (DOCS / "reference/python.md").read_text(), flags=re.S)
+    names = {
+        "nmt": SimpleNamespace(
+            **{name: getattr(package, name) for name in package.__all__} | smaller
+        )
+    }
+    examples = re.findall(
+        r"```python\n(.*?)```", (DOCS / "reference/python.md").read_text(), flags=re.S
+    )
     assert len(examples) == 4
     for example in examples:
         exec(example.replace("import nmt\n", ""), names)
-    assert (names["run"], names["model"].engine, len(names["texts"])) == (Path("runs/corpus-small"), "ctranslate2", 2)
+    assert (names["run"], names["model"].engine, len(names["texts"])) == (
+        Path("runs/corpus-small"),
+        "ctranslate2",
+        2,
+    )
     assert capsys.readouterr().out.count("\n") == 22
 
 

@@ -17,7 +17,9 @@ RESULTS = Path("out/table2/results/laptop")
 
 def made_of(monkeypatch, *commands):
     """Let Table 2 have one row, en-de-base, of these commands."""
-    monkeypatch.setattr(table2, "rows", lambda options: [Row("en-de-base", [["nmt", *words] for words in commands])])
+    monkeypatch.setattr(
+        table2, "rows", lambda options: [Row("en-de-base", [["nmt", *words] for words in commands])]
+    )
 
 
 def test_a_row_is_run_once_and_again_where_its_commands_are_others(here, monkeypatch, capfd):
@@ -25,16 +27,22 @@ def test_a_row_is_run_once_and_again_where_its_commands_are_others(here, monkeyp
     scores = ["score", "hypothesis=a", "reference=a", "format=json"]
     (here / "a").write_text("A line.\n")
     figures = {"scores": [], "devices": "cpu", "figures": {}}
-    monkeypatch.setattr(reproduce, "findings", lambda row, printed: {**figures, "scores": json.loads(printed)})
+    monkeypatch.setattr(
+        reproduce, "findings", lambda row, printed: {**figures, "scores": json.loads(printed)}
+    )
     made_of(monkeypatch, ["--version"], scores)
     assert reproduce.main(WORDS) == 0
     out, err = capfd.readouterr()
     assert out.split() == [str(RESULTS / "table2.md"), str(RESULTS / "table2.html")]
-    assert err.startswith("table2 en-de-base, 1 of 2: nmt --version\ntable2 en-de-base, 2 of 2: nmt score")
+    assert err.startswith(
+        "table2 en-de-base, 1 of 2: nmt --version\ntable2 en-de-base, 2 of 2: nmt score"
+    )
     result = json.loads((RESULTS / "en-de-base.json").read_text())
     assert result["commands"] == ["nmt --version", "nmt score hypothesis=a reference=a format=json"]
     assert list(result["seconds"]) == ["--version", "score"]
-    assert result["scores"] == [asdict(item) for item in score(["A line."], ["A line."], ["bleu", "chrf", "ter"])]
+    assert result["scores"] == [
+        asdict(item) for item in score(["A line."], ["A line."], ["bleu", "chrf", "ter"])
+    ]
     assert "| Transformer (base) | 27.3 |" in (RESULTS / "table2.md").read_text()
 
     assert reproduce.main(WORDS) == 0

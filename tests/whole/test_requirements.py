@@ -15,7 +15,8 @@ def options(*words):
 
 
 @pytest.mark.parametrize(
-    ("words", "many", "there"), [((), 4, True), ((), 6, False), (("devices=4",), 6, True), (("devices=2",), 1, False)]
+    ("words", "many", "there"),
+    [((), 4, True), ((), 6, False), (("devices=4",), 6, True), (("devices=2",), 1, False)],
 )
 def test_gpus_share_the_papers_eight_micro_batches(words, many, there, monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: many)
@@ -48,7 +49,15 @@ def test_what_is_missing_is_told_in_one_screen_and_nothing_is_begun(here, monkey
     first, *lines, last = err.splitlines()
     assert (out, first) == ("", "all scale=paper needs")
     told = [line.split()[:2] for line in lines]
-    assert [name for name, _ in told] == ["en-de", "en-fr", "table4", "GPUs", "disk", "time", "layers"]
+    assert [name for name, _ in told] == [
+        "en-de",
+        "en-fr",
+        "table4",
+        "GPUs",
+        "disk",
+        "time",
+        "layers",
+    ]
     assert [word for _, word in told[:4]] == ["MISSING"] * 4
     assert "treebank=FOLDER" in lines[2]
     assert "missing here: en-de, en-fr, table4, GPUs" in last

@@ -18,11 +18,23 @@ def test_the_commands_of_a_row_are_the_papers_protocol():
     """English-French, big: the row whose settings differ most from the defaults."""
     row = rows("table2", "rows=[en-fr-big]", "seed=3")["en-fr-big"]
     commands = {command[1]: compose(command[1], command[2:]) for command in row.commands}
-    train, decode, score = commands["train"], commands["translate"].translator.decode, commands["score"]
+    train, decode, score = (
+        commands["train"],
+        commands["translate"].translator.decode,
+        commands["score"],
+    )
     assert train.data.plugins["hub"].subset == "fr-en"
     assert (train.tokenizer.kind, train.tokenizer.vocabulary_size) == ("wordpiece", 32_000)
-    assert (train.model.d_model, train.model.dropout, train.trainer.max_steps) == (1024, 0.1, 300_000)
-    assert (train.checkpoints.keep, train.checkpoints.every_steps, train.checkpoints.every_minutes) == (20, 600, None)
+    assert (train.model.d_model, train.model.dropout, train.trainer.max_steps) == (
+        1024,
+        0.1,
+        300_000,
+    )
+    assert (
+        train.checkpoints.keep,
+        train.checkpoints.every_steps,
+        train.checkpoints.every_minutes,
+    ) == (20, 600, None)
     assert (train.batching.tokens_per_update, train.optim.warmup, train.seed) == (25_000, 4000, 3)
     assert (decode.beam_size, decode.length_penalty, decode.max_extra_length) == (4, 0.6, 50)
     assert (score.metrics, score.language) == (["bleu", "tokenized"], "fr")
@@ -34,10 +46,15 @@ def test_the_commands_of_a_row_are_the_papers_protocol():
 @pytest.mark.parametrize("name", ["a_heads_32", "c_layers_2", "restricted_15", "big"])
 def test_a_row_of_table_3_is_the_same_change_at_both_scales(name):
     papers, small = (
-        compose("train", rows("table3", f"scale={scale}")[f"table3-{name}"].training) for scale in ("paper", "laptop")
+        compose("train", rows("table3", f"scale={scale}")[f"table3-{name}"].training)
+        for scale in ("paper", "laptop")
     )
-    by = dict.fromkeys(("d_model", "d_ff", "d_k", "d_v"), 4) | dict.fromkeys(("encoder_layers", "decoder_layers"), 2)
-    sizes = {key: value * by[key] if key in by else value for key, value in vars(small.model).items()}
+    by = dict.fromkeys(("d_model", "d_ff", "d_k", "d_v"), 4) | dict.fromkeys(
+        ("encoder_layers", "decoder_layers"), 2
+    )
+    sizes = {
+        key: value * by[key] if key in by else value for key, value in vars(small.model).items()
+    }
     if papers.model.attention_window:
         assert (papers.model.attention_window, sizes.pop("attention_window")) == (15, 4)
         sizes["attention_window"] = 15

@@ -32,14 +32,22 @@ class BpeDropout:
 
     def __init__(self, tokenizer: Tokenizer, dropout: float) -> None:
         if not isinstance(tokenizer, SentencePieceTokenizer) or tokenizer.kind != "bpe":
-            raise NMTError(f"data.noise.bpe_dropout={dropout}: needs a bpe vocabulary, not {tokenizer.kind}")
+            raise NMTError(
+                f"data.noise.bpe_dropout={dropout}: needs a bpe vocabulary, not {tokenizer.kind}"
+            )
         self.tokenizer, self.dropout, pieces = tokenizer, dropout, tokenizer.parsed().pieces
         self.ids = {subword.piece: [id] for id, subword in enumerate(pieces)}
-        self.scores = {subword.piece: subword.score for subword in pieces if subword.type == subword.NORMAL}
-        self.reserved = frozenset(subword.piece for subword in pieces if subword.type == subword.USER_DEFINED)
+        self.scores = {
+            subword.piece: subword.score for subword in pieces if subword.type == subword.NORMAL
+        }
+        self.reserved = frozenset(
+            subword.piece for subword in pieces if subword.type == subword.USER_DEFINED
+        )
         symbols = map(re.escape, sorted(self.reserved, key=len, reverse=True))
         self.cuts = re.compile(f"({'|'.join(symbols) or '(?!)'})")
-        crosses_words = any(META in subword[1:] for subword in self.scores)  # as some imported vocabularies do
+        crosses_words = any(
+            META in subword[1:] for subword in self.scores
+        )  # as some imported vocabularies do
         self.word = re.compile("(?s:.+)" if crosses_words else f"{META}?[^{META}]+|{META}")
         self.kept = lru_cache(KEPT_MERGES)(self.merged)
 
@@ -50,14 +58,20 @@ class BpeDropout:
         """Return ids that decode to the line."""
         parts = enumerate(self.cuts.split(self.tokenizer.processor.normalize(escaped(line))))
         # Reserved symbols have odd indices. A word includes the space before it.
-        words = (word for index, part in parts for word in ([part] if index % 2 else self.word.findall(part)))
+        words = (
+            word
+            for index, part in parts
+            for word in ([part] if index % 2 else self.word.findall(part))
+        )
         return [id for word in words for id in self.segment(word, generator)]
 
     def segment(self, word: str, generator: Generator) -> list[int]:
         drops = self.drops(generator)
         if len(word) > KEPT_LETTERS:
             # n letters form at most 3n pairs: n - 1 at first, plus two for each of at most n - 1 merges.
-            return self.merged(word, frozenset(takewhile(lambda attempt: attempt < 3 * len(word), drops)))[0]
+            return self.merged(
+                word, frozenset(takewhile(lambda attempt: attempt < 3 * len(word), drops))
+            )[0]
         dropped: tuple[int, ...] = ()
         ids, attempts = self.kept(word, dropped)
         while (drop := next(drops, attempts)) < attempts:
@@ -84,7 +98,11 @@ class BpeDropout:
         pairs: list[tuple[float, int, int, int]] = []
 
         def consider(left: int, right: int) -> None:
-            if left >= 0 and right < len(word) and (score := self.scores.get(word[left : ends[right]])) is not None:
+            if (
+                left >= 0
+                and right < len(word)
+                and (score := self.scores.get(word[left : ends[right]])) is not None
+            ):
                 heapq.heappush(pairs, (-score, left, right, ends[right]))
 
         for right in range(1, len(word)):
@@ -99,7 +117,9 @@ class BpeDropout:
                 consider(before[left], left)
                 consider(left, end)
             attempts += 1
-        return [id for start, end in enumerate(ends) if end for id in self.spelled(word[start:end])], attempts
+        return [
+            id for start, end in enumerate(ends) if end for id in self.spelled(word[start:end])
+        ], attempts
 
     def spelled(self, subword: str) -> list[int]:
         """The id of a subword or, if it is unknown, the ids of its bytes."""

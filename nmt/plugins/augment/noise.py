@@ -26,7 +26,11 @@ TYPO_RATE = 0.1  # the probability of each kind of typo in a line
 NUMBER_DIGITS = 6  # maximum number of digits in a number to copy
 FIRST_LETTER = re.compile(r"(?:^|(?<= ))([^\w ]*)(\w)")
 """The first letter or digit of a word, after any leading marks such as quotes."""
-MARKS = [".\u3002\u0964\u0965\u06d4\u104b\u1362\u0589\u17d4\u0f0d", "!\u055c", "?;\u061f\u055e\u1367"]
+MARKS = [
+    ".\u3002\u0964\u0965\u06d4\u104b\u1362\u0589\u17d4\u0f0d",
+    "!\u055c",
+    "?;\u061f\u055e\u1367",
+]
 MARKS += [",\u3001\u060c\u104a\u055d", ":\u1365\u1366\u00b7", ";\u061b\u1364"]
 """Final punctuation marks by kind, after normalization, which turns the Greek question mark into a semicolon."""
 # Borders between words; in scripts without spaces, only punctuation is certain to end a word.
@@ -55,7 +59,11 @@ def without_end_punctuation(source: str, target: str, generator: Generator) -> P
     """Remove the final punctuation from both sides if it is a single mark of the same kind."""
     bodies = source[:-1].rstrip(), target[:-1].rstrip()
     alike = any(source[-1] in marks and target[-1] in marks for marks in MARKS)
-    return bodies if alike and all(body and body[-1] not in "".join(MARKS) for body in bodies) else (source, target)
+    return (
+        bodies
+        if alike and all(body and body[-1] not in "".join(MARKS) for body in bodies)
+        else (source, target)
+    )
 
 
 def with_number(source: str, target: str, generator: Generator) -> Pair:
@@ -85,7 +93,9 @@ LATIN = neighbors("qwertyuiop", "asdfghjkl", "zxcvbnm")
 RUSSIAN = neighbors("йцукенгшщзхъ", "фывапролджэ", "ячсмитьбю")
 UKRAINIAN = neighbors("йцукенгшщзхї", "фівапролджє", "ячсмитьбю")
 CYRILLIC = {
-    key: "".join(letter for letter in near if letter in UKRAINIAN) for key, near in RUSSIAN.items() if key in UKRAINIAN
+    key: "".join(letter for letter in near if letter in UKRAINIAN)
+    for key, near in RUSSIAN.items()
+    if key in UKRAINIAN
 }
 """The letters that the Russian and the Ukrainian keyboard have at the same place."""
 ONLY_RUSSIAN = frozenset("ыэё")
@@ -180,19 +190,38 @@ def sentence_generator(seed: int, update: int, micro_batch: int, row: int) -> Ge
 class Noise:
     """A transform that adds to each pair the noise configured for its data source."""
 
-    def __init__(self, tokenizer_file: Path, sources: Sequence[SourceConfig], noises: list[NoiseConfig], seed: int):
-        self.tokenizer, self.noises, self.seed = load_tokenizer(tokenizer_file), noises, seed % 2**64
+    def __init__(
+        self,
+        tokenizer_file: Path,
+        sources: Sequence[SourceConfig],
+        noises: list[NoiseConfig],
+        seed: int,
+    ):
+        self.tokenizer, self.noises, self.seed = (
+            load_tokenizer(tokenizer_file),
+            noises,
+            seed % 2**64,
+        )
         self.tags = [int(source.data.tag is not None) for source in sources]
-        self.samplers = [BpeDropout(self.tokenizer, x.bpe_dropout) if x.bpe_dropout else None for x in noises]
+        self.samplers = [
+            BpeDropout(self.tokenizer, x.bpe_dropout) if x.bpe_dropout else None for x in noises
+        ]
         # Few sentences grow by more than this factor. On Multi30k, BPE-dropout 0.1 gave a factor of 1.4 on average.
-        self.growth = np.array([1 + 6 * x.bpe_dropout if x.bpe_dropout else 1 + (x != OFF) / 4 for x in noises])
+        self.growth = np.array(
+            [1 + 6 * x.bpe_dropout if x.bpe_dropout else 1 + (x != OFF) / 4 for x in noises]
+        )
 
     def __call__(self, pairs: list[IdPair], sources: Ints, planned: MicroBatch) -> list[IdPair]:
         place = self.seed, planned.update, planned.micro_batch
         rows = enumerate(zip(pairs, sources, strict=True))
-        return [self.changed(*pair, int(source), sentence_generator(*place, row)) for row, (pair, source) in rows]
+        return [
+            self.changed(*pair, int(source), sentence_generator(*place, row))
+            for row, (pair, source) in rows
+        ]
 
-    def changed(self, source: list[int], target: list[int], number: int, generator: Generator) -> IdPair:
+    def changed(
+        self, source: list[int], target: list[int], number: int, generator: Generator
+    ) -> IdPair:
         """Add noise to a pair as configured for the data source with this number."""
         noise, sampler, tags = self.noises[number], self.samplers[number], self.tags[number]
         if noise == OFF:
@@ -209,4 +238,8 @@ class Noise:
 def transform(tokenizer_file: Path, sources: Sequence[SourceConfig], seed: int) -> Noise | None:
     """The transform to apply in training; None if no data source has noise."""
     noises = [source.data.plugins.get("noise") or OFF for source in sources]
-    return None if all(noise == OFF for noise in noises) else Noise(tokenizer_file, sources, noises, seed)
+    return (
+        None
+        if all(noise == OFF for noise in noises)
+        else Noise(tokenizer_file, sources, noises, seed)
+    )

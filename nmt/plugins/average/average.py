@@ -40,11 +40,18 @@ def run(config: AverageConfig) -> None:
     training.check_no_links(folder)
     paths = training.list_checkpoints(folder)
     require(bool(paths), f"run={folder}: has no checkpoints; train the run first")
-    require((config.last or 1) <= len(paths), f"last={config.last}: {folder} has only {len(paths)} checkpoints")
+    require(
+        (config.last or 1) <= len(paths),
+        f"last={config.last}: {folder} has only {len(paths)} checkpoints",
+    )
     output = Path(config.output or folder / "model")
     model.check_ours(output)
     with nullcontext() if config.output else files.only_process(folder, "output"):
-        averaged = training.Average(*paths[-config.last :]) if config.last else average_of_run(folder, paths[-1])
+        averaged = (
+            training.Average(*paths[-config.last :])
+            if config.last
+            else average_of_run(folder, paths[-1])
+        )
         removed = training.write_average(averaged, folder, output)
     print(f"{output} is the {files.weights_in_words(averaged.updates, averaged.losses)}{removed}")
 

@@ -4,4 +4,9 @@ from collections.abc import Callable
 
 
 def register(add: Callable[..., None]) -> None:
-    add("command", "average", "nmt.plugins.average.average:COMMAND", summary="Average checkpoints into a model.")
+    add(
+        "command",
+        "average",
+        "nmt.plugins.average.average:COMMAND",
+        summary="Average checkpoints into a model.",
+    )

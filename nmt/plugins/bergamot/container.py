@@ -66,7 +66,9 @@ def value(name: str, kind: int, shape: list[int], data: bytes) -> Array:
     if kind != INT8:
         raise ValueError(f"{name[:80]!r} has the unknown type {kind:#x}")
     numbers = np.frombuffer(data, np.int8, prod(shape)).astype(np.float32)
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # of hostile files; not finite is refused later
+    with np.errstate(
+        divide="ignore", over="ignore", invalid="ignore"
+    ):  # of hostile files; not finite is refused later
         numbers *= 1 / np.frombuffer(data, "<f4", 1, prod(shape))
     return numbers.reshape(shape) if EMBEDDING in name else numbers.reshape(shape[::-1]).T
 
@@ -86,12 +88,24 @@ def container(weights: Mapping[str, Array], settings: str) -> bytes:
         if is_rounded(name):
             scale = LEVELS / (np.abs(array).max() or LEVELS)
             numbers = np.clip(np.rint(array * scale), -LEVELS, LEVELS).astype(np.int8)
-            data = (numbers if EMBEDDING in name else numbers.T).tobytes() + np.float32(scale).tobytes()
-        items.append((name.encode() + b"\0", INT8 if is_rounded(name) else FLOAT32, array.shape, aligned(data)))
+            data = (numbers if EMBEDDING in name else numbers.T).tobytes() + np.float32(
+                scale
+            ).tobytes()
+        items.append(
+            (
+                name.encode() + b"\0",
+                INT8 if is_rounded(name) else FLOAT32,
+                array.shape,
+                aligned(data),
+            )
+        )
     text = settings.encode() + b"\0"
     items.append((b"special:model.yml\0", BYTES, (len(text),), text))
     head = struct.pack("<2Q", 1, len(items))
-    head += b"".join(struct.pack("<4Q", len(name), kind, len(shape), len(data)) for name, kind, shape, data in items)
+    head += b"".join(
+        struct.pack("<4Q", len(name), kind, len(shape), len(data))
+        for name, kind, shape, data in items
+    )
     head += b"".join(name for name, *_ in items)
     head += b"".join(struct.pack(f"<{len(shape)}i", *shape) for _, _, shape, _ in items)
     padding = ALIGNMENT - (len(head) + 8) % ALIGNMENT

@@ -21,10 +21,25 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from nmt import data, search
 from nmt.config import EOS, UNK, DecodeConfig, ModelConfig, NMTError, one_line, require
-from nmt.files import ModelDescription, block, parse_yaml, read_bytes, read_description, sha256, whole_folder
+from nmt.files import (
+    ModelDescription,
+    block,
+    parse_yaml,
+    read_bytes,
+    read_description,
+    sha256,
+    whole_folder,
+)
 from nmt.model import Transformer, load_model
 from nmt.plugins.bergamot import usage
-from nmt.plugins.bergamot.container import EMBEDDING, SCALE, Array, container, shortlist, shortlist_shape
+from nmt.plugins.bergamot.container import (
+    EMBEDDING,
+    SCALE,
+    Array,
+    container,
+    shortlist,
+    shortlist_shape,
+)
 from nmt.plugins.bergamot.page import SEARCH, engine_files, page_of
 from nmt.plugins.bergamot.supported import BERGAMOT
 from nmt.plugins.exchange.commands import ExportConfig, sample_of, settings_of_model
@@ -58,7 +73,8 @@ def vocabularies(tokenizer: Tokenizer) -> tuple[list[Any], list[list[int]]]:
     from sentencepiece import sentencepiece_model_pb2
 
     require(
-        not tokenizer.tags, f"format=bergamot: the engine cannot translate sources with {', '.join(tokenizer.tags)}"
+        not tokenizer.tags,
+        f"format=bergamot: the engine cannot translate sources with {', '.join(tokenizer.tags)}",
     )
     if isinstance(tokenizer, SentencePieceTokenizer):
         model = tokenizer.parsed()
@@ -77,7 +93,8 @@ def vocabularies(tokenizer: Tokenizer) -> tuple[list[Any], list[list[int]]]:
         problem = "format=bergamot needs a vocabulary of sentencepiece: pass experiment=bergamot to `nmt preprocess`"
         require(isinstance(tokenizer, MarianTokenizer), problem)
         assert isinstance(tokenizer, MarianTokenizer)
-        models = [sentencepiece_model_pb2.ModelProto.FromString(content) for content in dict.fromkeys(tokenizer.models)]  # type: ignore[attr-defined]
+        proto = sentencepiece_model_pb2.ModelProto  # type: ignore[attr-defined]
+        models = [proto.FromString(content) for content in dict.fromkeys(tokenizer.models)]
         orders = []
         for table in tokenizer.tables:
             rows = rows_of(table, has_padding=False)
@@ -94,14 +111,22 @@ def marian_weights(model: Transformer, orders: Sequence[Sequence[int]]) -> dict[
     config, state = model.config, model.state_dict()
     order_D, weights = torch.from_numpy(halves(config.d_model)), dict[str, Array]()
     for row in layer_table(config):
-        tensor = row.reordered(state.get(row.ours, torch.zeros(row.shape)), order_D)  # zeros for missing biases
+        tensor = row.reordered(
+            state.get(row.ours, torch.zeros(row.shape)), order_D
+        )  # zeros for missing biases
         for name, part in zip(row.marian, tensor.chunk(len(row.marian)), strict=True):
             weights[name] = (part.T if part.dim() == 2 else part[None]).numpy()
     names = (EMBEDDING,) if len(orders) == 1 else (f"encoder_{EMBEDDING}", f"decoder_{EMBEDDING}")
-    for name, order, ours in zip(names, orders, ("source_embedding", "target_embedding"), strict=False):
-        table = torch.cat((state[f"{ours}.weight"], torch.zeros(1, config.d_model)))  # -1: the last row
+    for name, order, ours in zip(
+        names, orders, ("source_embedding", "target_embedding"), strict=False
+    ):
+        table = torch.cat(
+            (state[f"{ours}.weight"], torch.zeros(1, config.d_model))
+        )  # -1: the last row
         weights[name] = table[list(order)][:, order_D].numpy()
-    bias = torch.cat((state.get("output.bias", torch.zeros(model.vocabulary_size)), torch.tensor([NEVER])))
+    bias = torch.cat(
+        (state.get("output.bias", torch.zeros(model.vocabulary_size)), torch.tensor([NEVER]))
+    )
     weights["decoder_ff_logit_out_b"] = bias[list(orders[-1])][None].numpy()
     return weights
 
@@ -120,11 +145,17 @@ class Largest(TorchDispatchMode):
                     part = state[row.ours][number * row.shape[0] // len(row.marian) :]
                     self.addresses[name] = part.data_ptr()
 
-    def __torch_dispatch__(self, function: Any, types: Any, arguments: Any = (), options: Any = None) -> Any:
-        factors = [x for x in arguments if isinstance(x, Tensor) and x.dim() >= 2 and x.is_floating_point()]
+    def __torch_dispatch__(
+        self, function: Any, types: Any, arguments: Any = (), options: Any = None
+    ) -> Any:
+        factors = [
+            x for x in arguments if isinstance(x, Tensor) and x.dim() >= 2 and x.is_floating_point()
+        ]
         for x, weight in (factors, factors[::-1]) if len(factors) == 2 else ():
             begin = weight.data_ptr()
-            names = [name for name, at in self.addresses.items() if begin <= at < begin + weight.nbytes]
+            names = [
+                name for name, at in self.addresses.items() if begin <= at < begin + weight.nbytes
+            ]
             for name in names:
                 self.values[name].append(float(x.abs().max()))
         return function(*arguments, **(options or {}))
@@ -152,7 +183,9 @@ def likely_targets(model: Transformer, corpus: data.PreparedCorpus) -> dict[int,
     rows = np.sort(np.random.default_rng(0).permutation(len(split))[:PAIRS])
     pairs: Any = list(zip(*(side.to_pylist() for side in split.rows(rows)), strict=True))
     links = [np.empty((0, 2), np.int64)]
-    for pair, score in zip(pairs, search.forced_decoding([model], pairs, BATCH_TOKENS, align=True), strict=True):
+    for pair, score in zip(
+        pairs, search.forced_decoding([model], pairs, BATCH_TOKENS, align=True), strict=True
+    ):
         weights = score.attention
         if weights is not None and weights.size:
             targets, sources = np.nonzero(weights >= weights.max(axis=1, keepdims=True) / 2)
@@ -164,12 +197,16 @@ def likely_targets(model: Transformer, corpus: data.PreparedCorpus) -> dict[int,
     return {source: targets[:LISTED] for source, targets in likely.items()}
 
 
-def lexicon(model: Transformer, corpus: data.PreparedCorpus, pieces: Any, orders: Sequence[list[int]]) -> bytes:
+def lexicon(
+    model: Transformer, corpus: data.PreparedCorpus, pieces: Any, orders: Sequence[list[int]]
+) -> bytes:
     """The shortlist; every sentence can also use bytes and the FREQUENT subwords after them."""
     theirs = {id: number for number, id in enumerate(orders[-1])}
     likely = likely_targets(model, corpus)
     lists = [[theirs[target] for target in likely.get(id, [])] for id in orders[0]]
-    first = next(number for number, piece in enumerate(pieces) if piece.type == piece.NORMAL) + FREQUENT
+    first = (
+        next(number for number, piece in enumerate(pieces) if piece.type == piece.NORMAL) + FREQUENT
+    )
     return shortlist(lists, min(first, len(orders[-1])), LISTED)
 
 
@@ -189,7 +226,10 @@ def read_shortlist(path: Path, orders: Sequence[list[int]]) -> bytes:
     except (ValueError, struct.error) as error:
         raise NMTError(f"shortlist={path}: not a Firefox shortlist ({one_line(error)})") from error
     fits = sources == len(orders[0]) and targets <= len(orders[-1])
-    require(fits, f"shortlist={path}: is for a vocabulary of {sources:,} entries, not {len(orders[0]):,}")
+    require(
+        fits,
+        f"shortlist={path}: is for a vocabulary of {sources:,} entries, not {len(orders[0]):,}",
+    )
     return content
 
 
@@ -202,12 +242,19 @@ class Parts(NamedTuple):
 
     def named(self, pair: str) -> dict[str, bytes]:
         """File name -> content, with Mozilla's names."""
-        files = {f"model.{pair}.intgemm.alphas.bin": self.model, f"lex.{LISTED}.{LISTED}.{pair}.s2t.bin": self.lexicon}
+        files = {
+            f"model.{pair}.intgemm.alphas.bin": self.model,
+            f"lex.{LISTED}.{LISTED}.{pair}.s2t.bin": self.lexicon,
+        }
         names = ["vocab"] if len(self.vocabularies) == 1 else ["srcvocab", "trgvocab"]
-        return files | {f"{name}.{pair}.spm": text for name, text in zip(names, self.vocabularies, strict=True)}
+        return files | {
+            f"{name}.{pair}.spm": text for name, text in zip(names, self.vocabularies, strict=True)
+        }
 
 
-def export(folder: Path, output: Path, config: ExportConfig, status: Callable[[str], None]) -> list[str]:
+def export(
+    folder: Path, output: Path, config: ExportConfig, status: Callable[[str], None]
+) -> list[str]:
     """Write the engine's files and a README.md; return the lines that compare the engine with the original."""
     description, options = read_description(folder), config.plugins["bergamot"]
     tokenizer = read_tokenizer(folder)
@@ -234,9 +281,14 @@ def export(folder: Path, output: Path, config: ExportConfig, status: Callable[[s
     parts = Parts(container(weights, yaml.safe_dump(settings)), listed, contents)
     status(f"translating {len(lines):,} lines twice")
     text = heading(description) + usage.ABOUT
-    notes = ["not compared: fxtranslate does not support BPE, unlike Firefox's engine; use tokenizer.kind=unigram"]
+    notes = [
+        "not compared: fxtranslate does not support BPE, unlike Firefox's engine; use tokenizer.kind=unigram"
+    ]
     files = parts.named(f"{description.source}{description.target}")
-    if all(vocabulary.trainer_spec.model_type == vocabulary.trainer_spec.UNIGRAM for vocabulary in models):
+    if all(
+        vocabulary.trainer_spec.model_type == vocabulary.trainer_spec.UNIGRAM
+        for vocabulary in models
+    ):
         code = usage.code_for([*files])
         text += usage.USAGE.format(code=code)
         notes = usage.compare(folder, description, files, code, (origin, lines, references))
@@ -245,7 +297,9 @@ def export(folder: Path, output: Path, config: ExportConfig, status: Callable[[s
     name = folder.parent.name if folder.name == "model" else folder.name
     described = descriptions(description, name, settings, files)
     if engine:
-        described["translator.html"] = page_of([*engine, parts.model, parts.lexicon, *contents], description)
+        described["translator.html"] = page_of(
+            [*engine, parts.model, parts.lexicon, *contents], description
+        )
         notes.append(f"translator.html {len(described['translator.html']) / 1e6:.1f} MB")
     described["README.md"] = f"{text}\nComparison:\n\n{block(chr(10).join(notes))}\n".encode()
     with whole_folder(output) as temporary:
@@ -259,10 +313,17 @@ def descriptions(
 ) -> dict[str, bytes]:
     """The files that describe a model to translateLocally, and to Firefox's pipeline."""
     (model, lexicon, *vocabularies), source, target = files, description.source, description.target
-    search = {"models": [model], "vocabs": [vocabularies[0], vocabularies[-1]], "shortlist": [lexicon, False]}
+    search = {
+        "models": [model],
+        "vocabs": [vocabularies[0], vocabularies[-1]],
+        "shortlist": [lexicon, False],
+    }
     search |= {"relative-paths": True, **SEARCH}
     # translateLocally replaces models whose short names are equal.
-    about: dict[str, Any] = {"modelName": f"{source}-{target} {name}", "shortName": f"{source}-{target}-{name}"}
+    about: dict[str, Any] = {
+        "modelName": f"{source}-{target} {name}",
+        "shortName": f"{source}-{target}-{name}",
+    }
     about |= {"type": "tiny", "srcTags": {source: source}, "trgTag": target}
     about |= {"src": source, "trg": target, "version": 1, "API": 1, "exported_by": "nmt"}
     metadata: dict[str, Any] = {

@@ -14,7 +14,10 @@ from nmt.config import require
 from nmt.files import ModelDescription, check_regular, sha256
 from nmt.text import direction, language_name, language_tag
 
-ENGINE = ("package/worker/bergamot-translator-worker.js", "package/worker/bergamot-translator-worker.wasm")
+ENGINE = (
+    "package/worker/bergamot-translator-worker.js",
+    "package/worker/bergamot-translator-worker.wasm",
+)
 PARTS = "engine", "wasm", "model", "lexicon", "source", "target"
 """The ids of the page's elements that contain files."""
 SEARCH: dict[str, Any] = {

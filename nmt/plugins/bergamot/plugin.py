@@ -21,7 +21,10 @@ class BergamotConfig:
 
     def check(self, owner: Any) -> None:
         for key, value in vars(self).items():
-            require(owner.format == "bergamot" or value is None, f"{key} is for format=bergamot; omit it")
+            require(
+                owner.format == "bergamot" or value is None,
+                f"{key} is for format=bergamot; omit it",
+            )
 
 
 def register(add: Callable[..., None]) -> None:

@@ -25,10 +25,15 @@ def consistent_losses(
     model: Transformer, batch: Batch, smoothing: float, weight: float, cut: float
 ) -> tuple[Tensor, Tensor]:
     """The loss and the negative log likelihood of the pair without noise, summed over the target tokens."""
-    source_2BS, target_2BT = (torch.cat((ids, hide(ids, cut))) for ids in (batch.source, batch.target_in))
+    source_2BS, target_2BT = (
+        torch.cat((ids, hide(ids, cut))) for ids in (batch.source, batch.target_in)
+    )
     hidden = model.decoder_states(source_2BS, target_2BT, batch.padded).flatten(0, 1).chunk(2)
     targets, first = batch.target_out.flatten()[batch.target_indices], model.config.unpredicted
-    logits = (model.output(half.index_select(0, batch.target_indices))[:, first:].float() for half in hidden)
+    logits = (
+        model.output(half.index_select(0, batch.target_indices))[:, first:].float()
+        for half in hidden
+    )
     log_p_MN, log_q_MN = (F.log_softmax(half, dim=1) for half in logits)
     likelihood = F.nll_loss(log_p_MN, targets - first, reduction="sum")
     loss = (1 - smoothing) * likelihood - smoothing * log_p_MN.mean(1).sum()
@@ -38,4 +43,8 @@ def consistent_losses(
 
 def losses(config: ExperimentConfig) -> Losses | None:
     options = config.optim.plugins["consistency"]
-    return partial(consistent_losses, weight=options.weight, cut=options.cut) if options.weight else None
+    return (
+        partial(consistent_losses, weight=options.weight, cut=options.cut)
+        if options.weight
+        else None
+    )

@@ -25,8 +25,14 @@ def device_names(config: JobConfig) -> list[str]:
     count, device, gpus = compute.devices, compute.device, torch.cuda.device_count()
     on_processor = device == "cpu" or (device == "auto" and not gpus)
     require(not on_processor, f"devices={count} is for GPUs; on a CPU, use threads=N instead")
-    require(device in ("auto", "cuda"), f"devices={count}: device={device} is a single device; use device=cuda")
-    require(count <= gpus, f"devices={count}: {gpus} GPU(s) found; pass a lower number, or device=cpu without devices")
+    require(
+        device in ("auto", "cuda"),
+        f"devices={count}: device={device} is a single device; use device=cuda",
+    )
+    require(
+        count <= gpus,
+        f"devices={count}: {gpus} GPU(s) found; pass a lower number, or device=cpu without devices",
+    )
     return [f"cuda:{number}" for number in range(count)]
 
 
@@ -62,7 +68,13 @@ def result(future: "Future[Any] | BaseException") -> Any:
 class DeviceTranslator:
     """Translates a stream of lines like Translator, but in a pool of `count` processes."""
 
-    def __init__(self, pool: ProcessPoolExecutor, count: int, options: TranslatorOptions, models: steps.Models) -> None:
+    def __init__(
+        self,
+        pool: ProcessPoolExecutor,
+        count: int,
+        options: TranslatorOptions,
+        models: steps.Models,
+    ) -> None:
         self.pool, self.count, self.options, self.models = pool, count, options, models
         self.stages = steps.stages_of(options, models)
 
@@ -93,5 +105,7 @@ def on_devices(config: JobConfig, names: Sequence[str] = ()) -> Iterator[DeviceT
     devices = context.SimpleQueue()
     for name in names:
         devices.put(name)
-    with worker_pool(len(names), mp_context=context, initializer=begin_worker, initargs=(options, devices)) as pool:
+    with worker_pool(
+        len(names), mp_context=context, initializer=begin_worker, initargs=(options, devices)
+    ) as pool:
         yield DeviceTranslator(pool, len(names), options, models)

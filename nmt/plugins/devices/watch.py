@@ -16,7 +16,9 @@ from nmt.errors import NMTError, is_out_of_memory, one_line
 if TYPE_CHECKING:
     from lightning import Trainer
 
-FIRST_PROCESS = "NMT_FIRST_PROCESS"  # environment variable with the ID of the process that launches all others
+FIRST_PROCESS = (
+    "NMT_FIRST_PROCESS"  # environment variable with the ID of the process that launches all others
+)
 # Messages from gloo, NCCL and DataLoader after another process has exited.
 LOST = re.compile(
     r"gloo/transport|Connection (closed|reset) by peer|DataLoader worker \(pid"
@@ -28,7 +30,9 @@ WATCHES = list[Event]()  # the end of a training sets them
 def first_process_exited() -> str:
     """The message that the process that launched this one has exited; empty while it is running."""
     first, running = os.environ.get(FIRST_PROCESS), (str(os.getpid()), str(os.getppid()), None)
-    return "" if first in running else f"the first process of this training has exited (pid {first})"
+    return (
+        "" if first in running else f"the first process of this training has exited (pid {first})"
+    )
 
 
 def watch(problem: Callable[[], str], seconds: float) -> None:
@@ -63,7 +67,11 @@ def watched(trainer: "Trainer") -> Iterator[None]:
         """Which process has exited, and how; empty while all are running."""
         for rank, process in enumerate(launched_processes(trainer), 1):
             if code := process.poll():
-                how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with code {code}"
+                how = (
+                    f"was killed by {signal.Signals(-code).name}"
+                    if code < 0
+                    else f"exited with code {code}"
+                )
                 return f"process {rank} of this training (pid {process.pid}) {how}"
         return first_process_exited()
 
@@ -77,7 +85,11 @@ def watched(trainer: "Trainer") -> Iterator[None]:
         message, deadline = "", time.monotonic() + 2
         if isinstance(error, RuntimeError | OSError) and not is_out_of_memory(error):
             # A process may still be exiting after its connections close.
-            while not (message := reason()) and launched_processes(trainer) and time.monotonic() < deadline:
+            while (
+                not (message := reason())
+                and launched_processes(trainer)
+                and time.monotonic() < deadline
+            ):
                 time.sleep(0.05)
             if not message and (isinstance(error, DistError) or LOST.search(str(error))):
                 message = f"another process of this training has exited ({one_line(error)})"

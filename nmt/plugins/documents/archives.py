@@ -92,8 +92,19 @@ LARGEST, MOST_TAGS = 2**26, 2**20  # maximum bytes of all unpacked files; maximu
 LOCKED = "save it in its current format, without a password, or convert it: soffice --convert-to docx FILE"
 FORMATS = "DOCX, PPTX, XLSX, OpenDocument or EPUB file"
 OLD_OFFICE = b"\xd0\xcf\x11\xe0"  # the container of old formats and of encrypted files
-UNREADABLE = (BadZipFile, EOFError, LookupError, OSError, RuntimeError, ValueError, struct.error, zlib.error)
-SHEETS = re.compile(r"xl/(?:workbook|worksheets/|tables/|pivotCache/pivotCacheDef)[^/]*\.xml|content\.xml")
+UNREADABLE = (
+    BadZipFile,
+    EOFError,
+    LookupError,
+    OSError,
+    RuntimeError,
+    ValueError,
+    struct.error,
+    zlib.error,
+)
+SHEETS = re.compile(
+    r"xl/(?:workbook|worksheets/|tables/|pivotCache/pivotCacheDef)[^/]*\.xml|content\.xml"
+)
 ATTRIBUTE = r"""=(?:"([^"]*)"|'([^']*)')"""
 # Formulas, column names and filters, which contain the text of cells.
 REFERENCES = re.compile(
@@ -117,18 +128,28 @@ def readings_in(contents: dict[str, bytes]) -> int:
 class Archive(Document):
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
         self.content, self.members = content, dict[str, Document]()
-        require(not content.startswith(OLD_OFFICE), f"protected with a password, or in an old format: {LOCKED}")
+        require(
+            not content.startswith(OLD_OFFICE),
+            f"protected with a password, or in an old format: {LOCKED}",
+        )
         try:
             with ZipFile(io.BytesIO(content)) as archive:
                 self.files, self.comment = archive.infolist(), archive.comment
                 size = sum(file.file_size for file in self.files)
                 require(size <= LARGEST, f"{size:,} bytes when unpacked; the limit is {LARGEST:,}")
                 # Without a size, zipfile would unpack everything that a member holds, whatever its header says.
-                self.contents = {file.filename: archive.open(file).read(file.file_size + 1) for file in self.files}
+                self.contents = {
+                    file.filename: archive.open(file).read(file.file_size + 1)
+                    for file in self.files
+                }
         except UNREADABLE as error:  # zipfile can raise any of these
-            raise NMTError(f"not a {FORMATS}, or it is damaged or encrypted: {one_line(error)}") from error
+            raise NMTError(
+                f"not a {FORMATS}, or it is damaged or encrypted: {one_line(error)}"
+            ) from error
         tags = sum(content.count(b"<") for content in self.contents.values())
-        require(tags <= MOST_TAGS, f"{tags:,} XML tags; the limit is {MOST_TAGS:,}: split the document")
+        require(
+            tags <= MOST_TAGS, f"{tags:,} XML tags; the limit is {MOST_TAGS:,}: split the document"
+        )
         is_book = "META-INF/container.xml" in self.contents
         readers = dict(self.chapters() if is_book else self.named(PARTS))
         require(bool(readers), f"not a {FORMATS}, or its text is missing or encrypted")
@@ -137,7 +158,9 @@ class Archive(Document):
             try:
                 self.members[name] = reader(self.contents[name], source, target)
             except NMTError as error:
-                raise NMTError(f"{name}: {error}; if it has a password, save it without a password") from error
+                raise NMTError(
+                    f"{name}: {error}; if it has a password, save it without a password"
+                ) from error
         for name, reader in self.named(BESIDE):
             try:
                 self.members[name] = reader(self.contents[name], source, target)
@@ -170,7 +193,9 @@ class Archive(Document):
         """For each name, the attributes of a file's elements of that name."""
         require(file in self.contents, f"damaged: {file[:100]} is missing")
         elements = parse_xml(self.contents[file].decode("utf-8-sig", "replace"))
-        return [[element.attributes for element in elements if element.name == name] for name in names]
+        return [
+            [element.attributes for element in elements if element.name == name] for name in names
+        ]
 
     def chapters(self) -> Iterator[tuple[str, type[Document]]]:
         """A book's title, language, chapters and tables of contents."""
@@ -182,7 +207,9 @@ class Archive(Document):
             references, items = self.attributes(package, "itemref", "item")
             spine = {reference.get("idref", "") for reference in references}
             for item in items:
-                id, href, kind, properties = (item.get(key, "") for key in ("id", "href", "media-type", "properties"))
+                id, href, kind, properties = (
+                    item.get(key, "") for key in ("id", "href", "media-type", "properties")
+                )
                 name = normpath(join(dirname(package), unquote(href)))
                 if id in spine or kind == "application/x-dtbncx+xml" or "nav" in properties.split():
                     require(name in self.contents, f"damaged: {name[:100]} is missing")
@@ -190,8 +217,14 @@ class Archive(Document):
 
     def references(self) -> Iterator[str]:
         """Cell text to leave unchanged: a formula quotes it, a filter or a list allows it, or it names a column."""
-        sheets = (content.decode(errors="replace") for name, content in self.contents.items() if SHEETS.fullmatch(name))
-        for text in (unescape("".join(texts)) for sheet in sheets for texts in REFERENCES.findall(sheet)):
+        sheets = (
+            content.decode(errors="replace")
+            for name, content in self.contents.items()
+            if SHEETS.fullmatch(name)
+        )
+        for text in (
+            unescape("".join(texts)) for sheet in sheets for texts in REFERENCES.findall(sheet)
+        ):
             for part in re.findall('"([^"]*)"', text) or [text]:
                 # A cell's list of allowed values is one string: "Yes,No".
                 for value in {part, *part.split(",")}:

@@ -45,7 +45,9 @@ class CatalogLines:
         if FUZZY not in entry.flags:
             self.add_flag(block, kinds[:first])
         # Keep the numbers of the lines that follow.
-        self.lines[start : self.ends[start]] = ["".join(block)] + [""] * (self.ends[start] - start - 1)
+        self.lines[start : self.ends[start]] = ["".join(block)] + [""] * (
+            self.ends[start] - start - 1
+        )
 
     def add_flag(self, block: list[str], kinds: list[str]) -> None:
         """Add the flag to a message; `kinds` are those of its lines before the translation."""

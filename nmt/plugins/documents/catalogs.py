@@ -105,7 +105,9 @@ class Catalog(Document):
         except (OSError, ValueError, IndexError) as error:
             raise NMTError(f"not a message catalog, or it is damaged: {error}") from error
         number = damaged_line(text)
-        problem = f"it is damaged: line {number} is a comment within a message, or msgstr is missing"
+        problem = (
+            f"it is damaged: line {number} is a comment within a message, or msgstr is missing"
+        )
         require(not number, f"not a message catalog, or {problem}")
         return catalog
 

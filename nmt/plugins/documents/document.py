@@ -14,7 +14,9 @@ from nmt.plugins.protection.items import readable
 from nmt.registry import entries_of
 from nmt.text import LINE_BYTES, TOO_LONG
 
-Alignment = Sequence[tuple[int, int]] | None  # pairs of source and target word indices, counted from 0
+Alignment = (
+    Sequence[tuple[int, int]] | None
+)  # pairs of source and target word indices, counted from 0
 
 
 class Translated(NamedTuple):
@@ -59,7 +61,9 @@ def translate_document(config: TranslateConfig) -> None:
         try:
             document = read_document(config.format, content, target, source)
         except NMTError as error:
-            raise NMTError(f"{'standard input' if config.input == '-' else config.input}: {error}") from error
+            raise NMTError(
+                f"{'standard input' if config.input == '-' else config.input}: {error}"
+            ) from error
         lines, translations, counts = document.lines, list[Translated](), output.notes.counts
         show = steps.progress_of(config, "translate", 0, len(lines), stack)
         if lines:
@@ -67,9 +71,13 @@ def translate_document(config: TranslateConfig) -> None:
         else:
             steps.warn(f"{config.format}: the document has no text to translate")
         try:
-            for line, ranked in zip(lines, translator.stream(lines, config.buffer) if lines else (), strict=True):
+            for line, ranked in zip(
+                lines, translator.stream(lines, config.buffer) if lines else (), strict=True
+            ):
                 best = ranked[0]
-                translations.append(Translated(best.text, best.details.alignment if best.details else None))
+                translations.append(
+                    Translated(best.text, best.details.alignment if best.details else None)
+                )
                 steps.report(translator.stages, line, best, repr(shown(readable(line))), counts)
                 show(len(translations))
         except steps.RefusedLine as error:
@@ -103,7 +111,10 @@ class Spliced:
     def render(self, translations: Iterable[Translated]) -> str:
         pieces, at, left = list[str](), 0, iter(translations)
         for part in self.parts:
-            pieces += [self.text[at : part.begin - self.begin], part.render([*islice(left, len(part.lines))])]
+            pieces += [
+                self.text[at : part.begin - self.begin],
+                part.render([*islice(left, len(part.lines))]),
+            ]
             at = part.end - self.begin
         return "".join(pieces) + self.text[at:]
 
@@ -116,11 +127,15 @@ def notice_of(*counts: tuple[str, int]) -> str:
 class Text(Document):
     """A text file, written back in its original encoding."""
 
-    charset: re.Pattern[bytes] | None = None  # matches an encoding declaration; group 1 is the encoding's name
+    charset: re.Pattern[bytes] | None = (
+        None  # matches an encoding declaration; group 1 is the encoding's name
+    )
 
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
         declared = self.charset and self.charset.search(content[:1024])
-        text, self.mark, self.encoding = decode_file(content, declared[1].decode() if declared else "utf-8")
+        text, self.mark, self.encoding = decode_file(
+            content, declared[1].decode() if declared else "utf-8"
+        )
         self.text = Spliced(text, self.parts(text, target))
         self.lines = self.text.lines
 
@@ -133,12 +148,17 @@ class Text(Document):
 
 
 class MarkedUp(Text):
-    charset = re.compile(rb"""<(?:meta|\?xml)\b[^>]*?(?:charset|encoding)\s*=\s*["']?([\w.-]+)""", re.IGNORECASE)
+    charset = re.compile(
+        rb"""<(?:meta|\?xml)\b[^>]*?(?:charset|encoding)\s*=\s*["']?([\w.-]+)""", re.IGNORECASE
+    )
 
 
 def plain_text(text: str) -> Spliced:
     """Find the lines to translate in a text; blank lines and the whitespace around lines stay unchanged."""
-    return Spliced(text, [Part(*line.span(), [line[0]]) for line in re.finditer(r"[^\s](?:[^\n]*[^\s])?", text)])
+    return Spliced(
+        text,
+        [Part(*line.span(), [line[0]]) for line in re.finditer(r"[^\s](?:[^\n]*[^\s])?", text)],
+    )
 
 
 class PlainText(Text):

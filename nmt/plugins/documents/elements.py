@@ -40,7 +40,9 @@ class Element:
 
     @property
     def text(self) -> str:
-        return "-" if self.name == "noBreakHyphen" else text_of(self.file[self.inside : self.outside])
+        return (
+            "-" if self.name == "noBreakHyphen" else text_of(self.file[self.inside : self.outside])
+        )
 
     @property
     def spans(self) -> dict[str, tuple[int, int]]:
@@ -64,7 +66,9 @@ def parse_xml(text: str) -> list[Element]:
     try:
         parser.Parse(text.encode(), True)
     except expat.ExpatError as error:
-        raise NMTError(f"line {error.lineno}: not well-formed XML ({expat.ErrorString(error.code)})") from error
+        raise NMTError(
+            f"line {error.lineno}: not well-formed XML ({expat.ErrorString(error.code)})"
+        ) from error
     elements = [Element(text, "", "", 0, 0, len(text), len(text))]
     opened = elements[:]
     for markup in MARKUP.finditer(text):
@@ -79,7 +83,9 @@ def parse_xml(text: str) -> list[Element]:
             elements.append(element)
             if tag and text[end - 2] != "/":
                 opened.append(element)
-                require(len(opened) <= DEEPEST, f"elements are nested more than {DEEPEST} levels deep")
+                require(
+                    len(opened) <= DEEPEST, f"elements are nested more than {DEEPEST} levels deep"
+                )
     return elements
 
 
@@ -88,7 +94,9 @@ def refuse_entity(name: str, *_: object) -> None:
 
 
 def text_of(raw: str) -> str:
-    return unescape(MARKUP.sub(lambda tag: escape(tag[0][9:-3]) if tag[0].startswith(CDATA) else "", raw))
+    return unescape(
+        MARKUP.sub(lambda tag: escape(tag[0][9:-3]) if tag[0].startswith(CDATA) else "", raw)
+    )
 
 
 def escaped(text: str) -> str:

@@ -6,9 +6,13 @@ from collections.abc import Callable
 from markdown_it.rules_block import StateBlock
 
 INSIDE = r"[\s\S]{0,1000}?"  # of a paragraph, so without empty lines
-TAG = re.compile(rf"\{{\{{(?:<{INSIDE}>|%{INSIDE}%)\}}\}}|\{{%{INSIDE}%\}}|\{{#{INSIDE}#\}}|<%(?!=){INSIDE}%>")
+TAG = re.compile(
+    rf"\{{\{{(?:<{INSIDE}>|%{INSIDE}%)\}}\}}|\{{%{INSIDE}%\}}|\{{#{INSIDE}#\}}|<%(?!=){INSIDE}%>"
+)
 """A tag of Hugo, Liquid, Jinja or ERB. Tags such as {{ name }} stand for words instead."""
-ADDRESS = re.compile(rf"\([ \t]*(?:{TAG.pattern}|\{{\{{[^{{}}\n]{{1,500}}\}}\}})[^\s()]{{0,500}}[ \t]*\)")
+ADDRESS = re.compile(
+    rf"\([ \t]*(?:{TAG.pattern}|\{{\{{[^{{}}\n]{{1,500}}\}}\}})[^\s()]{{0,500}}[ \t]*\)"
+)
 """The address of a link that a template computes, in its brackets."""
 ATTRIBUTE = r"(?:[#.][\w:.-]+|[\w-]+=(?:\"[^\"\n]*\"|'[^'\n]*'|[\w%.-]+))"
 ATTRIBUTES = rf"\{{:?[ \t]*{ATTRIBUTE}(?:[ \t]+{ATTRIBUTE}){{0,20}}[ \t]*\}}"
@@ -19,7 +23,17 @@ MOST_LINES_OF_TAG = 50
 NAME_OF_TAG = re.compile(r"\{\{[<%]-?\s*([\w./-]+)|\{%-?\s*(\w+)")
 WITHOUT_TEXT = frozenset(
     [
-        *("highlight", "code", "codeblock", "raw", "verbatim", "comment", "script", "style", "schema"),
+        *(
+            "highlight",
+            "code",
+            "codeblock",
+            "raw",
+            "verbatim",
+            "comment",
+            "script",
+            "style",
+            "schema",
+        ),
         *("mermaid", "math", "katex", "latex", "chart", "gist", "plantuml", "graphviz"),
     ]
 )
@@ -59,7 +73,9 @@ def add_block(state: StateBlock, first: int, after: int, silent: bool, tags: str
     return True
 
 
-def line_with_end(state: StateBlock, first: int, end: int, is_end: Callable[[str], bool]) -> int | None:
+def line_with_end(
+    state: StateBlock, first: int, end: int, is_end: Callable[[str], bool]
+) -> int | None:
     """The number of the first line after `first` that ends a block; None if no line does."""
     for number in range(first + 1, end):
         if state.sCount[number] < state.blkIndent and line_of(state, number):

@@ -17,7 +17,9 @@ from nmt.text import BETWEEN as BETWEEN, BLOCKS, INLINE
 
 # Quantifiers are possessive or atomic so that every input takes linear time.
 VALUE = r"""(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z))"""
-ATTRIBUTE = re.compile(rf"""(?P<name>[^\s/>=][^\s/>=]*+)(?>\s*+=\s*+(?P<value>{VALUE}|[^\s>"'][^\s>]*+)|)""")
+ATTRIBUTE = re.compile(
+    rf"""(?P<name>[^\s/>=][^\s/>=]*+)(?>\s*+=\s*+(?P<value>{VALUE}|[^\s>"'][^\s>]*+)|)"""
+)
 MARKUP = re.compile(
     r"<(?:!--(?:-?>|.*?(?:--!?>|\Z))|!\[CDATA\[.*?(?:\]\]>|\Z)|[!?][^>]*+(?:>|\Z)|/[^a-zA-Z][^>]*+(?:>|\Z)|"
     rf"""(?P<end>/?)(?P<name>[a-zA-Z][^\s/>]*+)(?P<attributes>(?>(?:[^>"'=]++|=\s*+{VALUE}|["'=])*))(?:>|\Z))""",
@@ -38,7 +40,9 @@ ENDED_BY_CLOSING = frozenset(["ruby", "rtc"])
 # Inline elements whose content is copied.
 COPIED = READINGS | {"rtc", "code", "kbd", "samp", "tt", "var", "math", "svg"}
 UNSEEN = frozenset(["script", "style"])
-RAW = frozenset(["textarea", "xmp", "iframe", "noembed", "noframes", "plaintext", "pre", "listing"])  # left unchanged
+RAW = frozenset(
+    ["textarea", "xmp", "iframe", "noembed", "noframes", "plaintext", "pre", "listing"]
+)  # left unchanged
 # Texts that browsers do not show, or do not end.
 UNREAD = frozenset(["iframe", "noembed", "noframes", "plaintext"])
 # Attributes with human-readable text: of all elements, of some, and of <meta> with these names.
@@ -47,7 +51,9 @@ READ = frozenset(
     aria-valuetext""".split()  # noqa: SIM905
 )
 LABELED = frozenset(["optgroup", "option", "track"])
-TEXT_OF_IMAGE = re.compile(r"<(?P<name>text|title|desc)\b[^>]*+>(?P<inside>.*?)</(?P=name)\s*>", re.DOTALL)
+TEXT_OF_IMAGE = re.compile(
+    r"<(?P<name>text|title|desc)\b[^>]*+>(?P<inside>.*?)</(?P=name)\s*>", re.DOTALL
+)
 TEXTS_IN_IMAGES = "texts in SVG images"
 # Elements whose closing tag is optional, and the elements that end them.
 ENDED_BY = {
@@ -99,8 +105,12 @@ def tags_of(text: str) -> list[Tag]:
             tags[opened[tag.name].pop()].partner = len(tags) - 1
         elif tag.name and not tag.closes:
             opened[tag.name].append(len(tags) - 1)
-            values = [*ATTRIBUTE.finditer(text, *markup.span("attributes"))][::-1]  # browsers use a name's first value
-            tag.attributes = {match["name"].lower(): match.span("value") for match in values if match["value"]}
+            values = [*ATTRIBUTE.finditer(text, *markup.span("attributes"))][
+                ::-1
+            ]  # browsers use a name's first value
+            tag.attributes = {
+                match["name"].lower(): match.span("value") for match in values if match["value"]
+            }
             if tag.name in UNSEEN | RAW | {"title"} and not (is_xml and text[at - 2] == "/"):
                 end = re.compile(rf"</{tag.name}[\s/>]", re.IGNORECASE).search(text, at)
                 at, tag.end = (end.start(), at) if end else (len(text), len(text))
@@ -114,7 +124,10 @@ def value_of(tag: Tag, name: str, text: str) -> str:
 
 def is_fixed(tag: Tag, text: str) -> bool:
     """True if a tag of this text marks its element as not to be translated."""
-    return value_of(tag, "translate", text) == "no" or "notranslate" in value_of(tag, "class", text).split()
+    return (
+        value_of(tag, "translate", text) == "no"
+        or "notranslate" in value_of(tag, "class", text).split()
+    )
 
 
 def readable_attributes(tag: Tag, text: str) -> set[str]:
@@ -173,7 +186,10 @@ class Page(Part):
         self.outermost = 0  # the end of the last outermost element
         self.has_root = any(tag.name == "html" for tag in self.tags)
         self.left = Counter[str]()  # what stays untranslated, by its kind
-        self.first, self.tokens = 0, list[Token]()  # where the next sentence begins, and its tokens so far
+        self.first, self.tokens = (
+            0,
+            list[Token](),
+        )  # where the next sentence begins, and its tokens so far
         at = 0
         for index, tag in enumerate(self.tags):
             if tag.begin >= at:
@@ -182,7 +198,9 @@ class Page(Part):
         self.add_text(at, len(text))
         self.end_sentence()
         self.attributes = Spliced(text, self.values)
-        super().__init__(begin, begin + len(text), self.attributes.lines + Spliced(text, self.sentences).lines)
+        super().__init__(
+            begin, begin + len(text), self.attributes.lines + Spliced(text, self.sentences).lines
+        )
 
     def add_text(self, begin: int, end: int) -> None:
         if begin < end:
@@ -229,7 +247,9 @@ class Page(Part):
             quoted = self.text[begin] in "\"'"
             value = self.text[begin + quoted : end - (quoted and end > begin + 1)]
             write = escape if quoted else lambda text: f'"{escape(text)}"'
-            self.values.append(Sentence(begin + quoted, [Token("text", value, unescape(value))], write))
+            self.values.append(
+                Sentence(begin + quoted, [Token("text", value, unescape(value))], write)
+            )
         return last
 
     def end_of_element(self, index: int) -> int:

@@ -19,7 +19,9 @@ from nmt.plugins.documents.scripts import join_scripts
 ACTIVE = r"[\\`|]|\*(?!\s)|(?<!\s)\*|(?<!\w)_|_(?!\w)|<(?=[a-zA-Z/!?])|&(?=#?\w+;)|~(?=~)|(?<=~)~"
 escape = partial(re.compile(rf"{ACTIVE}|[\[\]]").sub, r"\\\g<0>")
 # Leaves most brackets as they are, because the document rarely defines the label in them.
-escape_few = partial(re.compile(rf"{ACTIVE}|(?<=\^)\[|\[(?=[\[\]^!@])|\](?=[\[(:])").sub, r"\\\g<0>")
+escape_few = partial(
+    re.compile(rf"{ACTIVE}|(?<=\^)\[|\[(?=[\[\]^!@])|\](?=[\[(:])").sub, r"\\\g<0>"
+)
 TEXTS = frozenset(("text", "text_special", "softbreak", "hardbreak"))
 MAY_BE_LEFT_OUT = re.compile(r"(?:em|strong|s)_|html_inline \{\} </?(?i:ruby|rb|rt|rp|rtc)\b")
 """Markup, as `markup_of` describes it, that a translation may lack: emphasis and readings."""
@@ -35,9 +37,13 @@ BEGINS_BLOCK = re.compile(r"((?:\A|\n[ \t>]*+)(?:\d{1,9}(?=[.)]\s)|(?=[#>+=-]|\*
 class Image(Part):
     """An image, whose line is the text that stands for it."""
 
-    def __init__(self, text: str, span: tuple[int, int], content: tuple[int, int], references: dict[str, Any]) -> None:
+    def __init__(
+        self, text: str, span: tuple[int, int], content: tuple[int, int], references: dict[str, Any]
+    ) -> None:
         inside = text[slice(*content)]
-        self.sentence = Sentence(content[0], Scanner(inside, references.get("references", {})).tokens, escape)
+        self.sentence = Sentence(
+            content[0], Scanner(inside, references.get("references", {})).tokens, escape
+        )
         self.raw, self.references = text[slice(*span)], references
         closing = text[content[1] : span[1]]
         # The text may also be the label of the image's address.
@@ -66,7 +72,9 @@ class Inline(Sentence):
     Its lines are the sentence and the texts of the images inside it.
     """
 
-    def __init__(self, text: str, begin: int, end: int, references: dict[str, Any], in_paragraph: bool) -> None:
+    def __init__(
+        self, text: str, begin: int, end: int, references: dict[str, Any], in_paragraph: bool
+    ) -> None:
         self.labels = references.get("references", {})
         scanner = Scanner(text[begin:end], self.labels)
         super().__init__(begin, keep_apart(join_scripts(scanner.tokens)), escape)
@@ -79,7 +87,11 @@ class Inline(Sentence):
         # Text with brackets keeps them as they are, if possible.
         self.escapes = [escape_few, escape] if scanner.has_brackets else [escape]
         spans = [[(begin + first, begin + last) for first, last in pair] for pair in scanner.images]
-        images = [image for span, content in spans if (image := Image(text, span, content, references)).lines]
+        images = [
+            image
+            for span, content in spans
+            if (image := Image(text, span, content, references)).lines
+        ]
         self.images, self.outside = list[Image](), list[Image]()  # of the sentence
         for image in images:
             is_inside = self.lines and self.begin <= image.begin < self.end
@@ -98,11 +110,19 @@ class Inline(Sentence):
                 break
             if self.keeps(written, self.with_copies(escape(translations[0].text))):
                 self.is_refused = False
-                new = {image.raw: part.otherwise for image, part in zip(self.images, images, strict=True)}
+                new = {
+                    image.raw: part.otherwise
+                    for image, part in zip(self.images, images, strict=True)
+                }
                 return self.block(translations, [*with_images(nodes, new)], write)
         return Spliced(self.raw, images, self.begin).render(())
 
-    def block(self, translations: Sequence[Translated], nodes: Sequence[Token], write: Callable[[str], str]) -> str:
+    def block(
+        self,
+        translations: Sequence[Translated],
+        nodes: Sequence[Token],
+        write: Callable[[str], str],
+    ) -> str:
         """The translation with these nodes, whose beginning does not look like a list, heading or quotation."""
         written = self.written(translations[:1], nodes, write)
         if self.urls and written != self.raw:
@@ -120,8 +140,14 @@ class Inline(Sentence):
 
     def markup_of(self, text: str) -> tuple[Counter[str], int]:
         """Parse the block with `text` as its content; return its markup and number of literal emphasis characters."""
-        tokens = PARSER.parseInline(self.before + text + self.after, self.references)[0].children or []
-        markup = Counter(f"{token.type} {token.attrs} {token.content}" for token in tokens if token.type not in TEXTS)
+        tokens = (
+            PARSER.parseInline(self.before + text + self.after, self.references)[0].children or []
+        )
+        markup = Counter(
+            f"{token.type} {token.attrs} {token.content}"
+            for token in tokens
+            if token.type not in TEXTS
+        )
         return markup, signs_in("".join(token.content for token in tokens if token.type == "text"))
 
     def keeps(self, written: str, plain: str) -> bool:

@@ -50,7 +50,9 @@ class Markdown(Text):
         keys = SHOWN_KEY.findall(front[0]) if front else []
         declarations = Declarations(self.source, target) if target else None
         self.blocks = Blocks(text, front.end() if front else 0, declarations)
-        self.front = f"front matter left untranslated: {', '.join(dict.fromkeys(keys))}" if keys else ""
+        self.front = (
+            f"front matter left untranslated: {', '.join(dict.fromkeys(keys))}" if keys else ""
+        )
         self.notice = self.notice_with(refused=0, readings=0)
         return self.blocks.parts
 
@@ -89,7 +91,9 @@ class Blocks:
                 self.left[PARAMETERS] += count_readable(token.content)
             elif token.type == "inline" and token.content:
                 self.add_inline(token, opening.type)
-        titles = [reference["title"] for reference in self.references.get("references", {}).values()]
+        titles = [
+            reference["title"] for reference in self.references.get("references", {}).values()
+        ]
         for token in tokens:
             self.count_attributes(token.children or (), titles)
         self.left[TITLES] += sum(map(has_letters, titles))

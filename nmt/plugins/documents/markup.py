@@ -11,17 +11,26 @@ from itertools import accumulate, cycle
 import regex
 
 from nmt.plugins.documents.document import Part, Translated
-from nmt.plugins.documents.nodes import DEEPEST as DEEPEST, Kind as Kind, Token as Token, find_pairs as find_pairs
+from nmt.plugins.documents.nodes import (
+    DEEPEST as DEEPEST,
+    Kind as Kind,
+    Token as Token,
+    find_pairs as find_pairs,
+)
 from nmt.plugins.documents.projection import Placed, Projection
 from nmt.plugins.protection.items import COPIES, COPY, copy_of
 from nmt.text import blank_between
 
 # As written in a file: of HTML, of office documents, of subtitles, as an escape, as a reference.
 LINE_BREAK = re.compile(
-    r"[\r\n]|<(?:\w+:)?(?:br|line-break|cr)\b|\\[nN]|&#(?:10|13|x0*[aAdD]);|_x000[aAdD]_", re.IGNORECASE
+    r"[\r\n]|<(?:\w+:)?(?:br|line-break|cr)\b|\\[nN]|&#(?:10|13|x0*[aAdD]);|_x000[aAdD]_",
+    re.IGNORECASE,
 )
 # Longer ones may be a word that only lacks a space.
-LETTERS_BEFORE, LETTERS_AFTER = regex.compile(r"(?<!\w)\p{Latin}{1,9}$"), regex.compile(r"\p{Latin}{1,9}(?!\w)")
+LETTERS_BEFORE, LETTERS_AFTER = (
+    regex.compile(r"(?<!\w)\p{Latin}{1,9}$"),
+    regex.compile(r"\p{Latin}{1,9}(?!\w)"),
+)
 
 
 def unused_marks(text: str) -> Iterator[str]:
@@ -39,7 +48,9 @@ def tree(tokens: Sequence[Token]) -> tuple[str, list[Token]]:
     if any(token.kind == "copy" for token in tokens):
         marks = unused_marks("".join(token.text for token in tokens))
     for index, token in enumerate(tokens):
-        node = replace(token, begin=size, is_glued=bool(pieces and pieces[-1][-1:].strip()), children=[])
+        node = replace(
+            token, begin=size, is_glued=bool(pieces and pieces[-1][-1:].strip()), children=[]
+        )
         if index not in partners:
             if token.kind == "copy":
                 node.text = copy_of(next(marks), token.text)
@@ -118,12 +129,24 @@ def with_whole_words(tokens: Sequence[Token]) -> list[Token]:
         if token.kind != "copy":
             continue
         before = result[index - 1] if index else token
-        if before.kind == "text" and (match := LETTERS_BEFORE.search(before.text)) and before.raw.endswith(match[0]):
-            token = replace(token, raw=match[0] + token.raw, text=match[0] + token.text if token.text else "")
+        if (
+            before.kind == "text"
+            and (match := LETTERS_BEFORE.search(before.text))
+            and before.raw.endswith(match[0])
+        ):
+            token = replace(
+                token, raw=match[0] + token.raw, text=match[0] + token.text if token.text else ""
+            )
             result[index - 1] = without_ends(before, 0, len(match[0]))
         after = result[index + 1] if index + 1 < len(result) else token
-        if after.kind == "text" and (match := LETTERS_AFTER.match(after.text)) and after.raw.startswith(match[0]):
-            token = replace(token, raw=token.raw + match[0], text=token.text + match[0] if token.text else "")
+        if (
+            after.kind == "text"
+            and (match := LETTERS_AFTER.match(after.text))
+            and after.raw.startswith(match[0])
+        ):
+            token = replace(
+                token, raw=token.raw + match[0], text=token.text + match[0] if token.text else ""
+            )
             result[index + 1] = without_ends(after, len(match[0]), 0)
         result[index] = token
     return result
@@ -160,10 +183,15 @@ def core(tokens: Sequence[Token]) -> tuple[int, list[Token]]:
     around it; any other tag between two spaces absorbs one of them.
     """
     partners = find_pairs(tokens)
-    worded = [index for index, token in enumerate(tokens) if has_text(token) or token.closing] or [0, -1]
+    worded = [index for index, token in enumerate(tokens) if has_text(token) or token.closing] or [
+        0,
+        -1,
+    ]
     first, last = worded[0], worded[-1]
     begin = min([first, *(i for i in range(first) if first < partners.get(i, -1) <= last)])
-    end = max([last, *(i for i in range(last + 1, len(tokens)) if first <= partners.get(i, -1) <= last)])
+    end = max(
+        [last, *(i for i in range(last + 1, len(tokens)) if first <= partners.get(i, -1) <= last)]
+    )
     around = (i for i in range(begin) if tokens[i].is_dropped and partners.get(i, -1) > end)
     if (outermost := next(around, None)) is not None:
         begin, end = outermost, partners[outermost]
@@ -180,7 +208,9 @@ def core(tokens: Sequence[Token]) -> tuple[int, list[Token]]:
 def absorb_blanks(tokens: Sequence[Token]) -> None:
     """Move whitespace beside tags into their `raw`, in place."""
     nothing = Token("point", "")
-    for before, token, after in zip([nothing, *tokens], tokens, [*tokens[1:], nothing], strict=False):
+    for before, token, after in zip(
+        [nothing, *tokens], tokens, [*tokens[1:], nothing], strict=False
+    ):
         between_texts = before.kind == after.kind == "text"
         if token.breaks:
             if after.kind == "text":
@@ -195,7 +225,11 @@ def without_optional(nodes: Iterable[Token]) -> Iterator[Token]:
     """Replace all optional elements with their content."""
     for node in nodes:
         children = list(without_optional(node.children))
-        yield from children if node.optional and node.kind == "open" else [replace(node, children=children)]
+        yield from (
+            children
+            if node.optional and node.kind == "open"
+            else [replace(node, children=children)]
+        )
 
 
 class Sentence(Part):
@@ -216,7 +250,12 @@ class Sentence(Part):
     def render(self, translations: Sequence[Translated]) -> str:
         return self.written(translations, self.nodes, self.escape)
 
-    def written(self, translations: Sequence[Translated], nodes: Sequence[Token], escape: Callable[[str], str]) -> str:
+    def written(
+        self,
+        translations: Sequence[Translated],
+        nodes: Sequence[Token],
+        escape: Callable[[str], str],
+    ) -> str:
         """The translation with these nodes placed in it; the source if the translation is missing or the same."""
         text = " ".join(translations[0].text.split()) if translations else ""
         if text in ("", self.plain):

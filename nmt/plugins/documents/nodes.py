@@ -18,7 +18,9 @@ class Token:
     text: str = ""  # text as a reader sees it; of code, what the model may see
     name: str = ""  # a closing tag closes the last open tag with its name
     breaks: bool = False  # separates words, even without a space
-    optional: bool = False  # an element to drop if it would be empty, or a line break to drop next to another
+    optional: bool = (
+        False  # an element to drop if it would be empty, or a line break to drop next to another
+    )
     is_script: bool = False  # opens a superscript or subscript
     closing: str = ""  # what closes an element in a translation, if not the closing tag's `raw`
     is_apart: bool = False  # directly after a blank that the file lacks

@@ -65,13 +65,23 @@ class Projection:
         for node in nodes:
             nodes += node.children
         marks = {node.text[0] for node in nodes if node.kind == "copy"}
-        self.source = Tokens(plain, marks, (edge for node in nodes for edge in (node.begin, node.end)))
+        self.source = Tokens(
+            plain, marks, (edge for node in nodes for edge in (node.begin, node.end))
+        )
         self.target = Tokens(target, marks, divided=self.source.divided)
-        self.broken, self.filled = set[int](), set[int]()  # tokens after line breaks; places of copies without marks
-        self.sources_of, self.targets_of = defaultdict[int, list[int]](list), defaultdict[int, list[int]](list)
+        self.broken, self.filled = (
+            set[int](),
+            set[int](),
+        )  # tokens after line breaks; places of copies without marks
+        self.sources_of, self.targets_of = (
+            defaultdict[int, list[int]](list),
+            defaultdict[int, list[int]](list),
+        )
         self.align(alignment)
         # Copies that a translator repeated or moved out of their element do not become text.
-        self.surplus = regex.compile(rf" ?([{''.join(marks)}])(?:[^\s{COPIES}]*\1)?") if marks else None
+        self.surplus = (
+            regex.compile(rf" ?([{''.join(marks)}])(?:[^\s{COPIES}]*\1)?") if marks else None
+        )
 
     def align(self, alignment: Alignment) -> None:
         """Set the pairs of aligned tokens: a copy belongs to the one with the same mark, and to nothing else."""
@@ -93,7 +103,9 @@ class Projection:
             if not is_copy or partners.get(a) == b:
                 self.sources_of[b].append(a)
                 self.targets_of[a].append(b)
-            elif a in lost and b not in self.copies_in_target:  # where to put it, but not in place of this word
+            elif (
+                a in lost and b not in self.copies_in_target
+            ):  # where to put it, but not in place of this word
                 self.targets_of[a].append(b)
 
     def aligned(self, alignment: Alignment) -> Iterator[tuple[int, int]]:
@@ -102,7 +114,10 @@ class Projection:
         if alignment is None:  # assume the same word order on both sides
             alignment = [(index * sizes[0] // sizes[1], index) for index in range(sizes[1])]
         pairs = sorted({(a, b) for a, b in alignment if 0 <= a < sizes[0] and 0 <= b < sizes[1]})
-        partners, numbers = Counter(end for pair in pairs for end in enumerate(pair)), Counter[tuple[int, int]]()
+        partners, numbers = (
+            Counter(end for pair in pairs for end in enumerate(pair)),
+            Counter[tuple[int, int]](),
+        )
         for pair in pairs:
             parts = [self.source.sides(pair[0]), self.target.sides(pair[1])]
             for end, part in zip(enumerate(pair), parts, strict=True):
@@ -112,7 +127,10 @@ class Projection:
                 numbers[end] += 1
             for source, target in zip(*parts, strict=True):
                 size = max(len(source), len(target)) if source and target else 0
-                yield from ((source[n * len(source) // size], target[n * len(target) // size]) for n in range(size))
+                yield from (
+                    (source[n * len(source) // size], target[n * len(target) // size])
+                    for n in range(size)
+                )
 
     def render(self, place: Placed, escape: Callable[[str], str]) -> str:
         """The translated text at a place, with the markup inside it."""
@@ -155,7 +173,9 @@ class Projection:
         for token in parent.tokens:
             sources = self.sources_of[token]
             owner = self.owner_of(sources, owners) if sources else -1
-            if runs and runs[-1][0] == owner and token - runs[-1][1].stop < 2:  # at most one other word between
+            if (
+                runs and runs[-1][0] == owner and token - runs[-1][1].stop < 2
+            ):  # at most one other word between
                 runs[-1] = owner, range(runs[-1][1].start, token + 1)
             elif owner >= 0:
                 runs.append((owner, range(token, token + 1)))
@@ -226,7 +246,9 @@ class Projection:
                 whole = range(marked[0].start, marked[-1].stop)
                 if all(owner_of.get(token, owner) == owner for token in whole):
                     of_owner = [whole]
-            best[owner] = max(of_owner, key=lambda run: (len(marks.intersection(run)), len(run), -run.start))
+            best[owner] = max(
+                of_owner, key=lambda run: (len(marks.intersection(run)), len(run), -run.start)
+            )
         return best
 
     def enclosed(self, node: Token, run: range, is_free: Callable[[int], bool]) -> range:
@@ -351,7 +373,11 @@ class Projection:
         low, high = parent.tokens.start, parent.tokens.stop
         words = self.source.between(parent.node.begin, parent.node.end)
         following = bisect_left(self.source.starts, node.begin)
-        before = [token + 1 for token in self.targets_of[following - 1]] if following > words.start else []
+        before = (
+            [token + 1 for token in self.targets_of[following - 1]]
+            if following > words.start
+            else []
+        )
         after = self.targets_of[following] if following < words.stop else []
         if not (before or after):
             share = (following - words.start) / max(len(words), 1)
@@ -359,4 +385,6 @@ class Projection:
             if is_first and verb_is_last(self.source, self.target):
                 share = 1
             return low + round(share * (high - low))
-        return min(max(max(before) if before and (node.is_glued or not after) else min(after), low), high)
+        return min(
+            max(max(before) if before and (node.is_glued or not after) else min(after), low), high
+        )

@@ -86,10 +86,15 @@ class Scanner:
 
     def __init__(self, text: str, labels: Collection[str]) -> None:
         self.text, self.labels, self.tokens = text, labels, list[Token]()
-        self.images = list[tuple[tuple[int, int], tuple[int, int]]]()  # the spans of images and of the texts in them
+        self.images = list[
+            tuple[tuple[int, int], tuple[int, int]]
+        ]()  # the spans of images and of the texts in them
         self.literal = ""  # markup that CommonMark takes for text
         self.has_brackets = False  # in its text
-        self.brackets, self.inactive = list[Bracket](), 0  # the first brackets are outside of a link, so not links
+        self.brackets, self.inactive = (
+            list[Bracket](),
+            0,
+        )  # the first brackets are outside of a link, so not links
         self.urls = list[str]()  # bare addresses
         self.parameters_left = 0  # texts in tags of templates and in attributes
         self.opened = set[str]()  # signs that may open emphasis
@@ -118,7 +123,9 @@ class Scanner:
         if markup["url"]:
             self.add_url(markup.start(), raw)
         elif markup["code"] or markup["auto"]:
-            self.tokens.append(Token("copy", raw, markup["auto"] or " ".join(markup["code"].split())))
+            self.tokens.append(
+                Token("copy", raw, markup["auto"] or " ".join(markup["code"].split()))
+            )
         elif markup["tags"]:
             self.literal += raw
             self.parameters_left += count_readable(raw)
@@ -144,7 +151,9 @@ class Scanner:
         elif markup["tag"] and raw.endswith(">"):
             self.add_tag(markup)
         else:
-            self.tokens.append(Token("text", raw, "\n" if markup["soft"] else markup["escaped"] or unescape(raw)))
+            self.tokens.append(
+                Token("text", raw, "\n" if markup["soft"] else markup["escaped"] or unescape(raw))
+            )
 
     def add_url(self, begin: int, raw: str) -> None:
         """Add an address without the punctuation after it, which may end emphasis."""
@@ -168,7 +177,11 @@ class Scanner:
             opening = raw[: -len(shown) - 2]
             self.literal += opening
             text = Token("text", shown, ESCAPED.sub(r"\1", shown))
-            self.tokens += [Token("open", opening, name="page"), text, Token("close", "]]", name="page")]
+            self.tokens += [
+                Token("open", opening, name="page"),
+                text,
+                Token("close", "]]", name="page"),
+            ]
         else:
             self.tokens.append(Token("copy", raw, page or ""))
 
@@ -189,10 +202,14 @@ class Scanner:
         self.inactive = min(self.inactive, len(self.brackets))
         end = self.end_of_link(opening.content, begin)
         if token.raw == "![" and end:
-            while self.images and self.images[-1][0][0] >= opening.content:  # images in the text of this one
+            while (
+                self.images and self.images[-1][0][0] >= opening.content
+            ):  # images in the text of this one
                 self.images.pop()
             self.images.append(((opening.content - 2, end), (opening.content, begin)))
-            self.tokens[opening.token :] = [Token("point", self.text[opening.content - 2 : end], breaks=True)]
+            self.tokens[opening.token :] = [
+                Token("point", self.text[opening.content - 2 : end], breaks=True)
+            ]
             self.at = end
         elif token.raw == "[" and end and is_active:
             raw = self.text[begin:end]

@@ -15,7 +15,9 @@ LONGEST = 20  # characters
 SCRIPT = re.compile(r"(?:[^\w]|[\d_]|[^\W\d_](?![^\W\d_]))+|TM|SM")
 INDEX = re.compile(r"\w+")  # of a symbol: the max of U<sub>max</sub>
 ORDINALS = frozenset("aeor\u00e8")  # the French 2e and the like, after a number
-UNIT = "[kcdmhn\u00b5\u03bc]?m|km|k?g|s|ft|yd|mi|[kM]?W|k?J|k?N|[kM]?Pa|[kMG]?Hz|mol|ha|px|h|A|K|V|L|l"
+UNIT = (
+    "[kcdmhn\u00b5\u03bc]?m|km|k?g|s|ft|yd|mi|[kM]?W|k?J|k?N|[kM]?Pa|[kMG]?Hz|mol|ha|px|h|A|K|V|L|l"
+)
 NUMBER = r"[-+\u2212\u00b1]?(?:\d[\d.,\u00d7\u00b7*/=+\u2212-]*)?\d"
 SYMBOL = r"[^\W\d_]"
 EQUATION = r"\w{1,3}(?:[=+*/\u00b7\u00d7\u2212-]\w{1,3})+"
@@ -45,7 +47,12 @@ def join_scripts(tokens: Sequence[Token]) -> list[Token]:
         token, last = tokens[at], partners.get(at, at)
         text = "".join(inside.text for inside in tokens[at : last + 1]).strip()
         is_sub = token.name == "sub"
-        if token.is_script and last > at and len(text) <= LONGEST and is_no_text(text, is_sub, result):
+        if (
+            token.is_script
+            and last > at
+            and len(text) <= LONGEST
+            and is_no_text(text, is_sub, result)
+        ):
             raw = "".join(inside.raw for inside in tokens[at : last + 1])
             base = take_base(result, text, is_sub)
             if base is None:  # an ordinal number
@@ -81,7 +88,9 @@ def joined_texts(tokens: Sequence[Token]) -> list[Token]:
     result = list[Token]()
     for token in tokens:
         if token.kind == "text" and result and result[-1].kind == "text":
-            result[-1] = replace(result[-1], raw=result[-1].raw + token.raw, text=result[-1].text + token.text)
+            result[-1] = replace(
+                result[-1], raw=result[-1].raw + token.raw, text=result[-1].text + token.text
+            )
         elif token.kind != "text" or token.raw:
             result.append(token)
     return result
@@ -101,7 +110,12 @@ def take_base(tokens: list[Token], script: str, is_sub: bool) -> str | None:
     if before.kind == "copy":
         return tokens.pop().raw
     # A symbol in italics: <i>x</i><sub>i</sub>
-    if before.kind == "close" and len(tokens) > 2 and tokens[-3].kind == "open" and tokens[-3].name == before.name:
+    if (
+        before.kind == "close"
+        and len(tokens) > 2
+        and tokens[-3].kind == "open"
+        and tokens[-3].name == before.name
+    ):
         if base_of(tokens[-2], script, is_sub) != tokens[-2].text:
             return ""
         element = tokens[-3:]

@@ -8,7 +8,14 @@ from html import escape, unescape
 
 from nmt.plugins.documents.document import Part, Spliced, Text, Translated
 from nmt.plugins.documents.html import READINGS_LEFT_OUT, lost_readings
-from nmt.plugins.documents.strings import BEGINS_PARAGRAPH, COMMENT, DASH, STRING_MARKUP, Kind, Reader
+from nmt.plugins.documents.strings import (
+    BEGINS_PARAGRAPH,
+    COMMENT,
+    DASH,
+    STRING_MARKUP,
+    Kind,
+    Reader,
+)
 from nmt.text import direction, direction_of_text
 
 LINE = re.compile(r"[^\r\n]+(?:\r\n?|\n|\Z)|\r\n?|\n")

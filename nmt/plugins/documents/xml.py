@@ -27,7 +27,14 @@ UNREAD = frozenset(("annotation", "tracked-changes"))
 # Marks a cell that has no text to translate.
 VALUE = re.compile(r""":formula=|office:value-type=["'](?!string["'])""")
 CODED = frozenset("mrk g x bpt bx ept ex ph it".split())  # noqa: SIM905
-CODES: dict[str, Kind] = {"bpt": "open", "bx": "open", "ept": "close", "ex": "close", "ph": "point", "it": "point"}
+CODES: dict[str, Kind] = {
+    "bpt": "open",
+    "bx": "open",
+    "ept": "close",
+    "ex": "close",
+    "ph": "point",
+    "it": "point",
+}
 # Office Open XML
 UNSEEN = re.compile(
     r"<(?:\w+:)?(?:lang|noProof)\b[^>]*>"
@@ -42,8 +49,12 @@ SCRIPT = re.compile(
 )
 # Texts in a chart: names of series, and categories, as the chart shows them.
 CACHES = frozenset(("strCache", "strLit", "multiLvlStrCache", "strDim"))
-DROPPED = frozenset(("rPr", "proofErr", "lastRenderedPageBreak", "softHyphen", "rubyPr", "rt", "rPh"))  # also readings
-SPACE = re.compile(r"((?:_x000[9AaDd]_|[\t\r\n])+)")  # line breaks in cells; tabs that align words on slides
+DROPPED = frozenset(
+    ("rPr", "proofErr", "lastRenderedPageBreak", "softHyphen", "rubyPr", "rt", "rPh")
+)  # also readings
+SPACE = re.compile(
+    r"((?:_x000[9AaDd]_|[\t\r\n])+)"
+)  # line breaks in cells; tabs that align words on slides
 SHAPES = "shape rect roundrect oval line polyline arc curve image group".split()  # noqa: SIM905
 # Attributes that people read: alternative texts, watermarks, and what a pointer over a link shows.
 READ = {
@@ -71,8 +82,15 @@ def styles_of_scripts(elements: Iterable[Element]) -> Iterator[tuple[str, str]]:
             continue
         for properties in style.children:
             position = properties.attributes.get("text-position", "").split()
-            if position and re.fullmatch(r"super|sub|-?\d+(\.\d+)?%", position[0]) and position[0] not in ("0%", "-0%"):
-                yield style.attributes.get("name", ""), "sub" if position[0].startswith(("sub", "-")) else "sup"
+            if (
+                position
+                and re.fullmatch(r"super|sub|-?\d+(\.\d+)?%", position[0])
+                and position[0] not in ("0%", "-0%")
+            ):
+                yield (
+                    style.attributes.get("name", ""),
+                    "sub" if position[0].startswith(("sub", "-")) else "sup",
+                )
 
 
 class Flow(MarkedUp):
@@ -106,7 +124,9 @@ class Flow(MarkedUp):
         if not {element.name, element.tag}.isdisjoint(self.paragraphs):
             notes = list[Spliced]()
             tokens = self.tokens_of(element, notes)
-            return paragraph_parts(Paragraph(element.inside, join_scripts(tokens), notes, escaped), notes)
+            return paragraph_parts(
+                Paragraph(element.inside, join_scripts(tokens), notes, escaped), notes
+            )
         parts, opening = list[Part](), (element.file, element.begin, element.inside)
         if element.name in UNREAD or (element.name == "table-cell" and VALUE.search(*opening)):
             return parts
@@ -127,7 +147,9 @@ class Flow(MarkedUp):
             tokens += self.text_tokens(element.file[at : child.begin])
             at, name = child.end, child.name
             attributes = child.attributes if name in CODED else {}
-            separates = name in CODED and separates_words(code_of(child), attributes.get("ctype", ""))
+            separates = name in CODED and separates_words(
+                code_of(child), attributes.get("ctype", "")
+            )
             if attributes.get("translate") == "no" or attributes.get("mtype") == "protected":
                 tokens.append(Token("copy" if child.text else "point", child.raw, child.text))
             elif name in AROUND | RUBY and child.inside < child.outside:
@@ -148,7 +170,9 @@ class Flow(MarkedUp):
                 raw = element.file[child.outside : at]
                 closing = Token("close", raw, name=name, is_dropped=name in RUBY)
                 tokens += spaced(closing, separates)
-            elif name in CODES:  # code from the original file; opening and closing codes share an id
+            elif (
+                name in CODES
+            ):  # code from the original file; opening and closing codes share an id
                 shared = attributes.get("rid") or attributes.get("id", "")
                 tokens += spaced(Token(CODES[name], child.raw, name=shared), separates)
             elif name == "ruby-text":  # a reading, in letters that people pronounce
@@ -186,9 +210,20 @@ def markup(kind: Kind, raw: str, **facts: Any) -> Token:
 class InRuns(Part):
     """A sentence in runs, or in a cell without formatting, which has only text; `usual` are the properties of a run."""
 
-    def __init__(self, covered: Sequence[Element], tokens: Sequence[Token], prefix: str, text: str, usual: str) -> None:
-        self.content = Spliced("".join(token.raw for token in tokens), [Sentence(0, join_scripts(tokens), escaped)])
-        super().__init__(covered[0].begin, max(element.end for element in covered), self.content.lines)
+    def __init__(
+        self,
+        covered: Sequence[Element],
+        tokens: Sequence[Token],
+        prefix: str,
+        text: str,
+        usual: str,
+    ) -> None:
+        self.content = Spliced(
+            "".join(token.raw for token in tokens), [Sentence(0, join_scripts(tokens), escaped)]
+        )
+        super().__init__(
+            covered[0].begin, max(element.end for element in covered), self.content.lines
+        )
         self.source, self.text, self.usual = covered[0].file[self.begin : self.end], text, usual
         self.run = "" if covered[0].name == "t" else f"{prefix}r"
 
@@ -289,7 +324,9 @@ class SentencesInRuns:
         self.places, self.joining = defaultdict[str, list[int]](list), dict[tuple[str, int], bool]()
         self.slides = re.findall(r'\sxmlns:?(\w*)="[^"]*/drawingml/', text)
         for element in elements:
-            self.places[element.name if element.name in ("p", "fldChar") else element.tag].append(element.begin)
+            self.places[element.name if element.name in ("p", "fldChar") else element.tag].append(
+                element.begin
+            )
         for paragraph in elements:
             if paragraph.name in ("p", "si", "is"):
                 self.prefix = paragraph.tag.removesuffix(paragraph.name)  # a file may use several
@@ -311,13 +348,21 @@ class SentencesInRuns:
                 if script:
                     lowers = script["sub"] or script["minus"] or script["lowers"]
                     facts["name"] = "sub" if lowers else "sup"
-                opening = markup("open", FORMAT + self.properties[look], is_script=script is not None, **facts)
+                opening = markup(
+                    "open", FORMAT + self.properties[look], is_script=script is not None, **facts
+                )
                 inside.insert(0, opening)
                 inside.append(markup("close", FORMAT + self.properties.get(usual, ""), **facts))
             tokens += inside
         if sizes:
-            text = f"{self.prefix}t" if self.prefix[:-1] in self.slides else f'{self.prefix}t xml:space="preserve"'
-            self.sentences.append(InRuns(self.covered, tokens, self.prefix, text, self.properties[usual]))
+            text = (
+                f"{self.prefix}t"
+                if self.prefix[:-1] in self.slides
+                else f'{self.prefix}t xml:space="preserve"'
+            )
+            self.sentences.append(
+                InRuns(self.covered, tokens, self.prefix, text, self.properties[usual])
+            )
         self.pieces, self.covered = [], []
 
     def joins(self, element: Element) -> bool:
@@ -325,8 +370,14 @@ class SentencesInRuns:
         if element.name in ("t", "fld"):  # the text of a cell without runs, or a field of a slide
             return True
         if element.name not in AROUND:
-            places = map(self.places.__getitem__, ["p", "fldChar", f"{self.prefix}t"][: 3 - (element.name == "r")])
-            return all(bisect_left(begins, element.begin) == bisect_left(begins, element.end) for begins in places)
+            places = map(
+                self.places.__getitem__,
+                ["p", "fldChar", f"{self.prefix}t"][: 3 - (element.name == "r")],
+            )
+            return all(
+                bisect_left(begins, element.begin) == bisect_left(begins, element.end)
+                for begins in places
+            )
         key = self.prefix, element.begin
         if key not in self.joining:  # nested elements are asked again and again
             self.joining[key] = all(map(self.joins, element.children))
@@ -346,8 +397,15 @@ class SentencesInRuns:
             elif name in ("r", "t"):
                 self.read_run(element, [element] if name == "t" else element.children)
             elif name in AROUND and element.inside < element.end:
-                properties = "".join(child.raw for child in element.children if child.name.endswith("Pr"))
-                self.note(markup("open", element.file[element.begin : element.inside] + properties, name=name), element)
+                properties = "".join(
+                    child.raw for child in element.children if child.name.endswith("Pr")
+                )
+                self.note(
+                    markup(
+                        "open", element.file[element.begin : element.inside] + properties, name=name
+                    ),
+                    element,
+                )
                 self.read(element.children)
                 self.note(markup("close", f"</{element.tag}>", name=name))
             else:
@@ -357,17 +415,30 @@ class SentencesInRuns:
         self.pieces.append((look, token))
         self.covered += elements
 
-    def read_run(self, run: Element, content: Iterable[Element], outer: Element | None = None) -> None:
+    def read_run(
+        self, run: Element, content: Iterable[Element], outer: Element | None = None
+    ) -> None:
         properties = "".join(child.raw for child in run.children if child.name == "rPr")
         look = UNSEEN.sub("", properties)
         look = "" if EMPTY.fullmatch(look) else look
         self.properties.setdefault(look, properties)
         for part in content:
-            for number, text in enumerate(SPACE.split(part.text) if part.name in ("t", "noBreakHyphen") else ()):
+            for number, text in enumerate(
+                SPACE.split(part.text) if part.name in ("t", "noBreakHyphen") else ()
+            ):
                 is_space = number % 2 > 0
-                token = Token("point" if is_space else "text", escaped(text), "" if is_space else text, breaks=is_space)
+                token = Token(
+                    "point" if is_space else "text",
+                    escaped(text),
+                    "" if is_space else text,
+                    breaks=is_space,
+                )
                 self.note(token, outer or run, look=look)
             if part.name in ("ruby", "rubyBase", "r"):
                 self.read_run(part, part.children, outer or run)
             elif part.name not in DROPPED | {"t", "noBreakHyphen"}:
-                self.note(markup("point", INSIDE + part.raw, breaks=part.name in BREAKS), outer or run, look=look)
+                self.note(
+                    markup("point", INSIDE + part.raw, breaks=part.name in BREAKS),
+                    outer or run,
+                    look=look,
+                )

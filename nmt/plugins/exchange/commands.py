@@ -49,13 +49,17 @@ class ExportConfig:
 
     def __post_init__(self) -> None:
         for key in ("precision", "sample"):
-            able = [name for name, entry in entries_of("export").items() if key in entry.facts["keys"]]
+            able = [
+                name for name, entry in entries_of("export").items() if key in entry.facts["keys"]
+            ]
             is_used = getattr(self, key) not in ("float32", None)
             problem = f"format={self.format}: {key} is for format={' or '.join(able)}; omit it"
             require(self.format in able or not is_used, problem)
 
 
-def settings_of_model(description: files.ModelDescription, tokenizer: "Tokenizer") -> dict[str, Any]:
+def settings_of_model(
+    description: files.ModelDescription, tokenizer: "Tokenizer"
+) -> dict[str, Any]:
     """The values of all keys that an export of a model must reproduce."""
     training = description.training
     stored = files.within(training, "config", "tokenizer")
@@ -68,7 +72,9 @@ def settings_of_model(description: files.ModelDescription, tokenizer: "Tokenizer
     return exported_settings(ModelConfig(**description.model), keys, kind, [*tokenizer.tags])
 
 
-def sample_of(folder: Path, config: ExportConfig, prepared: str | None = None) -> tuple[str, list[str], list[str]]:
+def sample_of(
+    folder: Path, config: ExportConfig, prepared: str | None = None
+) -> tuple[str, list[str], list[str]]:
     """Where the lines to compare are from (if there are none, why), the lines, and their references, if there are."""
     from nmt import data, text
 
@@ -105,11 +111,16 @@ def write_export(config: ExportConfig) -> tuple[Path, list[str]]:
     with suppress(NMTError):
         is_free = not output.exists() or (output.is_dir() and not any(output.iterdir()))
         marker = output / entry.facts["marker"]
-        is_free = is_free or files.read_mapping(marker, files.parse_json).get("exported_by") == "nmt"
+        is_free = (
+            is_free or files.read_mapping(marker, files.parse_json).get("exported_by") == "nmt"
+        )
     require(is_free, f"output={output}: exists and is not an earlier export; pass another folder")
     with commands.talker().status("writing") as status:
         comparison = entry.load()(folder, output.resolve(), config, status.update)
-    return output, [f"{output}: {folder} with format={config.format} precision={precision}", *comparison]
+    return output, [
+        f"{output}: {folder} with format={config.format} precision={precision}",
+        *comparison,
+    ]
 
 
 EXPORT = Command(
@@ -150,9 +161,16 @@ def run_import(config: ImportConfig) -> None:
         file, origin = Path(folder) / "tokenizer.model", f"trained by {trained_by}"
         tokenizer.save(file)
         training = {"imported": origin, "length_penalty": alpha, "length_penalty_kind": "marian"}
-        languages, size = (config.source or source, config.target or target), tokenizer.vocabulary_size
-        description = files.ModelDescription(asdict(model.config), size, *languages, files.sha256(file), training)
-        card = files.model_card(description, sum(parameter.numel() for parameter in model.parameters()))
+        languages, size = (
+            (config.source or source, config.target or target),
+            tokenizer.vocabulary_size,
+        )
+        description = files.ModelDescription(
+            asdict(model.config), size, *languages, files.sha256(file), training
+        )
+        card = files.model_card(
+            description, sum(parameter.numel() for parameter in model.parameters())
+        )
         write_model_directory(output, model, file, description, card)
     print(f"{output}: {config.path}, {origin}")
 

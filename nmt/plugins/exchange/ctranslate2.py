@@ -9,11 +9,23 @@ import numpy as np
 
 from nmt import search, translation
 from nmt.config import Compute, DecodeConfig, ModelConfig, TranslatorOptions
-from nmt.files import ModelDescription, block, expected_search, plain, read_description, whole_folder
+from nmt.files import (
+    ModelDescription,
+    block,
+    expected_search,
+    plain,
+    read_description,
+    whole_folder,
+)
 from nmt.model import Transformer, load_model, sinusoids
 from nmt.plugins.exchange import usage
 from nmt.plugins.exchange.commands import ExportConfig, sample_of, settings_of_model
-from nmt.plugins.exchange.ctranslate2_engine import CTranslate2Engine, check_model, converted, table_length
+from nmt.plugins.exchange.ctranslate2_engine import (
+    CTranslate2Engine,
+    check_model,
+    converted,
+    table_length,
+)
 from nmt.plugins.exchange.marian import layer_table
 from nmt.plugins.exchange.supported import CTRANSLATE2
 from nmt.text import SOURCE, TARGET, Tokenizer, read_tokenizer
@@ -45,7 +57,10 @@ def specification(model: Transformer, tokenizer: Tokenizer) -> Any:
     from ctranslate2.specs import Activation, TransformerSpec
     from ctranslate2.specs.model_spec import index_spec
 
-    config, weights = model.config, {name: tensor.numpy() for name, tensor in model.state_dict().items()}
+    config, weights = (
+        model.config,
+        {name: tensor.numpy() for name, tensor in model.state_dict().items()},
+    )
     spec = TransformerSpec.from_config(
         (config.encoder_layers, config.decoder_layers),
         config.heads,
@@ -59,7 +74,9 @@ def specification(model: Transformer, tokenizer: Tokenizer) -> Any:
     spec.config.layer_norm_epsilon = config.norm_epsilon
     for row in layer_table(config):
         if row.ours in weights:
-            parts = np.split(weights[row.ours], [config.d_model] if len(row.ctranslate2) == 2 else [])
+            parts = np.split(
+                weights[row.ours], [config.d_model] if len(row.ctranslate2) == 2 else []
+            )
             for name, part in zip(row.ctranslate2, parts, strict=True):
                 scope, _, attribute = name.rpartition("/")
                 setattr(index_spec(spec, scope), attribute, part)
@@ -74,7 +91,9 @@ def specification(model: Transformer, tokenizer: Tokenizer) -> Any:
     if config.output_bias or config.unpredicted:
         size = model.vocabulary_size
         bias = weights.get("output.bias", np.zeros(size, np.float32))
-        spec.decoder.projection.bias = np.where(np.arange(size) < config.unpredicted, np.float32(NEVER), bias)
+        spec.decoder.projection.bias = np.where(
+            np.arange(size) < config.unpredicted, np.float32(NEVER), bias
+        )
     spec.register_source_vocabulary(tokenizer.vocabulary(SOURCE))
     spec.register_target_vocabulary(tokenizer.vocabulary(TARGET))
     spec.validate()
@@ -104,7 +123,9 @@ def heading(description: ModelDescription) -> str:
     return f"# {source}-{target}\n\nA Transformer that translates {source} to {target}, exported with `nmt export`.\n"
 
 
-def export(folder: Path, output: Path, config: ExportConfig, status: Callable[[str], None]) -> list[str]:
+def export(
+    folder: Path, output: Path, config: ExportConfig, status: Callable[[str], None]
+) -> list[str]:
     """Write the conversion, its vocabularies and a README.md; return the lines that compare CTranslate2 with torch."""
     description, tokenizer = read_description(folder), read_tokenizer(folder)
     CTRANSLATE2.check(settings_of_model(description, tokenizer))
@@ -174,7 +195,9 @@ def compare(
 
 def wrapper(folder: Path, precision: str) -> translation.Translator:
     """nmt's own translator with CTranslate2."""
-    options = TranslatorOptions([str(folder)], Compute("ctranslate2", precision=precision), split="never")
+    options = TranslatorOptions(
+        [str(folder)], Compute("ctranslate2", precision=precision), split="never"
+    )
     return translation.load_translator(options, lambda words: None)
 
 
@@ -194,7 +217,9 @@ def compare_scores(
     # CTranslate2 cannot score an empty source.
     scored = [(pair, score) for pair, score in zip(encoded, scores, strict=True) if pair[SOURCE]]
     rows = zip(scored, engine.forced_decoding([pair for pair, _ in scored]), strict=True)
-    differences = [np.abs(np.subtract(score.token_log_probabilities, other)) for (_, score), other in rows]
+    differences = [
+        np.abs(np.subtract(score.token_log_probabilities, other)) for (_, score), other in rows
+    ]
     tokens = sum(map(len, differences))
     largest = max((row.max() for row in differences), default=0.0)
     yield f"log P of {tokens:,} tokens matches CTranslate2's to within {largest:.1e} per token"

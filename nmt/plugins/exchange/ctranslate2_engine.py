@@ -23,7 +23,18 @@ from typing import Any
 import numpy as np
 
 from nmt import __version__, hardware, registry
-from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig, NMTError, one_line, require, settings_of
+from nmt.config import (
+    BOS,
+    EOS,
+    PAD,
+    UNK,
+    DecodeConfig,
+    ModelConfig,
+    NMTError,
+    one_line,
+    require,
+    settings_of,
+)
 from nmt.files import MODEL_FILES, cache_folder, is_parser, read_description, sha256
 from nmt.plugins.exchange.supported import ENGINE
 from nmt.search import (
@@ -53,7 +64,11 @@ def check(folders: Sequence[Path], options: EngineOptions) -> None:
     problem = f"engine=ctranslate2: {len(folders)} models, but no support for ensembles"
     require(len(folders) == 1, f"{problem}; {ENGINE.advice}")
     settings = settings_of("decode", options.decode)
-    settings |= {field.name: getattr(options, field.name) for field in fields(options) if field.name != "decode"}
+    settings |= {
+        field.name: getattr(options, field.name)
+        for field in fields(options)
+        if field.name != "decode"
+    }
     ENGINE.check(settings)
 
 
@@ -82,16 +97,25 @@ def why_not_automatic(folders: Sequence[Path], options: EngineOptions) -> str:
     return ""
 
 
-def load(folders: Sequence[Path], options: EngineOptions, notice: Callable[[str], None]) -> "CTranslate2Engine":
+def load(
+    folders: Sequence[Path], options: EngineOptions, notice: Callable[[str], None]
+) -> "CTranslate2Engine":
     check(folders, options)
-    if options.precision == "int8" and "avx512_bf16" in (hardware.proc_value("cpuinfo", "flags") or "").split():
+    if (
+        options.precision == "int8"
+        and "avx512_bf16" in (hardware.proc_value("cpuinfo", "flags") or "").split()
+    ):
         # By default, CTranslate2 uses AVX2 on AMD's processors. AVX-512 is faster with int8, but not with float32.
         os.environ.setdefault("CT2_FORCE_CPU_ISA", "AVX512")
     conversion = converted(folders[0], options.precision, notice)
-    engine = CTranslate2Engine(folders[0], conversion, options.decode, options.threads, options.scores)
+    engine = CTranslate2Engine(
+        folders[0], conversion, options.decode, options.threads, options.scores
+    )
 
     def by_torch() -> Any:
-        notice("also loading engine=torch precision=float32, because a translation lacks a required term")
+        notice(
+            "also loading engine=torch precision=float32, because a translation lacks a required term"
+        )
         alike = replace(options, device="cpu", precision="float32", threads=engine.workers)
         return registry.entries_of("engine")["torch"].load()(folders, alike, notice)
 
@@ -121,7 +145,11 @@ def converted(folder: Path, precision: str, notice: Callable[[str], None]) -> Pa
 
 def table_length(model: ModelConfig) -> int:
     """Number of rows in a conversion's position table."""
-    return model.max_positions if model.positions == "learned" else max(MIN_POSITIONS, model.max_positions)
+    return (
+        model.max_positions
+        if model.positions == "learned"
+        else max(MIN_POSITIONS, model.max_positions)
+    )
 
 
 def hypotheses_to_find(config: DecodeConfig) -> int:
@@ -145,11 +173,21 @@ class CTranslate2Engine:
     turn = Lock()  # held by the thread that searches with it
 
     def __init__(
-        self, folder: Path, conversion: Path, config: DecodeConfig, threads: int | None = None, scores: bool = True
+        self,
+        folder: Path,
+        conversion: Path,
+        config: DecodeConfig,
+        threads: int | None = None,
+        scores: bool = True,
     ) -> None:
         import ctranslate2
 
-        self.folder, self.config, self.scores, self.workers = folder, config, scores, threads or hardware.usable_cores()
+        self.folder, self.config, self.scores, self.workers = (
+            folder,
+            config,
+            scores,
+            threads or hardware.usable_cores(),
+        )
         model = ModelConfig(**read_description(folder).model)
         self.width, self.longest = model.d_model, table_length(model)
         tokenizer = read_tokenizer(folder)
@@ -161,12 +199,16 @@ class CTranslate2Engine:
         try:
             self.translator = ctranslate2.Translator(str(conversion), **options)
         except (RuntimeError, ValueError) as error:
-            raise NMTError(f"{conversion}: CTranslate2 cannot load it ({one_line(error)}); delete it") from error
+            raise NMTError(
+                f"{conversion}: CTranslate2 cannot load it ({one_line(error)}); delete it"
+            ) from error
 
     @property
     def batch_tokens(self) -> int:
         """Maximum source tokens in a batch: near the fastest size for models with 128 and 512 dimensions."""
-        most = min(2 * self.width, 1024) * (1 if self.translator.compute_type.startswith("int8") else 2)
+        most = min(2 * self.width, 1024) * (
+            1 if self.translator.compute_type.startswith("int8") else 2
+        )
         allowed = batch_tokens(self.config, "cpu")
         return min(allowed, most if self.config.beam_size > 1 else 2 * most)
 
@@ -181,22 +223,41 @@ class CTranslate2Engine:
         return other
 
     def search(
-        self, sentences: Sequence[list[int]], prefixes: Sequence[list[int]], constraints: Constraints | None = None
+        self,
+        sentences: Sequence[list[int]],
+        prefixes: Sequence[list[int]],
+        constraints: Constraints | None = None,
     ) -> list[list[Hypothesis]]:
         """Each sentence's n_best hypotheses; NMTError for sequences that are too long."""
         begun = list(zip(sentences, prefixes, strict=True))
         results = self.ranked(begun)
         # Suppressing symbols changes log probabilities, so only sentences that need it are searched again.
-        if unclean := [i for i, row in enumerate(results) if not row or any(set(NO_TEXT) & {*h.tokens} for h in row)]:
-            for index, row in zip(unclean, self.ranked([begun[i] for i in unclean], suppress=True), strict=True):
+        if unclean := [
+            i
+            for i, row in enumerate(results)
+            if not row or any(set(NO_TEXT) & {*h.tokens} for h in row)
+        ]:
+            for index, row in zip(
+                unclean, self.ranked([begun[i] for i in unclean], suppress=True), strict=True
+            ):
                 results[index] = row
         if constraints:
-            unmet = [i for i, row in enumerate(results) if not all(constraints.are_met(i, h.tokens) for h in row)]
+            unmet = [
+                i
+                for i, row in enumerate(results)
+                if not all(constraints.are_met(i, h.tokens) for h in row)
+            ]
             sources, targets = [sentences[i] for i in unmet], [prefixes[i] for i in unmet]
             if unmet:  # torch would keep the translations of the other sentences
                 with self.turn:
-                    rows = self.by_torch().with_search(self.config).search(sources, targets, constraints.of(unmet))
-                for index, row in zip(unmet, self.ranked([begun[i] for i in unmet], True, rows), strict=True):
+                    rows = (
+                        self.by_torch()
+                        .with_search(self.config)
+                        .search(sources, targets, constraints.of(unmet))
+                    )
+                for index, row in zip(
+                    unmet, self.ranked([begun[i] for i in unmet], True, rows), strict=True
+                ):
                     results[index] = row
         return results
 
@@ -208,7 +269,9 @@ class CTranslate2Engine:
             raise NMTError(f"{problem} of CTranslate2; use split=auto or engine=torch")
         return min(max(source + self.config.max_extra_length, target) + 1, longest)
 
-    def ranked(self, begun: Sequence[Pair], suppress: bool = False, rows: Any = None) -> list[list[Hypothesis]]:
+    def ranked(
+        self, begun: Sequence[Pair], suppress: bool = False, rows: Any = None
+    ) -> list[list[Hypothesis]]:
         """Each sentence's n_best hypotheses, given its prefix; `suppress` excludes symbols that are not text.
 
         Corrects scores that are not log P(Y|X): CTranslate2 scores forced tokens as 0, stops at the maximum length
@@ -217,16 +280,30 @@ class CTranslate2Engine:
         results = rows or self.candidates(begun, suppress)
         if self.has_scores:
             prefixed = [index for index, (_, prefix) in enumerate(begun) if prefix]
-            for index, scores in zip(prefixed, self.forced_decoding([begun[i] for i in prefixed]), strict=True):
+            for index, scores in zip(
+                prefixed, self.forced_decoding([begun[i] for i in prefixed]), strict=True
+            ):
                 for candidate in results[index]:
                     candidate.log_probability += sum(scores[:-1])
-            candidates = [(pair, candidate) for pair, row in zip(begun, results, strict=True) for candidate in row]
-            again = [(pair, c) for pair, c in candidates if suppress or len(c.tokens) + 1 == self.max_length(pair)]
-            scored = self.forced_decoding([(source, candidate.tokens) for (source, _), candidate in again])
+            candidates = [
+                (pair, candidate)
+                for pair, row in zip(begun, results, strict=True)
+                for candidate in row
+            ]
+            again = [
+                (pair, c)
+                for pair, c in candidates
+                if suppress or len(c.tokens) + 1 == self.max_length(pair)
+            ]
+            scored = self.forced_decoding(
+                [(source, candidate.tokens) for (source, _), candidate in again]
+            )
             for (_, candidate), scores in zip(again, scored, strict=True):
                 candidate.log_probability = sum(scores)
             for _, candidate in candidates:
-                candidate.score = candidate.log_probability / penalty(len(candidate.tokens) + 1, self.config)
+                candidate.score = candidate.log_probability / penalty(
+                    len(candidate.tokens) + 1, self.config
+                )
             for row in results:
                 row.sort(key=lambda candidate: -candidate.score)
         return [row[: self.config.n_best] for row in results]
@@ -240,7 +317,11 @@ class CTranslate2Engine:
             for places in self.batches([len(begun[index][SOURCE]) + 1 for index in indices]):
                 batch = [indices[place] for place in places]
                 longest = max(limits[index] for index in batch)
-                yield longest, batch, self.queue([begun[index] for index in batch], longest, suppress)
+                yield (
+                    longest,
+                    batch,
+                    self.queue([begun[index] for index in batch], longest, suppress),
+                )
 
         waiting = deque(start(range(len(begun))))
         while waiting:
@@ -277,7 +358,8 @@ class CTranslate2Engine:
         return self.translate(
             begun,
             prefixed,
-            max_batch_size=2 * self.batch_tokens,  # in case one sentence is much longer than the others
+            max_batch_size=2
+            * self.batch_tokens,  # in case one sentence is much longer than the others
             batch_type="tokens",
             beam_size=beam,
             patience=count / beam,
@@ -292,12 +374,18 @@ class CTranslate2Engine:
     def translate(self, pairs: Sequence[Pair], prefixed: bool = True, **options: Any) -> list[Any]:
         prefixes = self.tokens(pairs, TARGET) if prefixed else None
         options |= {"asynchronous": True, "max_input_length": 0, "min_decoding_length": 0}
-        return list(self.translator.translate_batch(self.tokens(pairs, SOURCE), prefixes, **options))
+        return list(
+            self.translator.translate_batch(self.tokens(pairs, SOURCE), prefixes, **options)
+        )
 
     def read(self, result: Any) -> list[Hypothesis]:
         scores, end = result.scores if self.has_scores else [math.nan], [self.symbols[EOS]]
         return [
-            Hypothesis([self.ids[token] for token in (tokens[:-1] if tokens[-1:] == end else tokens)], score, math.nan)
+            Hypothesis(
+                [self.ids[token] for token in (tokens[:-1] if tokens[-1:] == end else tokens)],
+                score,
+                math.nan,
+            )
             for tokens, score in zip(result.hypotheses, scores, strict=True)
             if not score <= NO_HYPOTHESIS
         ]
@@ -308,7 +396,9 @@ class CTranslate2Engine:
             return []
         size = batch_tokens(self.config, "cpu")
         options = {"max_batch_size": size, "batch_type": "tokens", "max_input_length": 0}
-        scored = self.translator.score_batch(self.tokens(pairs, SOURCE), self.tokens(pairs, TARGET), **options)
+        scored = self.translator.score_batch(
+            self.tokens(pairs, SOURCE), self.tokens(pairs, TARGET), **options
+        )
         return [result.log_probs for result in scored]
 
     def token_scores(self, pairs: Sequence[Pair], align: bool = True) -> list[TokenScores]:
@@ -321,8 +411,12 @@ class CTranslate2Engine:
         for batch in batches:
             forced = [pairs[index] for index in batch]
             longest = max(1, *(len(target) for _, target in forced))
-            started += self.translate(forced, beam_size=1, max_decoding_length=longest, return_attention=True)
-        scores = [TokenScores(log_probabilities) for log_probabilities in self.forced_decoding(pairs)]
+            started += self.translate(
+                forced, beam_size=1, max_decoding_length=longest, return_attention=True
+            )
+        scores = [
+            TokenScores(log_probabilities) for log_probabilities in self.forced_decoding(pairs)
+        ]
         for index, promise in zip(chain(*batches), started, strict=True):
             source, target = map(len, pairs[index])
             rows = [row[:source] for row in promise.result().attention[0][:target]]

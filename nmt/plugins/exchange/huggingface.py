@@ -30,11 +30,27 @@ from torch import Tensor
 
 from nmt import text
 from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig
-from nmt.files import EMBEDDINGS, ModelDescription, expected_search, parse_json, read_description, tied, whole_folder
+from nmt.files import (
+    EMBEDDINGS,
+    ModelDescription,
+    expected_search,
+    parse_json,
+    read_description,
+    tied,
+    whole_folder,
+)
 from nmt.model import Transformer, load_model
 from nmt.plugins.exchange.commands import settings_of_model
 from nmt.plugins.exchange.ctranslate2 import heading
-from nmt.plugins.exchange.marian import HUB_KEYS, SHARED, VOCABULARY, Weights, halves, layer_table, rows_of
+from nmt.plugins.exchange.marian import (
+    HUB_KEYS,
+    SHARED,
+    VOCABULARY,
+    Weights,
+    halves,
+    layer_table,
+    rows_of,
+)
 from nmt.plugins.exchange.marian_tokenizer import MARIAN_SYMBOLS, MarianTokenizer
 from nmt.plugins.exchange.normalization import tokenizers_steps
 from nmt.plugins.exchange.supported import HUGGINGFACE
@@ -57,7 +73,9 @@ def write(folder: Path, output: Path) -> None:
     files["model.safetensors"] = save(weights_of(model, tokenizer), {"format": "pt"})
     trees = settings(description, tokenizer)
     if isinstance(tokenizer, MarianTokenizer):
-        trees["vocab.json"] = {entry: number for number, entry in enumerate(marian_table(tokenizer))}
+        trees["vocab.json"] = {
+            entry: number for number, entry in enumerate(marian_table(tokenizer))
+        }
         files |= zip(("source.spm", "target.spm"), tokenizer.models, strict=True)
     else:
         files["tokenizer.json"] = fast_tokenizer(tokenizer).to_str().encode()
@@ -108,7 +126,10 @@ By default, `nmt translate` also splits lines into sentences and protects items 
 
 def weights_of(model: Transformer, tokenizer: text.Tokenizer) -> Weights:
     """The weights, keyed by their transformers names, in Marian's order."""
-    ours, config = {name: tensor.detach().cpu() for name, tensor in model.state_dict().items()}, model.config
+    ours, config = (
+        {name: tensor.detach().cpu() for name, tensor in model.state_dict().items()},
+        model.config,
+    )
     order_D, weights = torch.from_numpy(halves(config.d_model)), Weights()
     for row in layer_table(config):
         tensor = ours.get(row.ours, torch.zeros(row.shape))  # zeros for missing biases
@@ -116,16 +137,24 @@ def weights_of(model: Transformer, tokenizer: text.Tokenizer) -> Weights:
         weights |= zip(row.transformers, tensor.chunk(len(row.transformers)), strict=True)
     ids: Any = slice(None)
     if isinstance(tokenizer, MarianTokenizer):
-        id_of = {row: id for id, row in enumerate(rows_of(marian_table(tokenizer), has_padding=True))}
+        id_of = {
+            row: id for id, row in enumerate(rows_of(marian_table(tokenizer), has_padding=True))
+        }
         ids = [id_of[row] for row in range(len(id_of))]
 
     def in_order(vocabulary: Tensor) -> Tensor:
         # transformers starts decoding from the start symbol's row; our decoder may start from zeros.
-        return (vocabulary.index_fill(0, torch.tensor([BOS]), 0) if config.zero_start else vocabulary)[ids]
+        return (
+            vocabulary.index_fill(0, torch.tensor([BOS]), 0) if config.zero_start else vocabulary
+        )[ids]
 
-    weights[VOCABULARY[-1]] = in_order(ours.get("output.bias", torch.zeros(model.vocabulary_size)))[None]
+    weights[VOCABULARY[-1]] = in_order(ours.get("output.bias", torch.zeros(model.vocabulary_size)))[
+        None
+    ]
     shared = len(tied(config)) == len(EMBEDDINGS)
-    matrices = {SHARED: EMBEDDINGS[-1]} if shared else dict(zip(VOCABULARY, EMBEDDINGS, strict=False))
+    matrices = (
+        {SHARED: EMBEDDINGS[-1]} if shared else dict(zip(VOCABULARY, EMBEDDINGS, strict=False))
+    )
     weights |= {theirs: in_order(ours[name])[:, order_D] for theirs, name in matrices.items()}
     return {name: weight.clone() for name, weight in weights.items()}
 
@@ -146,10 +175,16 @@ def fast_tokenizer(ours: text.Tokenizer) -> tokenizers.Tokenizer:
         tree.pop(text.OF_WORDPIECE, None)
         pipeline = tokenizers.Tokenizer.from_str(json.dumps(tree))
         pipeline.normalizer = normalizers.Sequence(cleaning)
-        pipeline.decoder = decoders.Sequence([decoders.Replace(text.CONTINUES, ""), decoders.ByteLevel()])
+        pipeline.decoder = decoders.Sequence(
+            [decoders.Replace(text.CONTINUES, ""), decoders.ByteLevel()]
+        )
     end = text.SYMBOLS[EOS]
-    pipeline.post_processor = processors.TemplateProcessing(single=f"$A {end}", special_tokens=[(end, EOS)])
-    pipeline.add_special_tokens([AddedToken(symbol, special=True, normalized=False) for symbol in text.SYMBOLS])
+    pipeline.post_processor = processors.TemplateProcessing(
+        single=f"$A {end}", special_tokens=[(end, EOS)]
+    )
+    pipeline.add_special_tokens(
+        [AddedToken(symbol, special=True, normalized=False) for symbol in text.SYMBOLS]
+    )
     return pipeline
 
 
@@ -159,7 +194,9 @@ def from_sentencepiece(
     model = ours.parsed()
     subwords = [(subword.piece, subword.score) for subword in model.pieces]
     if model.trainer_spec.model_type == model.trainer_spec.UNIGRAM:
-        pipeline = tokenizers.Tokenizer(models.Unigram(subwords, model.trainer_spec.unk_id, byte_fallback=True))
+        pipeline = tokenizers.Tokenizer(
+            models.Unigram(subwords, model.trainer_spec.unk_id, byte_fallback=True)
+        )
         pipeline.pre_tokenizer = pre_tokenizers.Split(SPELT_SYMBOL, "merged_with_previous")
     else:
         normal = {subword.piece for subword in model.pieces if subword.type == subword.NORMAL}
@@ -171,7 +208,12 @@ def from_sentencepiece(
     escape = [normalizers.Replace(plain, escaped) for plain, escaped in escapes]
     spaces = [normalizers.Replace(" ", text.META), normalizers.Prepend(text.META)]
     pipeline.normalizer = normalizers.Sequence([*cleaning, *escape, *spaces])
-    join = [decoders.Replace(text.META, " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    join = [
+        decoders.Replace(text.META, " "),
+        decoders.ByteFallback(),
+        decoders.Fuse(),
+        decoders.Strip(" ", 1, 0),
+    ]
     restore = [decoders.Replace(escaped, plain) for plain, escaped in reversed(escapes)]
     pipeline.decoder = decoders.Sequence([*join, *restore])
     return pipeline
@@ -207,7 +249,11 @@ def exported_penalty(decode: DecodeConfig) -> float:
 
 def settings(description: ModelDescription, tokenizer: text.Tokenizer) -> dict[str, dict[str, Any]]:
     """The settings for transformers, keyed by file name."""
-    model, size, ids = ModelConfig(**description.model), description.vocabulary_size, {**TOKENS, "decoder_start": BOS}
+    model, size, ids = (
+        ModelConfig(**description.model),
+        description.vocabulary_size,
+        {**TOKENS, "decoder_start": BOS},
+    )
     positions = position_count(model)
     decode = expected_search(DecodeConfig(), description)
     if isinstance(tokenizer, MarianTokenizer):
@@ -215,26 +261,50 @@ def settings(description: ModelDescription, tokenizer: text.Tokenizer) -> dict[s
         size, (end, unknown, padding) = len(table), map(table.index, MARIAN_SYMBOLS)
         ids = {"pad": padding, "bos": end, "eos": end, "unk": unknown, "decoder_start": padding}
         languages = {"source_lang": description.source, "target_lang": description.target}
-        of_tokenizer = {"tokenizer_class": "MarianTokenizer", **languages, "model_max_length": positions}
+        of_tokenizer = {
+            "tokenizer_class": "MarianTokenizer",
+            **languages,
+            "model_max_length": positions,
+        }
     else:
         of_tokenizer = {
             "tokenizer_class": "PreTrainedTokenizerFast",
             **{f"{kind}_token": text.SYMBOLS[number] for kind, number in TOKENS.items()},
             **{"model_input_names": ["input_ids", "attention_mask"], "model_max_length": positions},
-            **{"padding_side": "right", "clean_up_tokenization_spaces": False, "split_special_tokens": True},
+            **{
+                "padding_side": "right",
+                "clean_up_tokenization_spaces": False,
+                "split_special_tokens": True,
+            },
         }
     tokens = {f"{kind}_token_id": number for kind, number in ids.items() if kind != "unk"}
     tokens["forced_eos_token_id"] = ids["eos"]
     of_model = {
         **{"exported_by": "nmt", "model_type": "marian", "architectures": ["MarianMTModel"]},
-        **{"is_encoder_decoder": True, "share_encoder_decoder_embeddings": len(tied(model)) == len(EMBEDDINGS)},
-        **{"tie_word_embeddings": model.tied_embeddings, "scale_embedding": True, "torch_dtype": "float32"},
+        **{
+            "is_encoder_decoder": True,
+            "share_encoder_decoder_embeddings": len(tied(model)) == len(EMBEDDINGS),
+        },
+        **{
+            "tie_word_embeddings": model.tied_embeddings,
+            "scale_embedding": True,
+            "torch_dtype": "float32",
+        },
         **{theirs: getattr(model, ours) for theirs, ours in HUB_KEYS.items()},
-        **{"vocab_size": size, "decoder_vocab_size": size, **tokens, "max_position_embeddings": positions},
+        **{
+            "vocab_size": size,
+            "decoder_vocab_size": size,
+            **tokens,
+            "max_position_embeddings": positions,
+        },
     }
     generation = {
         **{"num_beams": decode.beam_size, "do_sample": False, "early_stopping": "never"},
         **{"length_penalty": exported_penalty(decode), **tokens, "max_length": positions},
         "suppress_tokens": sorted({ids["pad"], ids["decoder_start"], ids["unk"]}),
     }
-    return {"config.json": of_model, "generation_config.json": generation, "tokenizer_config.json": of_tokenizer}
+    return {
+        "config.json": of_model,
+        "generation_config.json": generation,
+        "tokenizer_config.json": of_tokenizer,
+    }

@@ -42,7 +42,17 @@ from sentencepiece import SentencePieceProcessor
 from torch import Tensor
 
 from nmt import files, registry, text
-from nmt.config import LANGUAGE, DecodeConfig, ModelConfig, NMTError, as_list, build, one_line, require, shown
+from nmt.config import (
+    LANGUAGE,
+    DecodeConfig,
+    ModelConfig,
+    NMTError,
+    as_list,
+    build,
+    one_line,
+    require,
+    shown,
+)
 from nmt.model import Transformer
 from nmt.plugins.exchange.marian_tokenizer import MARIAN_SYMBOLS, VERSION_KEY, MarianTokenizer
 from nmt.plugins.exchange.supported import MARIAN_NUMBERS
@@ -57,7 +67,10 @@ VOCABULARY = (
 SHARED, TRANSPOSED = "model.shared.weight", "decoder_ff_logit_out_W"
 """The matrix for all EMBEDDINGS that are missing, and Marian's name for the transpose of the last one."""
 OUTSIDE_LAYERS = {"Wemb": SHARED, "encoder_Wemb": VOCABULARY[0], "decoder_Wemb": VOCABULARY[1]}
-OUTSIDE_LAYERS |= {"decoder_ff_logit_out_Wt": VOCABULARY[2], "decoder_ff_logit_out_b": VOCABULARY[3]}
+OUTSIDE_LAYERS |= {
+    "decoder_ff_logit_out_Wt": VOCABULARY[2],
+    "decoder_ff_logit_out_b": VOCABULARY[3],
+}
 """Marian's names for the same matrices."""
 COMPUTED_BY: dict[str, dict[str, Any]] = {
     "marian": MARIAN_NUMBERS,
@@ -66,26 +79,55 @@ COMPUTED_BY: dict[str, dict[str, Any]] = {
 """How models differ from the paper, keyed by the program that trained them."""
 SUPPORTED: dict[str, tuple[Any, ...]] = {
     **{"type": ("transformer",), "transformer-decoder-autoreg": ("self-attention", "rnn")},
-    **{"input-types": ([],), "transformer-postprocess-emb": ("d", ""), "transformer-attention-mask": ("default",)},
-    **{"lemma-dim-emb": (0,), "factors-dim-emb": (0,), "transformer-ffn-activation": ("swish", "relu", "gelu")},
-    **dict.fromkeys(("ulr", "right-left", "transformer-pool", "transformer-disable-position-embeddings"), (False,)),
-    **dict.fromkeys(("transformer-train-position-embeddings", "transformer-train-positions"), (False,)),
+    **{
+        "input-types": ([],),
+        "transformer-postprocess-emb": ("d", ""),
+        "transformer-attention-mask": ("default",),
+    },
+    **{
+        "lemma-dim-emb": (0,),
+        "factors-dim-emb": (0,),
+        "transformer-ffn-activation": ("swish", "relu", "gelu"),
+    },
+    **dict.fromkeys(
+        ("ulr", "right-left", "transformer-pool", "transformer-disable-position-embeddings"),
+        (False,),
+    ),
+    **dict.fromkeys(
+        ("transformer-train-position-embeddings", "transformer-train-positions"), (False,)
+    ),
 }
 """Keys of special:model.yml and their supported values, Marian's default first; other settings change the weights."""
 HUB_SUPPORTED: dict[str, tuple[Any, ...]] = {
     **{"model_type": ("marian",), "scale_embedding": (True,), "add_final_layer_norm": (False,)},
-    **{"normalize_before": (False,), "normalize_embedding": (False,), "static_position_embeddings": (True,)},
+    **{
+        "normalize_before": (False,),
+        "normalize_embedding": (False,),
+        "static_position_embeddings": (True,),
+    },
 }
 """Keys of config.json and their supported values, the default first."""
 HUB_KEYS = {
-    **{"encoder_layers": "encoder_layers", "decoder_layers": "decoder_layers", "d_model": "d_model"},
+    **{
+        "encoder_layers": "encoder_layers",
+        "decoder_layers": "decoder_layers",
+        "d_model": "d_model",
+    },
     **{"encoder_ffn_dim": "d_ff", "decoder_ffn_dim": "d_ff", "dropout": "dropout"},
-    **{"encoder_attention_heads": "heads", "decoder_attention_heads": "heads", "activation_function": "activation"},
+    **{
+        "encoder_attention_heads": "heads",
+        "decoder_attention_heads": "heads",
+        "activation_function": "activation",
+    },
 }
 """Keys of config.json and the ModelConfig keys for the same values."""
 MARIAN_KEYS = {
     **{"enc-depth": "encoder_layers", "dec-depth": "decoder_layers", "dim-emb": "d_model"},
-    **{"transformer-dim-ffn": "d_ff", "transformer-decoder-dim-ffn": "d_ff", "transformer-heads": "heads"},
+    **{
+        "transformer-dim-ffn": "d_ff",
+        "transformer-decoder-dim-ffn": "d_ff",
+        "transformer-heads": "heads",
+    },
 }
 """Keys of special:model.yml and the ModelConfig keys for the same values."""
 OPERATIONS = ("transformer-preprocess", "transformer-postprocess", "transformer-postprocess-top")
@@ -130,7 +172,10 @@ def model_settings(
     settings: dict[str, Any] = {}
     for key, name in keys.items():
         value = tree.get(key)
-        require(settings.setdefault(name, value) == value, f"{where}: {key}={shown(value)} differs from the encoder's")
+        require(
+            settings.setdefault(name, value) == value,
+            f"{where}: {key}={shown(value)} differs from the encoder's",
+        )
     return settings
 
 
@@ -140,13 +185,21 @@ def length_penalty(where: Path, alpha: Any) -> float:
 
 def read_marian(path: Path) -> MarianModel:
     folder = path if path.is_dir() else path.parent
-    decoders = sorted(folder.glob("*decoder.yml"), key=lambda file: not file.name.startswith(path.name))
+    decoders = sorted(
+        folder.glob("*decoder.yml"), key=lambda file: not file.name.startswith(path.name)
+    )
     require(bool(decoders), f"{folder}: no decoder.yml, which names the vocabularies")
     decoder = decoders[0]
     tree = files.read_mapping(decoder, files.parse_yaml)
     # Use only the file names from the paths, so that nothing outside the folder is read.
-    models, names = ([folder / Path(name).name for name in as_list(tree.get(key))] for key in ("models", "vocabs"))
-    require(path != folder or len(models) == 1, f"{decoder}: has {len(models)} models; pass the .npz of one")
+    models, names = (
+        [folder / Path(name).name for name in as_list(tree.get(key))]
+        for key in ("models", "vocabs")
+    )
+    require(
+        path != folder or len(models) == 1,
+        f"{decoder}: has {len(models)} models; pass the .npz of one",
+    )
     require(len(names) == 2, f"{decoder}: has {len(names)} vocabularies, not two")
     file = path if path != folder else models[0]
     arrays = read_npz(file)
@@ -173,7 +226,9 @@ def model_of(file: Path, arrays: Arrays, tokenizer: MarianTokenizer, *more: Any)
 
 def read_table(path: Path) -> list[str]:
     """The entries of a vocabulary, in order; in YAML, all are read as strings, as the entry `no` would become False."""
-    parse = files.parse_json if path.suffix == ".json" else partial(files.parse_yaml, kind="BaseLoader")
+    parse = (
+        files.parse_json if path.suffix == ".json" else partial(files.parse_yaml, kind="BaseLoader")
+    )
     numbers = files.read_mapping(path, parse, files.LARGE)
     if sorted(map(str, numbers.values())) != sorted(map(str, range(len(numbers)))):
         raise NMTError(f"{path}: its entries must be numbered 0, 1, 2 and so on, each number once")
@@ -196,7 +251,9 @@ def tokenizer_of(models: Sequence[Path], tables: Sequence[list[str]] = ()) -> Ma
     try:
         return MarianTokenizer(json.dumps(tree, ensure_ascii=False).encode())
     except (ValueError, RuntimeError) as error:
-        raise NMTError(f"{models[0].parent}: cannot make a tokenizer ({one_line(error)})") from error
+        raise NMTError(
+            f"{models[0].parent}: cannot make a tokenizer ({one_line(error)})"
+        ) from error
 
 
 def pieces_of(path: Path, content: bytes) -> list[str]:
@@ -231,7 +288,10 @@ def read_npz(path: Path) -> Arrays:
     try:
         with zipfile.ZipFile(path) as archive:
             files.check_members(archive, path.stat().st_size)
-            return {name.removesuffix(".npy"): read_array(archive.read(name)) for name in archive.namelist()}
+            return {
+                name.removesuffix(".npy"): read_array(archive.read(name))
+                for name in archive.namelist()
+            }
     except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
         raise NMTError(f"{path}: not a readable .npz ({one_line(error)})") from error
 
@@ -253,11 +313,16 @@ def marian_settings(path: Path, content: np.ndarray[Any, Any] | None) -> dict[st
     except ValueError as error:
         raise NMTError(f"{path}: cannot read its {SPECIAL} ({one_line(error)})") from error
     require(isinstance(tree, dict) and "type" in tree, f"{path}: its {SPECIAL} has no type")
-    tree["transformer-decoder-dim-ffn"] = tree.get("transformer-decoder-dim-ffn") or tree.get("transformer-dim-ffn")
+    tree["transformer-decoder-dim-ffn"] = tree.get("transformer-decoder-dim-ffn") or tree.get(
+        "transformer-dim-ffn"
+    )
     settings = model_settings(path, tree, SUPPORTED, MARIAN_KEYS)
     operations = tuple(str(tree.get(key) or "").replace("d", "") for key in OPERATIONS)
     given = ", ".join(f"{key}={shown(tree.get(key))}" for key in OPERATIONS)
-    require(operations in NORMS, f"{path}: {given}: only post-norm (dan) or pre-norm layers (n, da, n) can be imported")
+    require(
+        operations in NORMS,
+        f"{path}: {given}: only post-norm (dan) or pre-norm layers (n, da, n) can be imported",
+    )
     activation = tree.get("transformer-ffn-activation") or "swish"
     version = tuple(map(int, re.findall(r"\d+", str(tree.get("version")))[:3]))
     if activation == "gelu" and version < EXACT_GELU:
@@ -266,7 +331,9 @@ def marian_settings(path: Path, content: np.ndarray[Any, Any] | None) -> dict[st
     if tree.get("transformer-decoder-autoreg") == "rnn":
         only = "only self-attention, or post-norm layers with ssru, can be imported"
         fits = cell == "ssru" and operations == ("", "an", "")
-        require(fits, f"{path}: transformer-decoder-autoreg=rnn with dec-cell={shown(cell)}: {only}")
+        require(
+            fits, f"{path}: transformer-decoder-autoreg=rnn with dec-cell={shown(cell)}: {only}"
+        )
         decoder = "ssru"
     return {**settings, "activation": activation, "norm": NORMS[operations], "decoder": decoder}
 
@@ -280,20 +347,32 @@ def read_hub(folder: Path) -> MarianModel:
     paths = [folder / "vocab.json", *folder.glob("target_vocab.json")]
     tables = [read_table(path) for path in paths]
     tokenizer = tokenizer_of([folder / "source.spm", folder / "target.spm"], tables)
-    require(MARIAN_SYMBOLS[2] in tables[-1], f"{folder}: its vocabulary has no <pad>, from which the decoder starts")
+    require(
+        MARIAN_SYMBOLS[2] in tables[-1],
+        f"{folder}: its vocabulary has no <pad>, from which the decoder starts",
+    )
     conversion = "MarianMTModel.from_pretrained(FOLDER).save_pretrained(FOLDER) in transformers"
-    require(weights_file.exists(), f"{weights_file}: missing; to convert pytorch_model.bin, run {conversion}")
+    require(
+        weights_file.exists(),
+        f"{weights_file}: missing; to convert pytorch_model.bin, run {conversion}",
+    )
     files.stored_shapes(weights_file)
     weights = load_file(weights_file)
     for stack in ("encoder", "decoder"):  # sinusoids
         weights.pop(f"model.{stack}.embed_positions.weight", None)
     search, path = folder / "generation_config.json", folder / "tokenizer_config.json"
-    where, tree = (search, files.read_mapping(search, files.parse_json)) if search.exists() else (where, tree)
+    where, tree = (
+        (search, files.read_mapping(search, files.parse_json)) if search.exists() else (where, tree)
+    )
     languages = files.read_mapping(path, files.parse_json) if path.exists() else {}
     codes = [languages.get(f"{side}_lang") for side in ("source", "target")]
-    first, second = (code if isinstance(code, str) and LANGUAGE.fullmatch(code) else "und" for code in codes)
+    first, second = (
+        code if isinstance(code, str) and LANGUAGE.fullmatch(code) else "und" for code in codes
+    )
     alpha = length_penalty(where, tree.get("length_penalty", 1.0))
-    return MarianModel(*read_weights(folder, settings, tokenizer, weights), tokenizer, alpha, (first, second))
+    return MarianModel(
+        *read_weights(folder, settings, tokenizer, weights), tokenizer, alpha, (first, second)
+    )
 
 
 def read_weights(
@@ -311,7 +390,9 @@ def read_weights(
     if source is None or target is None or output is None:
         raise NMTError(f"{where}: has no embeddings")
     left |= zip(VOCABULARY, (source, target, output), strict=False)
-    is_zero = marians or target.dim() != 2 or not target[tables[-1].index(MARIAN_SYMBOLS[2]) :][:1].any()
+    is_zero = (
+        marians or target.dim() != 2 or not target[tables[-1].index(MARIAN_SYMBOLS[2]) :][:1].any()
+    )
     by = "marian" if is_zero else "transformers"
 
     def take(name: str, *shape: int) -> Tensor:
@@ -319,26 +400,46 @@ def read_weights(
         tensor = left.pop(name)
         if marians and name not in VOCABULARY and tensor.dim() == 2:
             tensor = tensor[0] if len(shape) == 1 and len(tensor) == 1 else tensor.T
-        require(tensor.shape == shape, f"{where}: {name} has shape {list(tensor.shape)}, not {list(shape)}")
+        require(
+            tensor.shape == shape,
+            f"{where}: {name} has shape {list(tensor.shape)}, not {list(shape)}",
+        )
         require(bool(tensor.isfinite().all()), f"{where}: {name} has values that are not finite")
         return tensor.float()
 
     tied = torch.equal(target, output)
     # If only the source matrix is untied, the source needs its own vocabulary, although the entries are the same.
     joint = len(tables) == 1 and (not tied or torch.equal(source, target))
-    sizes = {"tied_embeddings": tied, "source_vocabulary_size": None if joint else len(tokenizer.entries[text.SOURCE])}
+    sizes = {
+        "tied_embeddings": tied,
+        "source_vocabulary_size": None if joint else len(tokenizer.entries[text.SOURCE]),
+    }
     biases = {"attention_bias": True, "output_bias": True}
-    config = build(ModelConfig, {"name": "marian", **settings, **biases, **sizes, **COMPUTED_BY[by]}, str(where))
+    config = build(
+        ModelConfig,
+        {"name": "marian", **settings, **biases, **sizes, **COMPUTED_BY[by]},
+        str(where),
+    )
     order_D, weights = torch.from_numpy(halves(config.d_model).argsort()), Weights()
     for row in layer_table(config):
         names = row.marian if marians else row.transformers
-        tensor = torch.cat([take(name, row.shape[0] // len(names), *row.shape[1:]) for name in names])
+        tensor = torch.cat(
+            [take(name, row.shape[0] // len(names), *row.shape[1:]) for name in names]
+        )
         weights[row.ours] = row.reordered(tensor, order_D)
-    for ours, theirs, side in zip((*files.EMBEDDINGS, "output.bias"), VOCABULARY, (0, -1, -1, -1), strict=True):
+    for ours, theirs, side in zip(
+        (*files.EMBEDDINGS, "output.bias"), VOCABULARY, (0, -1, -1, -1), strict=True
+    ):
         table, is_bias = tables[side], ours == "output.bias"
-        tensor = take(theirs, 1, len(table)).T if is_bias else take(theirs, len(table), config.d_model)[:, order_D]
+        tensor = (
+            take(theirs, 1, len(table)).T
+            if is_bias
+            else take(theirs, len(table), config.d_model)[:, order_D]
+        )
         # PAD and BOS use the added row of zeros, unless transformers trained the <pad> row.
-        tensor = torch.cat((tensor, torch.zeros_like(tensor[:1])))[rows_of(table, by == "transformers")]
+        tensor = torch.cat((tensor, torch.zeros_like(tensor[:1])))[
+            rows_of(table, by == "transformers")
+        ]
         weights[ours] = tensor.flatten() if is_bias else tensor
     require(not left, f"{where}: unexpected weight {shown(min(left, default=''))}")
     model = Transformer(config, tokenizer.vocabulary_size)
@@ -351,7 +452,13 @@ def rows_of(table: Sequence[str], has_padding: bool) -> list[int]:
     row = {entry: number for number, entry in enumerate(table)}
     end, unknown, padding = (row.get(symbol, len(table)) for symbol in MARIAN_SYMBOLS)
     padding = padding if has_padding else len(table)
-    return [padding, padding, end, unknown, *(row[entry] for entry in table if entry not in MARIAN_SYMBOLS)]
+    return [
+        padding,
+        padding,
+        end,
+        unknown,
+        *(row[entry] for entry in table if entry not in MARIAN_SYMBOLS),
+    ]
 
 
 class Row(NamedTuple):
@@ -359,10 +466,14 @@ class Row(NamedTuple):
 
     ours: str
     shape: tuple[int, ...]
-    axes: tuple[int, ...]  # the d_model dimensions, whose entries other programs may order differently
+    axes: tuple[
+        int, ...
+    ]  # the d_model dimensions, whose entries other programs may order differently
     transformers: tuple[str, ...]
     marian: tuple[str, ...]
-    ctranslate2: tuple[str, ...]  # of two names, the first is for the query rows, the second for the others
+    ctranslate2: tuple[
+        str, ...
+    ]  # of two names, the first is for the query rows, the second for the others
 
     def reordered(self, tensor: Tensor, order_D: Tensor) -> Tensor:
         for axis in self.axes:
@@ -381,18 +492,39 @@ def layer_table(model: ModelConfig) -> Iterator[Row]:
 
 
 def layer_rows(model: ModelConfig, stack: str, number: int) -> Iterator[Row]:
-    ours, hub, marian = f"{stack}_layers.{number}", f"model.{stack}.layers.{number}", f"{stack}_l{number + 1}"
-    other, width, inner, pre = f"{stack}/layer_{number}", model.d_model, model.d_ff, "_pre" * (model.norm == "pre")
+    ours, hub, marian = (
+        f"{stack}_layers.{number}",
+        f"model.{stack}.layers.{number}",
+        f"{stack}_l{number + 1}",
+    )
+    other, width, inner, pre = (
+        f"{stack}/layer_{number}",
+        model.d_model,
+        model.d_ff,
+        "_pre" * (model.norm == "pre"),
+    )
     attentions = [("self_attention", "self_attn", "self", "self_attention")]
-    attentions += [("cross_attention", "encoder_attn", "context", "attention")] if stack == "decoder" else []
+    attentions += (
+        [("cross_attention", "encoder_attn", "context", "attention")] if stack == "decoder" else []
+    )
     if is_recurrent := stack == "decoder" and model.decoder == "ssru":
         for name, letter in (("input", "W"), ("forget", "Wf"), ("forget_bias", "bf")):
             axes = (0,) if letter == "bf" else (0, 1)
-            yield Row(f"{ours}.ssru.{name}", (width,) * len(axes), axes, (), (f"{marian}_rnn_{letter}",), ())
+            yield Row(
+                f"{ours}.ssru.{name}",
+                (width,) * len(axes),
+                axes,
+                (),
+                (f"{marian}_rnn_{letter}",),
+                (),
+            )
         yield from norm_rows(model, f"{ours}.residual_1.norm", "", f"{marian}_rnn_ffn_ln", pre, "")
     for place, (name, a, b, c) in [*enumerate(attentions, 1)][is_recurrent:]:
         *inputs, output = [f"{other}/{c}/linear_{part}" for part in range(1 + place)]
-        for kind, letter, suffix, shape in (("weight", "W", "", [width]), ("bias", "b", "_bias", [])):
+        for kind, letter, suffix, shape in (
+            ("weight", "W", "", [width]),
+            ("bias", "b", "_bias", []),
+        ):
             yield Row(
                 f"{ours}.{name}.input{suffix}",
                 (3 * width, *shape),
@@ -401,20 +533,35 @@ def layer_rows(model: ModelConfig, stack: str, number: int) -> Iterator[Row]:
                 tuple(f"{marian}_{b}_{letter}{part}" for part in "qkv"),
                 tuple(f"{part}/{kind}" for part in inputs),
             )
-            theirs = (f"{hub}.{a}.out_proj.{kind}",), (f"{marian}_{b}_{letter}o",), (f"{output}/{kind}",)
+            theirs = (
+                (f"{hub}.{a}.out_proj.{kind}",),
+                (f"{marian}_{b}_{letter}o",),
+                (f"{output}/{kind}",),
+            )
             yield Row(f"{ours}.{name}.output{suffix}", (width, *shape), (0,), *theirs)
         names = f"{hub}.{a}_layer_norm", f"{marian}_{b}_Wo_ln", pre, f"{other}/{c}/layer_norm"
         yield from norm_rows(model, f"{ours}.residual_{place}.norm", *names)
-    for place, rows, columns, row_axes in ((1, inner, width, ((1,), ())), (2, width, inner, ((0,), (0,)))):
+    for place, rows, columns, row_axes in (
+        (1, inner, width, ((1,), ())),
+        (2, width, inner, ((0,), (0,))),
+    ):
         name, other_name = f"{ours}.feed_forward.{2 * place - 2}", f"{other}/ffn/linear_{place - 1}"
         for kind, letter, ordered in zip(("weight", "bias"), "Wb", row_axes, strict=True):
-            theirs = (f"{hub}.fc{place}.{kind}",), (f"{marian}_ffn_{letter}{place}",), (f"{other_name}/{kind}",)
-            yield Row(f"{name}.{kind}", (rows, columns) if kind == "weight" else (rows,), ordered, *theirs)
+            theirs = (
+                (f"{hub}.fc{place}.{kind}",),
+                (f"{marian}_ffn_{letter}{place}",),
+                (f"{other_name}/{kind}",),
+            )
+            yield Row(
+                f"{name}.{kind}", (rows, columns) if kind == "weight" else (rows,), ordered, *theirs
+            )
     names = f"{hub}.final_layer_norm", f"{marian}_ffn_ffn_ln", pre, f"{other}/ffn/layer_norm"
     yield from norm_rows(model, f"{ours}.residual_{len(attentions) + 1}.norm", *names)
 
 
-def norm_rows(model: ModelConfig, ours: str, hub: str, marian: str, suffix: str, other: str) -> Iterator[Row]:
+def norm_rows(
+    model: ModelConfig, ours: str, hub: str, marian: str, suffix: str, other: str
+) -> Iterator[Row]:
     for name, a, b in (("weight", "scale", "gamma"), ("bias", "bias", "beta")):
         theirs = (f"{hub}.{name}",), (f"{marian}_{a}{suffix}",), (f"{other}/{b}",)
         yield Row(f"{ours}.{name}", (model.d_model,), (0,), *theirs)

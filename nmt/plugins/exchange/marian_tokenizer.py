@@ -54,15 +54,26 @@ class MarianTokenizer(Tokenizer):
         for table in self.tables:
             if len(set(table)) < len(table) or not set(MARIAN_SYMBOLS[:2]) <= set(table):
                 raise ValueError("its vocabulary has a duplicate entry, or lacks </s> or <unk>")
-        self.processors = [sentencepiece.SentencePieceProcessor(model_proto=model) for model in self.models]
-        sides = [[e for e in table if e not in MARIAN_SYMBOLS] for table in (self.tables[0], self.tables[-1])]
-        self.ids = [{entry: number for number, entry in enumerate(table, UNK + 1)} for table in sides]
+        self.processors = [
+            sentencepiece.SentencePieceProcessor(model_proto=model) for model in self.models
+        ]
+        sides = [
+            [e for e in table if e not in MARIAN_SYMBOLS]
+            for table in (self.tables[0], self.tables[-1])
+        ]
+        self.ids = [
+            {entry: number for number, entry in enumerate(table, UNK + 1)} for table in sides
+        ]
         # A table may also have <s>, which gets a suffix because it is not our <s>.
-        self.entries = [[*SYMBOLS, *(entry + META * (entry in SYMBOLS) for entry in table)] for table in sides]
+        self.entries = [
+            [*SYMBOLS, *(entry + META * (entry in SYMBOLS) for entry in table)] for table in sides
+        ]
         self.vocabulary_size = len(self.entries[TARGET])
         self.source_vocabulary_size = len(self.entries[SOURCE]) if len(self.tables) == 2 else None
         if self.has_tags:
-            self.tags = {entry: id for entry, id in self.ids[SOURCE].items() if TAG.fullmatch(entry)}
+            self.tags = {
+                entry: id for entry, id in self.ids[SOURCE].items() if TAG.fullmatch(entry)
+            }
 
     def symbol(self, id: int, side: int = TARGET) -> str:
         return str(self.entries[side][id])

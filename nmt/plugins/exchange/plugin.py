@@ -34,6 +34,9 @@ def register(add: Callable[..., None]) -> None:
         **usual,
     )
     add("tokenizer", "marian", f"{here}.marian_tokenizer:MarianTokenizer", key="nmt_marian")
-    engine, facts = f"{here}.ctranslate2_engine", {"precisions": ("float32", "int8"), "module": "ctranslate2"}
+    engine, facts = (
+        f"{here}.ctranslate2_engine",
+        {"precisions": ("float32", "int8"), "module": "ctranslate2"},
+    )
     facts |= {"suits": f"{engine}:why_not_automatic", "weights": f"{engine}:weights"}
     add("engine", "ctranslate2", f"{engine}:load", **facts)

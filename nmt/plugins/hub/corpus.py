@@ -20,7 +20,11 @@ class Hub(Corpus):
         self.name, self.subset = data.plugins["hub"].hub, data.plugins["hub"].subset
 
     def load(self, split: str) -> Any:
-        options: dict[str, Any] = {"path": str(self.name), "name": self.subset, "split": SPLITS[split]}
+        options: dict[str, Any] = {
+            "path": str(self.name),
+            "name": self.subset,
+            "split": SPLITS[split],
+        }
         if self.data.path:
             # The datasets library would read any file that the folder's README.md names, even outside the folder.
             pattern = f"{self.subset}/{SPLITS[split]}-*.parquet"
@@ -28,14 +32,18 @@ class Hub(Corpus):
             scripts = sorted(file.name for file in Path(self.data.path).glob("*.py"))
             advice = ""
             if scripts:
-                advice = f"; nmt does not run loading scripts such as {scripts[0]}: use Parquet files"
+                advice = (
+                    f"; nmt does not run loading scripts such as {scripts[0]}: use Parquet files"
+                )
             require(bool(files), f"data.path={self.data.path}: no files match {pattern}{advice}")
             options = {"path": "parquet", "data_files": files, "split": "train"}
         import datasets
 
         try:
             return datasets.load_dataset(**options)
-        except Exception as error:  # datasets, huggingface_hub, httpx and fsspec each raise their own errors
+        except (
+            Exception
+        ) as error:  # datasets, huggingface_hub, httpx and fsspec each raise their own errors
             raise NMTError(
                 f"cannot load {self.data.path or self.name} ({self.subset}, {SPLITS[split]}): {one_line(error)}; "
                 "pass data.path=FOLDER to use a local copy, or use data=files"
@@ -52,7 +60,10 @@ class Hub(Corpus):
                     yield texts_of(row, self.data)
                 except MalformedLine as error:
                     advice = "check data.source and data.target, or pass data.errors=skip"
-                    require(self.data.errors != "strict", f"{where}, {split}, row {number}: {error}; {advice}")
+                    require(
+                        self.data.errors != "strict",
+                        f"{where}, {split}, row {number}: {error}; {advice}",
+                    )
                     dropped[error.counted_as] += 1
         except (pa.ArrowException, KeyError, ValueError, TypeError) as error:
             raise NMTError(f"{where}: cannot be read ({one_line(error)})") from error

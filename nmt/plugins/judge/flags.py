@@ -126,7 +126,9 @@ class FlagCount:
     def __str__(self) -> str:
         if not self.count and self.flag != "any":
             return ""
-        references = "" if self.reference_share is None else f" (references {self.reference_share:.2%})"
+        references = (
+            "" if self.reference_share is None else f" (references {self.reference_share:.2%})"
+        )
         more = ", ..." if self.count > len(self.lines) else ""
         lines = f": lines {', '.join(map(str, self.lines))}{more}" if self.lines else ""
         return f"{self.flag}: {self.count:,}, {self.share:.2%}{references}{lines}"

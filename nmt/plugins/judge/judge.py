@@ -41,7 +41,10 @@ class JudgeConfig:
             return False
         name = f"run={','.join(self.run)}"
         require(not self.flags, f"{name}: omit it with flags=true, which needs no model")
-        require(config.reference is None and config.examples == 0, f"{name}: omit reference and examples")
+        require(
+            config.reference is None and config.examples == 0,
+            f"{name}: omit reference and examples",
+        )
         require(bool(config.source), "source: required with run; pass source=FILE")
         self.write_scores((str(config.source), config.hypothesis), config.format)
         return True
@@ -52,24 +55,42 @@ class JudgeConfig:
 
         from nmt.translation import load_translator, score_pairs, warn
 
-        compute, decode = Compute("torch", device=self.device), DecodeConfig(batch_tokens=self.batch_tokens)
-        translator = load_translator(TranslatorOptions(self.run, compute, self.target, decode=decode), warn)
+        compute, decode = (
+            Compute("torch", device=self.device),
+            DecodeConfig(batch_tokens=self.batch_tokens),
+        )
+        translator = load_translator(
+            TranslatorOptions(self.run, compute, self.target, decode=decode), warn
+        )
         lines = parallel(names, [read_texts(name, warn) for name in names])
-        pairs = chain(list(islice(lines, 1)), lines)  # reports a missing file before the status line appears
+        pairs = chain(
+            list(islice(lines, 1)), lines
+        )  # reports a missing file before the status line appears
         count, tokens, total = 0, 0, 0.0
         with Status("scoring", console=Console(stderr=True, quiet=sys.stdout.isatty())) as status:
             while block := list(islice(pairs, BUFFER)):
                 for score in score_pairs(translator, block):
-                    log_probability, length = score.log_probability, len(score.token_log_probabilities)
+                    log_probability, length = (
+                        score.log_probability,
+                        len(score.token_log_probabilities),
+                    )
                     count, tokens, total = count + 1, tokens + length, total + log_probability
                     per_token = perplexity(log_probability, length)
                     if format == "text":
-                        row = f"{log_probability:10.4f}  perplexity {per_token:.4f}  {length} tokens"
+                        row = (
+                            f"{log_probability:10.4f}  perplexity {per_token:.4f}  {length} tokens"
+                        )
                     elif format == "tsv":
                         row = f"{count}\t{log_probability:.4f}\t{per_token:.4f}\t{length}"
                     else:
-                        numbers = {"log_probability": log_probability, "perplexity": per_token, "length": length}
-                        row = json.dumps({"line": count, **numbers, **vars(score)}, ensure_ascii=False)
+                        numbers = {
+                            "log_probability": log_probability,
+                            "perplexity": per_token,
+                            "length": length,
+                        }
+                        row = json.dumps(
+                            {"line": count, **numbers, **vars(score)}, ensure_ascii=False
+                        )
                     sys.stdout.buffer.write(f"{row}\n".encode())
                 sys.stdout.buffer.flush()
                 status.update(f"scored {count:,} pairs")
@@ -77,12 +98,20 @@ class JudgeConfig:
         warn(f"pairs: {count:,}, tokens: {tokens:,}, {figures}")
 
     def findings(
-        self, config: ScoreConfig, language: str, hypotheses: list[str], references: list[str], sources: list[str]
+        self,
+        config: ScoreConfig,
+        language: str,
+        hypotheses: list[str],
+        references: list[str],
+        sources: list[str],
     ) -> dict[str, list[Any]]:
         if not self.flags:
             return {}
         require(config.source is not None, "source: required with flags=true; pass source=FILE")
         scripts = scripts_of_language(language)
         if scripts is None:
-            print(f"nmt: language={language or 'null'}: unknown script; wrong_script is not checked", file=sys.stderr)
+            print(
+                f"nmt: language={language or 'null'}: unknown script; wrong_script is not checked",
+                file=sys.stderr,
+            )
         return {"flags": count_flags(sources, hypotheses, references, scripts, language or "")}

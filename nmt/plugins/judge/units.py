@@ -35,7 +35,19 @@ EAST_ASIAN_UNITS = {
 """Maps the units of Chinese, Japanese and Korean, whose products are added (`1億2000万`), to powers
 of ten."""
 EAST_ASIAN_DIGITS = {
-    **{"〇": 0, "零": 0, "一": 1, "二": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 7, "八": 8, "九": 9},
+    **{
+        "〇": 0,
+        "零": 0,
+        "一": 1,
+        "二": 2,
+        "三": 3,
+        "四": 4,
+        "五": 5,
+        "六": 6,
+        "七": 7,
+        "八": 8,
+        "九": 9,
+    },
     **{"壱": 1, "弐": 2, "参": 3, "两": 2, "兩": 2},
 }
 HUNDRED = regex.compile(
@@ -91,7 +103,9 @@ def pattern_of_unit(form: str) -> str:
 FORMS = forms_of_units()
 UNIT = "|".join(map(pattern_of_unit, FORMS))
 LONG_UNIT = "|".join(
-    pattern_of_unit(form) for form in FORMS if len(form) >= FEWEST_LETTERS or regex.match(r"\p{Thai}", form)
+    pattern_of_unit(form)
+    for form in FORMS
+    if len(form) >= FEWEST_LETTERS or regex.match(r"\p{Thai}", form)
 )
 """Units that are also found at the end of a longer word, such as zehntausend."""
 

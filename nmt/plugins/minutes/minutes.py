@@ -20,7 +20,16 @@ import numpy as np
 from rich.console import Console
 
 from nmt import commands, kernels, registry, training
-from nmt.config import ENDING, BatchingConfig, ExperimentConfig, ModelConfig, NMTError, OptimConfig, build, require
+from nmt.config import (
+    ENDING,
+    BatchingConfig,
+    ExperimentConfig,
+    ModelConfig,
+    NMTError,
+    OptimConfig,
+    build,
+    require,
+)
 from nmt.data import PreparedCorpus, open_corpus
 from nmt.errors import is_out_of_memory
 from nmt.model import described
@@ -33,11 +42,18 @@ CHOOSING_SHARE = 0.05  # maximum share of the time for trials
 VALIDATIONS = 4  # during training, if the speed does not change
 UPDATES = 10_000  # number of updates to aim for: many small updates train a better model than a few large ones
 TOKENS_PER_UPDATE = (700, 25_000)  # minimum and maximum
-TOKENS_PER_WIDTH = 6  # minimum update size / d_model: below it, Muon's matrix products cost more than the layers'
+TOKENS_PER_WIDTH = (
+    6  # minimum update size / d_model: below it, Muon's matrix products cost more than the layers'
+)
 HIGHEST_RATE = 0.5  # peak learning rate of long runs, in units of 1 / d_model
 SHORT_RUN = 1500  # up to this many updates, the rate is doubled; beyond, it falls with the square root of their number
 DECAY = 8.0  # peak learning rate x weight decay x updates
-DROPOUT = ((12, 0.05), (24, 0.1), (60, 0.2), (np.inf, 0.3))  # (maximum passes over the corpus, dropout)
+DROPOUT = (
+    (12, 0.05),
+    (24, 0.1),
+    (60, 0.2),
+    (np.inf, 0.3),
+)  # (maximum passes over the corpus, dropout)
 FEWEST_UPDATES = 10  # with fewer, the speed and the time of a validation cannot be measured
 MICRO_BATCH = 5000  # tokens on a CPU, where larger micro-batches are no faster
 
@@ -59,7 +75,9 @@ def sizes(config: ExperimentConfig) -> Iterator[ModelConfig]:
         raise problem
 
 
-def settle(config: ExperimentConfig, console: Console, begin: float | None = None) -> ExperimentConfig:
+def settle(
+    config: ExperimentConfig, console: Console, begin: float | None = None
+) -> ExperimentConfig:
     """Start a run, resume the run that has these minutes, or continue the longest run in a new folder next to it.
 
     `begin` is when the command began, on the clock of time.monotonic(); None: now.
@@ -76,7 +94,9 @@ def settle(config: ExperimentConfig, console: Console, begin: float | None = Non
         return as_begun(config, run)
     spent = max(runs, default=0.0)
     updates = 0
-    models: Iterable[ModelConfig] = sizes(config) if "model" in config.minutes_settles else [config.model]
+    models: Iterable[ModelConfig] = (
+        sizes(config) if "model" in config.minutes_settles else [config.model]
+    )
     check_time(config)
     if spent:
         config = continued(config, corpus, runs, console)
@@ -84,14 +104,22 @@ def settle(config: ExperimentConfig, console: Console, begin: float | None = Non
         models = [config.model]
     with console.status("trying models and batches for a few seconds"):
         config = choose(config, corpus, models, time_limit.seconds_of(config))
-    if config.init is not None:  # a high learning rate in a short run would undo what the model has learned
+    if (
+        config.init is not None
+    ):  # a high learning rate in a short run would undo what the model has learned
         share = min(config.trainer.max_steps / max(updates, 1), 1)
         width = config.model.d_model
         rate = share * HIGHEST_RATE / width if spent else adapting_rate(width)
-        config = with_groups(config, optim=replace(config.optim, learning_rate=rate, weight_decay=0.0))
+        config = with_groups(
+            config, optim=replace(config.optim, learning_rate=rate, weight_decay=0.0)
+        )
     gc.collect()  # a trial's model and trainer refer to each other and would otherwise occupy device memory
     model = config.model
-    kept = f"; it keeps {' '.join(config.minutes_keeps)} as you set them" if config.minutes_keeps else ""
+    kept = (
+        f"; it keeps {' '.join(config.minutes_keeps)} as you set them"
+        if config.minutes_keeps
+        else ""
+    )
     console.print(
         f"{setting(config)}: model={model.name} (d_model {model.d_model}, {model.encoder_layers} + "
         f"{model.decoder_layers} layers, dropout {model.dropout}), updates of "
@@ -162,8 +190,12 @@ def choose(
     """Set the largest model that is worth its size, batches and updates; `limit` is in seconds."""
     minutes = config.minutes
     assert minutes is not None
-    is_alone = int(os.environ.get("WORLD_SIZE", 1)) == 1  # otherwise, processes could get different trial results
-    require(is_alone, f"{setting(config)} needs a single process: start the run with one process first")
+    is_alone = (
+        int(os.environ.get("WORLD_SIZE", 1)) == 1
+    )  # otherwise, processes could get different trial results
+    require(
+        is_alone, f"{setting(config)} needs a single process: start the run with one process first"
+    )
     kernels.prepare()  # trials measure what training will do
     kernels.forget_old_kernels()
     settled: tuple[ExperimentConfig, Pace] | None = None
@@ -181,7 +213,9 @@ def choose(
             break
         candidate = with_batches(with_groups(config, model=model), corpus, tokens=0)
         try:
-            for _ in range(2):  # a second time if the update size changes, because speed depends on it
+            for _ in range(
+                2
+            ):  # a second time if the update size changes, because speed depends on it
                 pace = measured_pace(candidate, corpus, choosing / 8)
                 batching = candidate.batching
                 tokens = updates_that_fit(limit, pace) * pace.tokens
@@ -237,7 +271,9 @@ def as_begun(config: ExperimentConfig, run: Path) -> ExperimentConfig:
     begun_optim = build(OptimConfig, saved["optim"], where, "optim.")
     optim = config.optim
     if optim.schedule in ENDING and optim.end == config.trainer.max_steps:
-        optim = replace(optim, decay_steps=begun_optim.decay_steps, decay_changes=begun_optim.decay_changes)
+        optim = replace(
+            optim, decay_steps=begun_optim.decay_steps, decay_changes=begun_optim.decay_changes
+        )
     config = replace(config, optim=optim, trainer=replace(config.trainer, max_steps=updates))
     groups: dict[str, Any] = {}
     for name in config.minutes_settles:
@@ -254,7 +290,9 @@ def kept_keys(config: ExperimentConfig, group: str) -> dict[str, Any]:
     """The keys of a group that the user sets, and their values."""
     values = getattr(config, group)
     names = {item.name for item in fields(values)}
-    keys = [key.removeprefix(f"{group}.") for key in config.minutes_keeps if key.startswith(f"{group}.")]
+    keys = [
+        key.removeprefix(f"{group}.") for key in config.minutes_keeps if key.startswith(f"{group}.")
+    ]
     return {key: getattr(values, key) for key in keys if key in names}
 
 
@@ -269,7 +307,9 @@ def with_kept_keys(config: ExperimentConfig, group: str, values: Any) -> Any:
 def with_groups(config: ExperimentConfig, **groups: Any) -> ExperimentConfig:
     """Replace only the groups that minutes= settles, and keep the keys that the user sets."""
     settled = {name: group for name, group in groups.items() if name in config.minutes_settles}
-    return replace(config, **{name: with_kept_keys(config, name, group) for name, group in settled.items()})
+    return replace(
+        config, **{name: with_kept_keys(config, name, group) for name, group in settled.items()}
+    )
 
 
 def longest_sentence(corpus: PreparedCorpus) -> int:
@@ -277,18 +317,27 @@ def longest_sentence(corpus: PreparedCorpus) -> int:
     return max(split.source_lengths.max(), split.target_lengths.max())
 
 
-def with_batches(config: ExperimentConfig, corpus: PreparedCorpus, tokens: float) -> ExperimentConfig:
+def with_batches(
+    config: ExperimentConfig, corpus: PreparedCorpus, tokens: float
+) -> ExperimentConfig:
     """Set the optimizer, batch sizes and dropout for training on `tokens` target tokens."""
-    require("muon" in registry.entries_of("optimizer"), "minutes= needs the muon optimizer, which is not installed")
+    require(
+        "muon" in registry.entries_of("optimizer"),
+        "minutes= needs the muon optimizer, which is not installed",
+    )
     trainer = training.make_trainer(config)
     devices = trainer.world_size
     longest = longest_sentence(corpus)
     kept = kept_keys(config, "batching")
     fewest = max(longest, TOKENS_PER_UPDATE[0], TOKENS_PER_WIDTH * config.model.d_model)
-    size = int(np.clip(tokens / UPDATES, devices * fewest, devices * max(fewest, TOKENS_PER_UPDATE[1])))
+    size = int(
+        np.clip(tokens / UPDATES, devices * fewest, devices * max(fewest, TOKENS_PER_UPDATE[1]))
+    )
     size = kept.get("tokens_per_update", size)
     largest = max(longest, MICRO_BATCH) if trainer.strategy.root_device.type == "cpu" else size
-    micro_batches = devices * max(1, size // (devices * largest))  # each has room for the longest sentence
+    micro_batches = devices * max(
+        1, size // (devices * largest)
+    )  # each has room for the longest sentence
     micro_batches = kept.get("micro_batches", micro_batches)
     passes = tokens / corpus.split("train").target_lengths.sum()
     dropout = next(share for most, share in DROPOUT if passes <= most)

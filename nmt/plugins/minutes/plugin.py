@@ -9,7 +9,15 @@ if TYPE_CHECKING:
 
 
 SETS = {
-    "optim": ("optimizer", "schedule", "learning_rate", "weight_decay", "warmup", "decay_steps", "decay_changes"),
+    "optim": (
+        "optimizer",
+        "schedule",
+        "learning_rate",
+        "weight_decay",
+        "warmup",
+        "decay_steps",
+        "decay_changes",
+    ),
     "checkpoints": ("every_steps", "keep"),
     "validation": ("every_steps",),
 }
@@ -36,9 +44,14 @@ def leave_to_the_clock(tree: "DictConfig", keys: list[str]) -> None:
 
     written: Any = OmegaConf.to_container(tree)  # not checked yet: a group may be a number
     if tree.minutes is None:
-        ends = within(written, "optim", "schedule") in ENDING and within(written, "optim", "decay_steps") is None
+        ends = (
+            within(written, "optim", "schedule") in ENDING
+            and within(written, "optim", "decay_steps") is None
+        )
         if ends and "trainer.max_time" in keys and "trainer.max_steps" not in keys:
-            parts = map(int, parse_duration("trainer.max_time", str(tree.trainer.max_time)).split(":"))
+            parts = map(
+                int, parse_duration("trainer.max_time", str(tree.trainer.max_time)).split(":")
+            )
             tree.minutes, tree.minutes_settles = sum(map(mul, parts, (1440, 60, 1, 1 / 60))), []
         return
     if "trainer.max_steps" in keys:
@@ -47,7 +60,9 @@ def leave_to_the_clock(tree: "DictConfig", keys: list[str]) -> None:
         tree.trainer.precision = "auto"
     given = {key for key in keys if key in SETTLED}
     # A student of an experiment has a shape of its own; model.decoder=ssru alone is only a key.
-    is_student = within(written, "model", "decoder") == "ssru" and ("model.decoder" not in keys or "experiment" in keys)
+    is_student = within(written, "model", "decoder") == "ssru" and (
+        "model.decoder" not in keys or "experiment" in keys
+    )
     if tree.init or is_student:
         given.add("model")
     kept = []
@@ -59,6 +74,10 @@ def leave_to_the_clock(tree: "DictConfig", keys: list[str]) -> None:
     if written["name"] == ExperimentConfig.name and written["minutes_settles"]:
         tree.name = "${data.name}-${minutes}min"
     settled = [group for group in tree.minutes_settles if group not in given]
-    kept = [key for key in dict.fromkeys([*tree.minutes_keeps, *kept]) if key.partition(".")[0] in settled]
+    kept = [
+        key
+        for key in dict.fromkeys([*tree.minutes_keeps, *kept])
+        if key.partition(".")[0] in settled
+    ]
     tree.minutes_settles = settled
     tree.minutes_keeps = kept

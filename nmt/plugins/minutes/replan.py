@@ -65,7 +65,9 @@ class Replan(training.UpdateCallback):
     def state_dict(self) -> dict[str, Any]:
         return {} if self.pacer is None else {"spent": self.spent()}
 
-    def on_load_checkpoint(self, trainer: Trainer, pl_module: Any, checkpoint: dict[str, Any]) -> None:
+    def on_load_checkpoint(
+        self, trainer: Trainer, pl_module: Any, checkpoint: dict[str, Any]
+    ) -> None:
         # Lightning calls load_state_dict after this, but only if the checkpoint has this callback's state.
         self.before = checkpoint["nmt"]["seconds"]
 
@@ -76,18 +78,24 @@ class Replan(training.UpdateCallback):
         """Seconds since the command began, and those of the commands that this one resumes."""
         return self.before + time.monotonic() - self.started
 
-    def on_train_batch_start(self, trainer: Trainer, pl_module: Any, batch: Any, batch_idx: int) -> None:
+    def on_train_batch_start(
+        self, trainer: Trainer, pl_module: Any, batch: Any, batch_idx: int
+    ) -> None:
         if self.pacer is not None:
             self.pacer.begin_update(time.monotonic())
 
-    def on_update_end(self, trainer: Trainer, module: training.TranslationModule, step: int) -> None:
+    def on_update_end(
+        self, trainer: Trainer, module: training.TranslationModule, step: int
+    ) -> None:
         if self.pacer is None:
             return
         if self.pacer.pause_after(step):
             training.synchronize(module.device)
         self.pacer.end_update(time.monotonic(), step)
         changes = module.optim.decay_changes
-        is_recorded = changes is not None and step <= changes[-1][0]  # a resumed run repeats its changes
+        is_recorded = (
+            changes is not None and step <= changes[-1][0]
+        )  # a resumed run repeats its changes
         shared = trainer.world_size > 1
         is_due = not shared or step % self.interval(trainer) == 0
         if is_due and not is_recorded and step < trainer.max_steps:
@@ -123,9 +131,7 @@ class Replan(training.UpdateCallback):
         text += f"{end:,} updates ({passes:.2g} passes over the corpus) fit in the time"
         if self.is_undertrained(module, end):
             minutes = ceil(self.pacer.limit / 60 / passes)
-            text += (
-                f", too few to train a good model: allow about {minutes:,} minutes for one pass or close other programs"
-            )
+            text += f", too few to train a good model: allow about {minutes:,} minutes for one pass or close other programs"
         self.announced = end
         if self.metrics.loggers:  # only in the first process
             self.metrics.line.console.print(text)
@@ -140,7 +146,9 @@ class Replan(training.UpdateCallback):
         tokens = updates * self.config.batching.tokens_per_update
         return passes < SMALL_PART or (passes < 1 and tokens < TOKENS_PER_PARAMETER * parameters)
 
-    def change(self, trainer: Trainer, module: training.TranslationModule, step: int, end: int) -> None:
+    def change(
+        self, trainer: Trainer, module: training.TranslationModule, step: int, end: int
+    ) -> None:
         """Move the end of the run after update `step`, and record that."""
         self.config = with_new_end(self.config, step, end)
         module.optim = self.config.optim

@@ -37,7 +37,9 @@ def try_shapes(trainer: Trainer, module: training.TranslationModule, planner: Ba
     for shape in planner.largest_shapes():  # rows, source width, target width
         if trainer.accumulate_grad_batches == 1:
             module.zero_grad()  # as after every update; otherwise gradients accumulate
-        loss = trainer.strategy.training_step(move_data_to_device(dummy_batch(*shape), module.device), 0)
+        loss = trainer.strategy.training_step(
+            move_data_to_device(dummy_batch(*shape), module.device), 0
+        )
         trainer.strategy.backward(loss, None)  # type: ignore[arg-type]
         del loss
     module.update_sums.copy_(sums)
@@ -59,7 +61,9 @@ class MemoryCheck(Callback):
         # Room for threads, buffers and gaps between tensors: 64 MiB plus 5 % of weights, gradients and two moments.
         # Further gradient copies: the partial sums of an update's tree.
         copies = max(trainer.accumulate_grad_batches.bit_length() - 2, 0)
-        size = 2**26 + int((0.2 + copies) * sum(parameter.nbytes for parameter in pl_module.parameters()))
+        size = 2**26 + int(
+            (0.2 + copies) * sum(parameter.nbytes for parameter in pl_module.parameters())
+        )
         with enough_memory_or(advice):
             reserve = torch.empty(size, dtype=torch.uint8, device=pl_module.device)
             make_resident(pl_module, trainer.optimizers[0])

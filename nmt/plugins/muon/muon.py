@@ -41,7 +41,11 @@ def layer_matrices(model: Transformer) -> dict[Tensor, list[int]]:
         elif isinstance(module, SSRU):
             rows |= {matrix: [len(matrix)] for matrix in (module.input, module.forget)}
         elif isinstance(module, FeedForward):
-            rows |= {weight: [len(weight)] for name, weight in module.named_parameters() if name.endswith("weight")}
+            rows |= {
+                weight: [len(weight)]
+                for name, weight in module.named_parameters()
+                if name.endswith("weight")
+            }
     return rows
 
 
@@ -55,7 +59,10 @@ class Muon(Adam):
         self.dtype = torch.bfloat16 if precision == "bf16-mixed" else torch.float32
         self.rows = layer_matrices(model)
         rest = [parameter for parameter in model.parameters() if parameter not in self.rows]
-        groups: list[dict[str, Any]] = [{"params": rest, "weight_decay": 0.0}, {"params": list(self.rows)}]
+        groups: list[dict[str, Any]] = [
+            {"params": rest, "weight_decay": 0.0},
+            {"params": list(self.rows)},
+        ]
         super().__init__(groups, **options)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:

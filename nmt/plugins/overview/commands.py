@@ -62,33 +62,57 @@ def folders_of(folder: Path) -> Iterator[tuple[Path, str]]:
     Follows no links inside. A folder in runs/ or data/ that contains neither has the kind "foreign".
     """
     roots = [root for root in (folder / "runs", folder / "data") if root.is_dir()]
-    tops = [top for root in roots or [folder] for top in sorted(root.glob("[!.]*/")) if not top.is_symlink()]
+    tops = [
+        top
+        for root in roots or [folder]
+        for top in sorted(root.glob("[!.]*/"))
+        if not top.is_symlink()
+    ]
     for top in [folder] if not roots and files.kind_of_folder(folder) else tops:
-        inner = [top, *(path for path in (*top.glob("*/"), *top.glob("*/*/")) if path.name != "model")]
+        inner = [
+            top,
+            *(path for path in (*top.glob("*/"), *top.glob("*/*/")) if path.name != "model"),
+        ]
         base = Path(os.path.realpath(top))
-        real = [path for path in inner if Path(os.path.realpath(path)) == base / path.relative_to(top)]
+        real = [
+            path for path in inner if Path(os.path.realpath(path)) == base / path.relative_to(top)
+        ]
         kinds = {path: kind for path in real if (kind := files.kind_of_folder(path))}
         runs = {path for path, kind in kinds.items() if kind == "run"}
         # An export in a run belongs to that run.
-        kinds = {path: kind for path, kind in kinds.items() if kind != "export" or runs.isdisjoint(path.parents)}
+        kinds = {
+            path: kind
+            for path, kind in kinds.items()
+            if kind != "export" or runs.isdisjoint(path.parents)
+        }
         yield from (kinds or dict.fromkeys([top][: len(roots)], "foreign")).items()
 
 
 def about_run(folder: Path) -> Row:
-    config, trained = training.read_config(folder) if (folder / "config.yaml").exists() else {}, dict[str, Any]()
+    config, trained = (
+        training.read_config(folder) if (folder / "config.yaml").exists() else {},
+        dict[str, Any](),
+    )
     if not config or (folder / "model").exists():
         trained = files.read_description(files.find_model_directory(str(folder))).training
-    rows, planned = training.read_metrics(folder, last=500), files.within(config, "trainer", "max_steps")
+    rows, planned = (
+        training.read_metrics(folder, last=500),
+        files.within(config, "trainer", "max_steps"),
+    )
     planned, delivered = planned if matches(planned, int) else 0, trained.get("updates", 0)
     saved = map(training.checkpoint_step, training.list_checkpoints(folder))
     update = max([delivered, *saved, *(int(row["step"]) for row in rows[-1:])])
     state = training.run_state(folder, update, planned, delivered) if config else "model"
     validated = next((row for row in reversed(rows) if row.get("valid_loss")), {})
-    scores = {key: float(validated.get(key) or "nan") for key in ("valid_loss", "valid_bleu", "valid_f1")}
+    scores = {
+        key: float(validated.get(key) or "nan") for key in ("valid_loss", "valid_bleu", "valid_f1")
+    }
     # The model of a finished run may be an earlier checkpoint or a mean.
     if state == "finished" and matches(score := files.within(trained, "score", "value"), float):
         scores["valid_f1" if validated.get("valid_f1") else "valid_bleu"] = score
-        scores["valid_loss"] = min(trained.get("candidates", {}).values(), default=scores["valid_loss"])
+        scores["valid_loss"] = min(
+            trained.get("candidates", {}).values(), default=scores["valid_loss"]
+        )
     finite = {key: score if math.isfinite(score) else None for key, score in scores.items()}
     return {"state": state, "updates": update, "planned": planned, **finite}
 
@@ -96,7 +120,10 @@ def about_run(folder: Path) -> Row:
 def about_corpus(folder: Path) -> Row:
     tree = files.read_mapping(folder / "manifest.json", files.parse_json, files.LARGE)
     facts = {side: files.within(tree, "content", "data", side) for side in ("source", "target")}
-    facts |= {"pairs": files.within(tree, "counts", "train", "kept"), "vocabulary": tree.get("vocabulary_size")}
+    facts |= {
+        "pairs": files.within(tree, "counts", "train", "kept"),
+        "vocabulary": tree.get("vocabulary_size"),
+    }
     is_ours = all(map(matches, facts.values(), (str, str, int, int)))
     require(is_ours, f"{folder / 'manifest.json'} was not written by `nmt preprocess`")
     return {"state": "prepared", **facts}
@@ -104,12 +131,18 @@ def about_corpus(folder: Path) -> Row:
 
 def about(folder: Path, kind: str) -> Row:
     """The facts about a folder or the `problem` with it; `modified` is in seconds since 1970."""
-    size, facts = dict.fromkeys(("bytes", "modified"), 0), {"state": "foreign" if kind == "foreign" else "damaged"}
+    size, facts = (
+        dict.fromkeys(("bytes", "modified"), 0),
+        {"state": "foreign" if kind == "foreign" else "damaged"},
+    )
     try:
         require(kind != "foreign", "not a run or corpus of nmt")
         stats = [(path.name, path.lstat()) for path in folder.rglob("*") if not path.is_dir()]
         times = [stat.st_mtime for name, stat in stats if name in ("metrics.csv", *files.markers())]
-        size = {"bytes": sum(stat.st_size for _, stat in stats), "modified": int(max(times, default=0))}
+        size = {
+            "bytes": sum(stat.st_size for _, stat in stats),
+            "modified": int(max(times, default=0)),
+        }
         if kind == "run":
             facts = about_run(folder)
         elif kind == "corpus":
@@ -141,7 +174,10 @@ def print_tables(rows: list[Row]) -> None:
     box, width = (SIMPLE_HEAD, None) if sys.stdout.isatty() else (None, 10_000)
     for kind, group in groupby(rows, lambda row: row["kind"]):
         cells = [{key: cell(key, value) for key, value in row.items() if value} for row in group]
-        table, titles = Table(box=box, padding=(0, 1, 0, 0)), {"name": kind, "bytes": "size", "modified": "age"}
+        table, titles = (
+            Table(box=box, padding=(0, 1, 0, 0)),
+            {"name": kind, "bytes": "size", "modified": "age"},
+        )
         keys = [key for key in dict.fromkeys(key for row in cells for key in row) if key != "kind"]
         for key in keys:
             table.add_column(titles.get(key, key.replace("_", " ")), no_wrap=key == "name")
@@ -163,13 +199,21 @@ def run(config: RunsConfig) -> None:
     rows.sort(key=lambda row: (*place_of(row["kind"]), -row["modified"]))
     if config.delete:
         try:
-            delete([chosen(name, folder, rows) for name in dict.fromkeys(config.delete)], rows, config.yes)
+            delete(
+                [chosen(name, folder, rows) for name in dict.fromkeys(config.delete)],
+                rows,
+                config.yes,
+            )
         except FileNotFoundError as error:
             raise NMTError(f"{error.filename}: another program has deleted this") from error
         return
     from nmt.plugins.overview.details import details_of  # completion, in this file, imports little
 
-    details = details_of(folder) if [row["name"] for row in rows if row["kind"] == "run"] == [str(folder)] else []
+    details = (
+        details_of(folder)
+        if [row["name"] for row in rows if row["kind"] == "run"] == [str(folder)]
+        else []
+    )
     if config.format == "json":
         tree = {"folder": str(folder), "folders": rows}
         print(json.dumps(tree | {"details": dict(details)} if details else tree, indent=2))
@@ -228,16 +272,28 @@ def delete(doomed: list[Row], rows: list[Row], yes: bool) -> None:
     with ExitStack() as locks:
         for path, row in zip(paths, doomed, strict=True):
             lock = path / ("tokenizer.model" if row["kind"] == "corpus" else ".lock")
-            locks.enter_context(files.locked_file(lock, True, f"{path}: another nmt is using it; wait until it exits"))
+            locks.enter_context(
+                files.locked_file(
+                    lock, True, f"{path}: another nmt is using it; wait until it exits"
+                )
+            )
             console.print(files.printable(f"{path}  {cell('bytes', row['bytes'])}{row['others']}"))
-        require(yes or sys.stdin.isatty(), "nothing was deleted: to delete without a terminal, pass --yes")
-        require(yes or console.input("Delete? [y/N] ").strip().lower() in ("y", "yes"), "nothing was deleted")
+        require(
+            yes or sys.stdin.isatty(),
+            "nothing was deleted: to delete without a terminal, pass --yes",
+        )
+        require(
+            yes or console.input("Delete? [y/N] ").strip().lower() in ("y", "yes"),
+            "nothing was deleted",
+        )
         links = latest_links_to(paths)
         for path, row in zip(paths, doomed, strict=True):
             delete_folder(path, row["kept"])
     runs = [Path(row["name"]) for row in rows if row not in doomed and row["kind"] == "run"]
     for link in links:
-        newest = next((run for run in runs if link.parent in run.parents and (run / "model").is_dir()), None)
+        newest = next(
+            (run for run in runs if link.parent in run.parents and (run / "model").is_dir()), None
+        )
         if newest:
             training.point_latest_to(newest, link)
         else:
@@ -250,7 +306,9 @@ def folder_or_names(words: list[str]) -> dict[str, Any]:
     if name == "delete":
         require(bool(more), "delete: name what to delete, as in `nmt runs delete runs/mine`")
         return {"delete": more}
-    folders = [folder for folder in (Path(name), Path("runs", name), Path("data", name)) if folder.is_dir()]
+    folders = [
+        folder for folder in (Path(name), Path("runs", name), Path("data", name)) if folder.is_dir()
+    ]
     unknown = f"{name}: no such folder, run or corpus; `nmt runs` lists those in this folder"
     require(bool(folders), answer("runs", [f"{name}="]) or unknown)
     require(not more, f"{words[-1]}: give one folder or run, or `nmt runs delete NAME...`")
@@ -275,7 +333,9 @@ def list_plugins(config: PluginsConfig) -> None:
     for kind, entries in registry().items():
         for entry in entries.values():
             names.setdefault((entry.plugin, kind), []).append(entry.name)
-    for (plugin, kind), added in sorted(names.items(), key=lambda row: (row[0][0] != "core", row[0])):
+    for (plugin, kind), added in sorted(
+        names.items(), key=lambda row: (row[0][0] != "core", row[0])
+    ):
         print(f"{plugin:12} {kind:9} {', '.join(added)}")
 
 
@@ -294,11 +354,20 @@ def complete(words: list[str]) -> None:
     *before, word = re.sub(r"\n?([=:]+)\n?", r"\1", "\n".join(words)).split("\n")
     word = re.sub(r"\\(.)", r"\1", word)
     start = max(word.rfind("="), word.rfind(":")) + 1 if shell == "bash" else 0
-    replies = [reply for reply in candidates(before, word) if reply.startswith(word) and reply.isprintable()]
+    replies = [
+        reply
+        for reply in candidates(before, word)
+        if reply.startswith(word) and reply.isprintable()
+    ]
     for reply in dict.fromkeys(replies):
         # Omit a folder if runs or corpora in it are also offered.
-        if not (reply.endswith("/") and any(f"{other}/".startswith(reply) for other in replies if other != reply)):
-            print(re.sub(r"([^\w@%+=:,./~[-])", r"\\\1", reply[start:]) if shell == "bash" else reply)
+        if not (
+            reply.endswith("/")
+            and any(f"{other}/".startswith(reply) for other in replies if other != reply)
+        ):
+            print(
+                re.sub(r"([^\w@%+=:,./~[-])", r"\\\1", reply[start:]) if shell == "bash" else reply
+            )
 
 
 def candidates(before: list[str], word: str) -> Iterator[str]:
@@ -313,7 +382,11 @@ def candidates(before: list[str], word: str) -> Iterator[str]:
         key, start = word.partition("=")[0], max(map(word.rfind, "=[,")) + 1
         replies = [*offered.get(key, ())]
         if member := keys.get(key):
-            also = [value for value, kind in ((True, bool), (False, bool), (None, NoneType)) if kind in member.types]
+            also = [
+                value
+                for value, kind in ((True, bool), (False, bool), (None, NoneType))
+                if kind in member.types
+            ]
             replies += map(in_words, (*member.choices, *also))
             if member.is_text and "literal" not in member.metadata:
                 replies += (*folders(*KINDS.get(key, ())), *paths(word[start:]))
@@ -325,7 +398,9 @@ def candidates(before: list[str], word: str) -> Iterator[str]:
             end = full.find(".", len(word))
             yield f"{full}=" if end < 0 else full[: end + 1]
         if command.words:
-            kinds = [kind for part in re.findall("[A-Z]+", command.usage) for kind in KINDS.get(part, [])]
+            kinds = [
+                kind for part in re.findall("[A-Z]+", command.usage) for kind in KINDS.get(part, [])
+            ]
             yield from (*folders(*kinds), *re.findall("delete", command.usage), *paths(word))
 
 
@@ -335,7 +410,10 @@ def folders(*kinds: str) -> list[str]:
 
 def paths(start: str) -> list[str]:
     folder = start[: start.rfind("/") + 1]
-    return [f"{folder}{path.name}{'/' * path.is_dir()}" for path in sorted(Path(folder or ".").glob("[!.]*"))]
+    return [
+        f"{folder}{path.name}{'/' * path.is_dir()}"
+        for path in sorted(Path(folder or ".").glob("[!.]*"))
+    ]
 
 
 def install(words: list[str]) -> None:
@@ -346,9 +424,19 @@ def install(words: list[str]) -> None:
     with suppress(ShellDetectionFailure):
         shell = shell or detect_shell()[0]
     shared = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share")
-    fish = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "fish/completions/nmt.fish"
-    places = {"bash": shared / "bash-completion/completions/nmt", "zsh": shared / "nmt/completion.zsh", "fish": fish}
-    require(shell in places, f"{shell or 'unknown shell'}: pass yours: `nmt --install-completion bash` (or zsh, fish)")
+    fish = (
+        Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+        / "fish/completions/nmt.fish"
+    )
+    places = {
+        "bash": shared / "bash-completion/completions/nmt",
+        "zsh": shared / "nmt/completion.zsh",
+        "fish": fish,
+    }
+    require(
+        shell in places,
+        f"{shell or 'unknown shell'}: pass yours: `nmt --install-completion bash` (or zsh, fish)",
+    )
     file = places[shell]
     is_ours = not file.exists() or "--install-completion" in file.read_text(errors="replace")
     require(is_ours, f"{file} was not written by nmt; move it out of the way first")

@@ -47,13 +47,19 @@ def about_training(record: dict[str, Any]) -> Iterator[Detail]:
         yield "origin", f"{imported}, imported"
     if seconds := record.get("seconds"):
         tokens = f", {record.get('tokens', 0):,} target tokens"
-        yield "training", f"{files.duration(seconds)} on {record.get('devices', 'unknown devices')}{tokens}"
+        yield (
+            "training",
+            f"{files.duration(seconds)} on {record.get('devices', 'unknown devices')}{tokens}",
+        )
     if averaged := record.get("averaged"):
         yield "weights", files.weights_in_words(averaged, {})
     score = record.get("score", {})
     if matches(score.get("value"), float):
         sentences = f"{score.get('sentences')} sentences of the validation set"
-        yield "validation", f"{score.get('name')} {score['value']:.2f} on {sentences}  {score.get('signature')}"
+        yield (
+            "validation",
+            f"{score.get('name')} {score['value']:.2f} on {sentences}  {score.get('signature')}",
+        )
 
 
 def about_corpus(config: dict[str, Any]) -> Iterator[Detail]:
@@ -72,18 +78,26 @@ def about_corpus(config: dict[str, Any]) -> Iterator[Detail]:
 def test_scores(run: Path) -> Iterator[Detail]:
     """The scores in the bundles that `nmt cite` wrote into the run."""
     for path in sorted(run.glob("citation-*.zip")):
-        with suppress(OSError, zipfile.BadZipFile, ValueError, LookupError, TypeError, NotImplementedError):
+        with suppress(
+            OSError, zipfile.BadZipFile, ValueError, LookupError, TypeError, NotImplementedError
+        ):
             with zipfile.ZipFile(path) as archive:
                 if archive.getinfo("bundle.json").file_size > LARGEST_STATEMENT:
                     continue
                 stated = json.loads(archive.read("bundle.json"))
-            scores = ", ".join(f"{score['name']} {score['value']:.2f}" for score in stated["scores"])
+            scores = ", ".join(
+                f"{score['name']} {score['value']:.2f}" for score in stated["scores"]
+            )
             yield str(stated["test_set"]), f"{scores}  {path}"
 
 
 def exports(model: Path) -> Iterator[Detail]:
     """The folders in the model directory, where `nmt export` writes by default."""
-    names = [str(path) for path in sorted(model.iterdir()) if path.is_dir() and not path.name.startswith(".")]
+    names = [
+        str(path)
+        for path in sorted(model.iterdir())
+        if path.is_dir() and not path.name.startswith(".")
+    ]
     if names:
         yield "exports", ", ".join(names)
 

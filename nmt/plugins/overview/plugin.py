@@ -4,8 +4,18 @@ from collections.abc import Callable
 
 
 def register(add: Callable[..., None]) -> None:
-    add("command", "runs", "nmt.plugins.overview.commands:RUNS", summary="List or delete runs and prepared corpora.")
-    add("command", "plugins", "nmt.plugins.overview.commands:PLUGINS", summary="List the plugins and what each adds.")
+    add(
+        "command",
+        "runs",
+        "nmt.plugins.overview.commands:RUNS",
+        summary="List or delete runs and prepared corpora.",
+    )
+    add(
+        "command",
+        "plugins",
+        "nmt.plugins.overview.commands:PLUGINS",
+        summary="List the plugins and what each adds.",
+    )
     add("option", "--complete", "nmt.plugins.overview.commands:complete")
     install = "Complete commands, keys and values with Tab in bash, zsh or fish."
     add("option", "--install-completion", "nmt.plugins.overview.commands:install", summary=install)

@@ -36,7 +36,10 @@ def paper_bleu(hypotheses: list[str], references: list[str], scoring: Scoring) -
     from sacrebleu.metrics import BLEU
 
     language, split = scoring.language or "", scoring.metric == "split"
-    require(bool(language), f"metrics={scoring.metric}: Moses tokenizes by target language; pass language=CODE")
+    require(
+        bool(language),
+        f"metrics={scoring.metric}: Moses tokenizes by target language; pass language=CODE",
+    )
     tokens = [list(map(moses(language), side)) for side in (hypotheses, references)]
     sides = [list(map(split_compounds, side)) if split else side for side in tokens]
     scorer = BLEU(tokenize="none", smooth_method="none", force=True, lowercase=scoring.lowercase)

@@ -12,7 +12,9 @@ from nmt.config import Command, JobConfig, TranslatorOptions, inline, require, s
 class ParseConfig(JobConfig):
     """Options of `nmt parse`."""
 
-    translator: TranslatorOptions = inline(TranslatorOptions(split="never"), "run", "compute", "decode")
+    translator: TranslatorOptions = inline(
+        TranslatorOptions(split="never"), "run", "compute", "decode"
+    )
     input: str = setting("-", affects_output=False)
     """File of sentences, tokenized as in the Penn Treebank, with spaces between tokens; -: standard input."""
     output: str = setting("-", affects_output=False)
@@ -25,7 +27,10 @@ def run(config: ParseConfig) -> None:
     for name in config.translator.run:
         about = files.read_description(files.find_model_directory(name))
         problem = f"run={name}: translates from {about.source} to {about.target}"
-        require(files.is_parser(about), f"{problem}; use `nmt translate`, or name a model trained with data=treebank")
+        require(
+            files.is_parser(about),
+            f"{problem}; use `nmt translate`, or name a model trained with data=treebank",
+        )
     with ExitStack() as stack:
         translator = translation.open_translator(config, stack)
         job = translation.open_job(replace(config, translator=translator.options), "parse", stack)

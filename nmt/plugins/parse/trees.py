@@ -21,7 +21,16 @@ from nmt import __version__
 from nmt.config import NMTError, require, without_compression
 from nmt.evaluation import Score, Scoring
 from nmt.preparation import Corpus, file_digests
-from nmt.text import LINE_BYTES, MalformedLine, Normalization, Pair, compatible, decode, read_lines, single_blanks
+from nmt.text import (
+    LINE_BYTES,
+    MalformedLine,
+    Normalization,
+    Pair,
+    compatible,
+    decode,
+    read_lines,
+    single_blanks,
+)
 from nmt.translation import Translation, Translator
 
 TOPS = ("", "TOP", "ROOT", "S1")  # labels of a tree's outermost bracket, which is not a constituent
@@ -58,7 +67,9 @@ class Tree:
     words: list[str] = field(default_factory=list)
     tags: list[str] = field(default_factory=list)
     constituents: list[Constituent] = field(default_factory=list)  # in the order in which they open
-    opened: list[int] = field(default_factory=list)  # while the tree is being built: open constituents, innermost last
+    opened: list[int] = field(
+        default_factory=list
+    )  # while the tree is being built: open constituents, innermost last
 
     def open(self, label: str) -> None:
         self.opened.append(len(self.constituents))
@@ -73,7 +84,9 @@ class Tree:
         self.tags.append(PUNCTUATION_TAGS.get(word, tag) if tag == UNKNOWN else tag)
 
     def without_empty(self) -> "Tree":
-        return Tree(self.words, self.tags, [part for part in self.constituents if part.start < part.end])
+        return Tree(
+            self.words, self.tags, [part for part in self.constituents if part.start < part.end]
+        )
 
     def steps(self, leaves: list[str], close: Callable[[str], str]) -> Iterator[str]:
         """Brackets and leaves from left to right; `close` turns a label into a closing bracket."""
@@ -95,7 +108,9 @@ class Tree:
 
     def linear(self) -> str:
         """The sequence a model learns to write, such as (S (NP (DT) The (NN) end )NP )S (after Vinyals et al. 2015)."""
-        leaves = [f"({tag}) {model_word(word)}" for tag, word in zip(self.tags, self.words, strict=True)]
+        leaves = [
+            f"({tag}) {model_word(word)}" for tag, word in zip(self.tags, self.words, strict=True)
+        ]
         return " ".join(self.steps(leaves, lambda label: f"){label}"))
 
 
@@ -143,7 +158,11 @@ def read_linear(line: str, words: list[str]) -> tuple[Tree, int]:
     An unclosed constituent closes with its parent, or at the end. Closing brackets without an opening one and extra
     words are dropped. A missing word is inserted next to the previous word.
     """
-    steps, written, repairs = list[re.Match[str]](), list[str](), 0  # `written`: the model's word after each tag
+    steps, written, repairs = (
+        list[re.Match[str]](),
+        list[str](),
+        0,
+    )  # `written`: the model's word after each tag
     for token in line.split():
         if step := LINEAR_STEP.fullmatch(token):
             steps.append(step)
@@ -159,7 +178,9 @@ def read_linear(line: str, words: list[str]) -> tuple[Tree, int]:
         return tree, repairs + len(steps) + len(words)
     # For each leaf, the indices of its words, by longest match; in a correct tree, each leaf has exactly one word.
     aligned: list[list[int]] = [[] for _ in written]
-    for _, begin, end, first, last in SequenceMatcher(None, written, correct, autojunk=False).get_opcodes():
+    for _, begin, end, first, last in SequenceMatcher(
+        None, written, correct, autojunk=False
+    ).get_opcodes():
         for index in range(first, last):
             aligned[max(0, min(begin + index - first, end - 1))].append(index)
     repairs += sum(abs(len(indices) - 1) for indices in aligned)
@@ -188,8 +209,13 @@ def read_linear(line: str, words: list[str]) -> tuple[Tree, int]:
 def brackets(tree: Tree, is_word: list[bool]) -> Counter[tuple[str, int, int]]:
     """A tree's brackets; positions count only words that are not punctuation."""
     before = [0, *accumulate(is_word)]
-    spans = ((SAME_LABEL.get(label, label), before[start], before[end]) for label, start, end in tree.constituents)
-    return Counter((label, start, end) for label, start, end in spans if label not in TOPS and start < end)
+    spans = (
+        (SAME_LABEL.get(label, label), before[start], before[end])
+        for label, start, end in tree.constituents
+    )
+    return Counter(
+        (label, start, end) for label, start, end in spans if label not in TOPS and start < end
+    )
 
 
 def tree_of(line: str, where: str) -> Tree:
@@ -211,15 +237,22 @@ def compare_trees(hypotheses: list[str], references: list[str]) -> Counter[str]:
     """
     sums = Counter[str]()
     for number, (hypothesis, reference) in enumerate(zip(hypotheses, references, strict=True), 1):
-        trees = tree_of(hypothesis, f"hypothesis, line {number}"), tree_of(reference, f"reference, line {number}")
+        trees = (
+            tree_of(hypothesis, f"hypothesis, line {number}"),
+            tree_of(reference, f"reference, line {number}"),
+        )
         tagged = trees[0] if trees[0].words != trees[1].words else trees[1]
         are_words = [[tag not in NOT_SCORED for tag in tree.tags] for tree in (tagged, trees[1])]
-        written, words = ([*compress(tree.words, row)] for tree, row in zip(trees, are_words, strict=True))
+        written, words = (
+            [*compress(tree.words, row)] for tree, row in zip(trees, are_words, strict=True)
+        )
         if words and written != words:
             sums["errors"] += 1
         elif words:  # like EVALB, skip sentences of only punctuation
             ours, theirs = map(brackets, trees, are_words)
-            sums.update(matched=(ours & theirs).total(), hypothesis=ours.total(), reference=theirs.total())
+            sums.update(
+                matched=(ours & theirs).total(), hypothesis=ours.total(), reference=theirs.total()
+            )
             sums.update(complete=int(ours == theirs), sentences=1)
     return sums
 
@@ -228,14 +261,19 @@ def bracket_scores(hypotheses: list[str], references: list[str], scoring: Scorin
     """Bracketing F1 (table 4), precision, recall and complete matches of trees given one per line."""
     sums = compare_trees(hypotheses, references)
     rules = "nrefs:1|rules:COLLINS|punct:by-reference-tags|length:all"
-    signature = f"{rules}|sentences:{sums['sentences']}|errors:{sums['errors']}|version:{__version__}"
+    signature = (
+        f"{rules}|sentences:{sums['sentences']}|errors:{sums['errors']}|version:{__version__}"
+    )
     figures = (
         ("brackets", "Bracketing F1", 2 * sums["matched"], sums["hypothesis"] + sums["reference"]),
         ("brackets_precision", "Bracketing precision", sums["matched"], sums["hypothesis"]),
         ("brackets_recall", "Bracketing recall", sums["matched"], sums["reference"]),
         ("brackets_complete", "Complete match", sums["complete"], sums["sentences"]),
     )
-    return [Score(metric, name, 100 * part / max(1, whole), signature) for metric, name, part, whole in figures]
+    return [
+        Score(metric, name, 100 * part / max(1, whole), signature)
+        for metric, name, part, whole in figures
+    ]
 
 
 SUFFIXES = (".mrg", ".parse", ".prd", ".ptb", ".tree", ".trees")
@@ -260,7 +298,9 @@ def tree_files(entry: str) -> list[Path]:
 def tree_lines(path: Path) -> Iterator[tuple[int, list[bytes]]]:
     """Group a file's lines into whole trees; yield each group's first line number and its lines."""
     group, depth, first, size = list[bytes](), 0, 1, 0
-    for number, line in enumerate(chain(read_lines(path), [b"("]), 1):  # the last line ends the last tree
+    for number, line in enumerate(
+        chain(read_lines(path), [b"("]), 1
+    ):  # the last line ends the last tree
         # A tree larger than this is malformed; reading on could fill memory.
         if group and (depth <= 0 or BEGINNING.match(line) or size + len(line) > 2 * LINE_BYTES):
             yield first, group
@@ -283,7 +323,11 @@ def read_trees(path: Path, errors: str, counts: Counter[str]) -> Iterator[Tree]:
             counts[error.counted_as] += 1
             for line in lines[1:]:  # single-line trees that follow an unclosed tree
                 with suppress(MalformedLine):
-                    yield from [tree for tree in parse(decode(line)) if tree.words] if line.startswith(b"(") else ()
+                    yield from (
+                        [tree for tree in parse(decode(line)) if tree.words]
+                        if line.startswith(b"(")
+                        else ()
+                    )
 
 
 def model_sentence(line: str) -> str:
@@ -299,14 +343,21 @@ class Treebank(Corpus):
         return [file for entry in entries for file in tree_files(entry)]
 
     def read(self, split: str, dropped: Counter[str]) -> Iterator[Pair] | None:
-        require(bool(self.data.train), "data=treebank needs bracketed trees; pass data.train=FOLDER or data.train=FILE")
+        require(
+            bool(self.data.train),
+            "data=treebank needs bracketed trees; pass data.train=FOLDER or data.train=FILE",
+        )
         if not getattr(self.data, split):
             return None
-        trees = chain.from_iterable(read_trees(file, self.data.errors, dropped) for file in self.files(split))
+        trees = chain.from_iterable(
+            read_trees(file, self.data.errors, dropped) for file in self.files(split)
+        )
         return ((" ".join(tree.words), tree.bracketed()) for tree in trees)
 
     def digests(self) -> dict[str, str]:
-        return file_digests(file for split in ("train", "valid", "test") for file in self.files(split))
+        return file_digests(
+            file for split in ("train", "valid", "test") for file in self.files(split)
+        )
 
     def as_read(self, pair: Pair, normalization: Normalization) -> Pair:
         [tree] = parse(pair[1])
@@ -319,10 +370,15 @@ class Treebank(Corpus):
 def choose_tree(translations: list[Translation], line: str) -> tuple[Tree, int]:
     """The tree that needed the fewest repairs (in a tie, the best-ranked one) and the number of repairs."""
     words = escape(line).split()
-    return min((read_linear(translation.text, words) for translation in translations), key=itemgetter(1))
+    return min(
+        (read_linear(translation.text, words) for translation in translations), key=itemgetter(1)
+    )
 
 
 def bracketed_trees(translator: Translator, lines: list[str]) -> list[str]:
     """Parse each line into a bracketed tree (section 6.3)."""
     translations = translator.translate([model_sentence(line) for line in lines])
-    return [choose_tree(best, line)[0].bracketed() for best, line in zip(translations, lines, strict=True)]
+    return [
+        choose_tree(best, line)[0].bracketed()
+        for best, line in zip(translations, lines, strict=True)
+    ]

@@ -64,7 +64,10 @@ class ConstrainedSearch(Search):
         self.trackers = [Tracker(row, constraints.kinds) for row in constraints.rows]
         self.likeliest_kept = config.beam_size
         # The width of a sentence's beam does not depend on other sentences.
-        self.widths = [min(2 * config.beam_size + one.left(one.start), 4 * config.beam_size) for one in self.trackers]
+        self.widths = [
+            min(2 * config.beam_size + one.left(one.start), 4 * config.beam_size)
+            for one in self.trackers
+        ]
         super().__init__(models, source_BS, replace(config, beam_size=max(self.widths)), prefixes)
         self.states = [[tracker.start] * self.beam_size for tracker in self.trackers]
         self.terms = constraints.terms
@@ -155,7 +158,9 @@ class ConstrainedSearch(Search):
             filled += side + [NO_CANDIDATE] * (self.beam_size - len(side))
         return filled
 
-    def select(self, ranked: list[Candidate], index: int, room: int) -> tuple[list[Candidate], list[Candidate]]:
+    def select(
+        self, ranked: list[Candidate], index: int, room: int
+    ) -> tuple[list[Candidate], list[Candidate]]:
         """The finished ones of a sentence's candidates, the likeliest first, and those for its beam.
 
         Finished ones must be among the best that meet all constraints. After a candidate's token,
@@ -223,9 +228,19 @@ def constrained_search(
     """Constrained beam search; drops a sentence's constraints, longest first, until a translation meets the rest."""
     results = ConstrainedSearch(models, source_BS, config, prefixes, constraints).run()
     for index in [index for index, row in enumerate(results) if not row]:
-        alone = source_BS[index : index + 1, : int((source_BS[index] != PAD).sum())], config, [prefixes[index]]
+        alone = (
+            source_BS[index : index + 1, : int((source_BS[index] != PAD).sum())],
+            config,
+            [prefixes[index]],
+        )
         row = constraints.rows[index]
-        longest = max(range(len(row)), key=lambda n: (min(len(phrase.tokens) for phrase in row[n]), n))
+        longest = max(
+            range(len(row)), key=lambda n: (min(len(phrase.tokens) for phrase in row[n]), n)
+        )
         rest = constraints.without(index, longest)
-        [results[index]] = constrained_search(models, *alone, rest) if rest.rows[0] else beam_search(models, *alone)
+        [results[index]] = (
+            constrained_search(models, *alone, rest)
+            if rest.rows[0]
+            else beam_search(models, *alone)
+        )
     return results

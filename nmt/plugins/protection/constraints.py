@@ -71,7 +71,11 @@ class PhraseConstraints:
         return not tracker.left(reduce(tracker.step, tokens, tracker.start))
 
     def search(
-        self, models: "Sequence[Transformer]", source_BS: "Tensor", config: DecodeConfig, prefixes: Sequence[list[int]]
+        self,
+        models: "Sequence[Transformer]",
+        source_BS: "Tensor",
+        config: DecodeConfig,
+        prefixes: Sequence[list[int]],
     ) -> "list[list[Hypothesis]]":
         from nmt.plugins.protection.constrained_search import constrained_search  # imports torch
 
@@ -101,17 +105,23 @@ def kinds(tokenizer: Tokenizer) -> bytes:
 @lru_cache(100_000)
 def phrases(tokenizer: Tokenizer, text: str, where: int) -> list[Phrase]:
     """The tokens of a term in each context; empty if the vocabulary cannot spell it."""
-    contexts = CONTEXTS[where] + ["\u3002"] * (where == FOLLOWS and bool(WITHOUT_BLANKS.match(text)))
+    contexts = CONTEXTS[where] + ["\u3002"] * (
+        where == FOLLOWS and bool(WITHOUT_BLANKS.match(text))
+    )
     closed, ways = is_letter(text[-1]), []
     for context in contexts:
-        before, both = tokenizer.encode([context.strip(), tokenizer.clean(context + text, TARGET)], TARGET)
+        before, both = tokenizer.encode(
+            [context.strip(), tokenizer.clean(context + text, TARGET)], TARGET
+        )
         tokens = tuple(both[len(before) :])
         if both[: len(before)] == before and tokens and UNK not in tokens:
             ways.append(Phrase(tokens, where, closed))
     return ways
 
 
-Place = tuple[int, int]  # the phrase in progress and the number of its tokens so far, or one of these:
+Place = tuple[
+    int, int
+]  # the phrase in progress and the number of its tokens so far, or one of these:
 START, FREE, MARKED, CLOSED = (-1, 0), (-2, 0), (-3, 0), (-4, 0)
 OPEN = {START: (BEGINS,), MARKED: (FOLLOWS, GLUED)}
 Reading = tuple[int, Place]  # constraints met so far, one bit each, and the place
@@ -128,21 +138,31 @@ class Tracker:
         self.kinds = kinds
         # Identical constraints must be met in order; -1 means that there is no earlier identical one.
         numbered = list(enumerate(constraints))
-        self.before = [max((m for m, same in numbered[:n] if same == phrases), default=-1) for n, phrases in numbered]
+        self.before = [
+            max((m for m, same in numbered[:n] if same == phrases), default=-1)
+            for n, phrases in numbered
+        ]
         self.owners = [index for index, constraint in enumerate(constraints) for _ in constraint]
         self.phrases = [phrase for constraint in constraints for phrase in constraint]
         shortest = [min(len(phrase.tokens) for phrase in constraint) for constraint in constraints]
         # Only phrases that can begin anywhere are possible after every token.
-        usual = [[len(phrase.tokens) for phrase in phrases if phrase.where == FOLLOWS] for phrases in constraints]
+        usual = [
+            [len(phrase.tokens) for phrase in phrases if phrase.where == FOLLOWS]
+            for phrases in constraints
+        ]
         self.usual = [min(lengths, default=99) for lengths in usual]
         self.relevant = {token for phrase in self.phrases for token in phrase.tokens}
         self.open, self.after = cache(self.phrases_at), cache(self.readings_after)
         self.corrected = cache(self.with_met)
         self.advancing = cache(self.tokens_that_advance)
         self.outlook = cache(self.tokens_left_after)
-        self.left = cache(lambda state: min(self.tokens_left(reading, self.usual) for reading in state))
+        self.left = cache(
+            lambda state: min(self.tokens_left(reading, self.usual) for reading in state)
+        )
         """Tokens needed to meet all constraints using only phrases that can begin anywhere."""
-        self.least = cache(lambda state: min(self.tokens_left(reading, shortest) for reading in state))
+        self.least = cache(
+            lambda state: min(self.tokens_left(reading, shortest) for reading in state)
+        )
         """Fewest tokens needed if every phrase is allowed."""
 
     def step(self, state: State, token: int) -> State:
@@ -158,12 +178,18 @@ class Tracker:
         return self.left(after), self.least(after)
 
     def readings_after(self, state: State, token: int, kind: int) -> State:
-        return frozenset(self.best({after for reading in state for after in self.follow(reading, token, kind)}))
+        return frozenset(
+            self.best({after for reading in state for after in self.follow(reading, token, kind)})
+        )
 
     def follow(self, reading: Reading, token: int, kind: int) -> list[Reading]:
         met, (phrase, done) = reading
         if phrase >= 0:
-            return [self.reached(met, phrase, done + 1)] if self.phrases[phrase].tokens[done] == token else []
+            return (
+                [self.reached(met, phrase, done + 1)]
+                if self.phrases[phrase].tokens[done] == token
+                else []
+            )
         if reading[1] == CLOSED and kind & CONTINUES:
             return []
         begun = [self.reached(met, phrase, 1) for phrase in self.open(reading).get(token, ())]
@@ -179,7 +205,10 @@ class Tracker:
     def phrases_at(self, reading: Reading) -> dict[int, list[int]]:
         """The phrases that can begin, by first token; of identical constraints, only those of the first unmet one."""
         (met, place), by_token = reading, dict[int, list[int]]()
-        unmet = [not met >> n & 1 and (before < 0 or met >> before & 1) for n, before in enumerate(self.before)]
+        unmet = [
+            not met >> n & 1 and (before < 0 or met >> before & 1)
+            for n, before in enumerate(self.before)
+        ]
         for n, phrase in enumerate(self.phrases):
             if unmet[self.owners[n]] and phrase.where in OPEN.get(place, (FOLLOWS,)):
                 by_token.setdefault(phrase.tokens[0], []).append(n)
@@ -209,13 +238,19 @@ class Tracker:
         """The number of tokens that a reading still needs, given the length of each constraint not yet begun."""
         met, (phrase, done) = reading
         count = sum(length for n, length in enumerate(lengths) if not met >> n & 1)
-        return count if phrase < 0 else count + len(self.phrases[phrase].tokens) - done - lengths[self.owners[phrase]]
+        return (
+            count
+            if phrase < 0
+            else count + len(self.phrases[phrase].tokens) - done - lengths[self.owners[phrase]]
+        )
 
     def best(self, readings: set[Reading]) -> list[Reading]:
         """The readings without a better one at the same place; at most the MOST_READINGS nearest to completion."""
 
         def is_worse(met: int, place: Place) -> bool:
-            return any(place == there and met != more and met & more == met for more, there in readings)
+            return any(
+                place == there and met != more and met & more == met for more, there in readings
+            )
 
         kept = [reading for reading in readings if not is_worse(*reading)]
         kept.sort(key=lambda reading: (self.tokens_left(reading, self.usual), reading))

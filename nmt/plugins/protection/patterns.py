@@ -210,7 +210,9 @@ OPENING = re.compile(r"\{(\w{1,60}+)(?>=[^{}]{1,60}+|)\}")
 BEFORE_ARGUMENT = re.compile(r"[A-Za-z0-9%{$][\w=(/:.@+#\[~,%{}$]{0,200}$", re.ASCII)
 AFTER_ARGUMENT = re.compile(r"[\w=(/:.@+#\[\]~,%{}$)]{1,200}+", re.ASCII)
 # Every match of ALL contains such a sign. Most lines contain none, and searching for one is much faster.
-SIGN = re.compile(r"[`{<%$@/\\\d_&*§¼-¾⅐-⅞↉²³¹⁰ⁱ⁴-ⁿ₀-₎]|\.\w|--|\(\)|\w\+\w|\[[\[\w/]|#\w|:[\w+-]|!\w|\|\|\|\|")
+SIGN = re.compile(
+    r"[`{<%$@/\\\d_&*§¼-¾⅐-⅞↉²³¹⁰ⁱ⁴-ⁿ₀-₎]|\.\w|--|\(\)|\w\+\w|\[[\[\w/]|#\w|:[\w+-]|!\w|\|\|\|\|"
+)
 # A placeholder without a name or number: {}, {:.2f}, %s, %-5d, %llu or %v.
 COUNTED = re.compile(
     r"\{[}:!]|%[-+0#', ]{0,5}(?:\d{0,9}|\*)(?:\.(?:\d{0,9}|\*))?"

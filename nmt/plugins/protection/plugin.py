@@ -10,7 +10,13 @@ from nmt.config import NMTError, require, setting
 if TYPE_CHECKING:
     from nmt.config import TranslatorOptions
 
-WORDS = ["usual", "none", "true", "yes", "null"]  # not taken as regular expressions, nor are similar words
+WORDS = [
+    "usual",
+    "none",
+    "true",
+    "yes",
+    "null",
+]  # not taken as regular expressions, nor are similar words
 
 
 @dataclass
@@ -33,21 +39,30 @@ class ProtectionConfig:
             self.protect = []
 
     def check(self, owner: "TranslatorOptions") -> None:
-        problem = f"glossary={self.glossary}: not supported with decode.do_sample=true; omit one of them"
+        problem = (
+            f"glossary={self.glossary}: not supported with decode.do_sample=true; omit one of them"
+        )
         require(self.glossary is None or not owner.decode.do_sample, problem)
 
 
 def check_pattern(kind: str) -> None:
     """Raise NMTError if a value of `protect` is not a regular expression or is probably a misspelled word."""
-    is_word = get_close_matches(kind.lower(), WORDS, cutoff=0.8)  # as a pattern, it would disable the usual kinds
-    require(not is_word, f"protect={kind}: pass usual, none, or regular expressions, such as [{kind[:1]}]{kind[1:]}")
+    is_word = get_close_matches(
+        kind.lower(), WORDS, cutoff=0.8
+    )  # as a pattern, it would disable the usual kinds
+    require(
+        not is_word,
+        f"protect={kind}: pass usual, none, or regular expressions, such as [{kind[:1]}]{kind[1:]}",
+    )
     import regex  # slow to import and rarely needed
 
     try:
         empty = regex.compile(kind).match("")
     except (regex.error, RecursionError) as error:
         raise NMTError(f"protect={kind}: not a regular expression ({error})") from error
-    require(not empty, f"protect={kind}: matches the empty string; make it match at least one character")
+    require(
+        not empty, f"protect={kind}: matches the empty string; make it match at least one character"
+    )
 
 
 def register(add: Callable[..., None]) -> None:

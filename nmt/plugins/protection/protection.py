@@ -15,7 +15,17 @@ from itertools import count, islice, zip_longest
 from typing import Any
 
 from nmt.config import NMTError, TranslatorOptions
-from nmt.plugins.protection.items import COPIES, COPY, Finder, Items, Span, hidden, is_counted, readable, replaced
+from nmt.plugins.protection.items import (
+    COPIES,
+    COPY,
+    Finder,
+    Items,
+    Span,
+    hidden,
+    is_counted,
+    readable,
+    replaced,
+)
 from nmt.plugins.protection.rewriting import Change, Places, Rewriting, rewritten
 from nmt.text import Tokenizer, clean, word_spans
 from nmt.translation import Limits, Line, Outcome, RefusedLine, Rest, Stage, Translation
@@ -24,7 +34,9 @@ NOTES = {
     "cut": "translated in parts, because placeholders or addresses were lost otherwise",
     "protected": "protected items do not match the source; check the translation",
 }
-MARKS = "".join(map(chr, range(0x10F000, 0x10F800)))  # private-use characters at which a line is cut
+MARKS = "".join(
+    map(chr, range(0x10F000, 0x10F800))
+)  # private-use characters at which a line is cut
 LONG_WORD = re.compile(r"[^\W\d_]{3,}")
 WITH_MARKS = re.compile("[^\\w\\s\0]*+\0+(?>(?:[^\\w\\s\0]*+\0+)*)[^\\w\\s\0]*+")
 STAND_INS: tuple[Callable[[int], str], ...] = (
@@ -60,7 +72,11 @@ class HeldLine:
             held = HeldLine(self.line, [match.span() for match in WITH_MARKS.finditer(text)])
         elif self.is_bare:
             return None
-        names = (name for name in (map(stand_in, count(1)) if stand_in else MARKS) if name not in self.line.text)
+        names = (
+            name
+            for name in (map(stand_in, count(1)) if stand_in else MARKS)
+            if name not in self.line.text
+        )
         unused = list(islice(names, len(held.stretches)))
         return Masked(held, unused) if len(unused) == len(held.stretches) else None
 
@@ -69,11 +85,18 @@ class HeldLine:
 
         Other items stay as they are.
         """
-        items = dict(zip(self.items.texts, (readable(text, "\0") for text in self.items.texts), strict=True))
+        items = dict(
+            zip(self.items.texts, (readable(text, "\0") for text in self.items.texts), strict=True)
+        )
         texts = "".join(items.values())
         is_known = characters is None or characters.issuperset(clean(texts))
         is_distinct = len({*items.values()}) == len(items)
-        if [*items] == [*items.values()] or self.is_bare or "\0" in texts or not (is_known and is_distinct):
+        if (
+            [*items] == [*items.values()]
+            or self.is_bare
+            or "\0" in texts
+            or not (is_known and is_distinct)
+        ):
             return None
         masked = Masked(self, [items[text] for text in self.items.texts])
         # The text of a copy may also occur elsewhere in the line.
@@ -109,7 +132,9 @@ class Masked:
         text, names = translation.text, self.items.find(translation.text)
         items = dict(zip(self.names, self.held.items.texts, strict=True))
         # Names are distinct even if their items are equal, so they show the order of the items.
-        counted = [[name for name in side if is_counted(items[name])] for side in (names, self.names)]
+        counted = [
+            [name for name in side if is_counted(items[name])] for side in (names, self.names)
+        ]
         if sorted(names) != sorted(self.names) or counted[0] != counted[1] or self.is_garbled(text):
             return None
         details = translation.details
@@ -121,7 +146,9 @@ class Masked:
     def rewriting(self, text: str) -> Rewriting:
         """A masked text with its items restored."""
         matches = self.items.pattern.finditer(text)
-        return Rewriting(text, (Change(*match.span(), self.unmasked(match[0])) for match in matches))
+        return Rewriting(
+            text, (Change(*match.span(), self.unmasked(match[0])) for match in matches)
+        )
 
     def is_garbled(self, text: str) -> bool:
         """True if part of a name is left over: a digit, an invalid character, or the beginning of a name.
@@ -130,10 +157,14 @@ class Masked:
         """
         if self.is_cut:  # a mark is one character, so no part of it can be left over
             return False
-        source, target = (self.items.replaced(side, [" "] * len(self.names)) for side in (self.text, text))
+        source, target = (
+            self.items.replaced(side, [" "] * len(self.names)) for side in (self.text, text)
+        )
         if self.shown:
             words = {word.casefold() for name in self.shown for word in LONG_WORD.findall(name)}
-            counts = (Counter(map(str.casefold, LONG_WORD.findall(side))) for side in (source, target))
+            counts = (
+                Counter(map(str.casefold, LONG_WORD.findall(side))) for side in (source, target)
+            )
             before, after = counts
             return any(after[word] > before[word] for word in words)
         stem = re.escape(re.split(r"\d", self.names[0])[0])
@@ -147,7 +178,9 @@ class Masked:
         lost = [name for name in self.names if name not in arrived]
         if not details or not lost or self.shown:
             return translation
-        places = Places(translation.text, details.alignment, self.words_with_names(translation.text))
+        places = Places(
+            translation.text, details.alignment, self.words_with_names(translation.text)
+        )
         words_of = self.words_with_names(self.text)
         changes = dict[Change, list[int]]()  # -> the source words of the name
         for name in lost:
@@ -194,7 +227,9 @@ class Protection(Stage):
     def __init__(self, finder: Finder, characters: frozenset[str] | None) -> None:
         self.finder, self.characters = finder, characters
         # Words with unknown characters are copied, so they cannot serve as stand-ins.
-        usable = [name for name in STAND_INS if characters is None or characters.issuperset(name(1))]
+        usable = [
+            name for name in STAND_INS if characters is None or characters.issuperset(name(1))
+        ]
         self.ways: list[tuple[Callable[[HeldLine], Masked | None], dict[str, Any]]] = [
             (lambda held: held.with_texts(characters), {}),
             *((partial(HeldLine.masked, stand_in=name), {"align": True}) for name in usable),
@@ -215,14 +250,20 @@ class Protection(Stage):
                 results[index] = RefusedLine(index, str(error))
 
         masked_first = [index for index, line in held.items() if not line.is_known(self.characters)]
-        unmodified = [index for index in range(len(lines)) if index not in {*results, *masked_first}]
+        unmodified = [
+            index for index in range(len(lines)) if index not in {*results, *masked_first}
+        ]
         results |= self.outcomes(unmodified, [lines[index] for index in unmodified], rest)
         waiting = [index for index in held if not self.is_settled(held[index], results.get(index))]
         self.translate_masked(waiting, held, results, rest)
 
         left = [index for index in masked_first if index not in results]
-        for index, outcome in self.outcomes(left, [cut_at_copies(lines[index]) for index in left], rest).items():
-            results[index] = outcome if isinstance(outcome, RefusedLine) else with_copies(outcome, lines[index])
+        for index, outcome in self.outcomes(
+            left, [cut_at_copies(lines[index]) for index in left], rest
+        ).items():
+            results[index] = (
+                outcome if isinstance(outcome, RefusedLine) else with_copies(outcome, lines[index])
+            )
 
         for index, held_line in held.items():
             outcome = results[index]
@@ -235,7 +276,9 @@ class Protection(Stage):
 
     def is_settled(self, held: HeldLine, outcome: Outcome | None) -> bool:
         """True if a line is refused, or if its best translation has all items."""
-        return isinstance(outcome, RefusedLine) or (outcome is not None and held.items.arrive(outcome[0].text))
+        return isinstance(outcome, RefusedLine) or (
+            outcome is not None and held.items.arrive(outcome[0].text)
+        )
 
     def translate_masked(
         self, waiting: list[int], held: dict[int, HeldLine], results: dict[int, Outcome], rest: Rest

@@ -55,7 +55,10 @@ class Rewriting:
 
     def words(self) -> list[range]:
         """For each word of the text before, its words in the new text."""
-        return [self.new_words.at(self.begins[begin], self.ends[end - 1]) for begin, end in Words(self.before).spans]
+        return [
+            self.new_words.at(self.begins[begin], self.ends[end - 1])
+            for begin, end in Words(self.before).spans
+        ]
 
 
 class Places:

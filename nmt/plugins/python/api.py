@@ -37,7 +37,9 @@ def python_names() -> Iterator[None]:
     try:
         yield
     except NMTError as error:
-        text = re.sub(r"(?<![\w./-])decode\.", "", str(error)).replace("`nmt preprocess", "`nmt prepare")
+        text = re.sub(r"(?<![\w./-])decode\.", "", str(error)).replace(
+            "`nmt preprocess", "`nmt prepare"
+        )
         call = r"`nmt (train|prepare)\b([^`]*)`"
         error.args = (re.sub(call, lambda m: f"nmt.{m[1]}({str(m[2].split())[1:-1]})", text),)
         raise
@@ -62,8 +64,14 @@ def check_foreign_names(values: dict[str, Any], names: Iterable[str]) -> None:
 
 def checked(lines: Iterable[str], name: str = "lines") -> Iterator[str]:
     """Yield the lines, or a single string as one line; NMTError for anything else."""
-    require(not (isinstance(lines, str) and "\n" in lines.strip()), f"{name}: one string is one line; use splitlines()")
-    require(isinstance(lines, Iterable), f"{name}={lines!r:.60}: must be a string or an iterable of strings")
+    require(
+        not (isinstance(lines, str) and "\n" in lines.strip()),
+        f"{name}: one string is one line; use splitlines()",
+    )
+    require(
+        isinstance(lines, Iterable),
+        f"{name}={lines!r:.60}: must be a string or an iterable of strings",
+    )
     for index, line in enumerate([lines] if isinstance(lines, str) else lines):
         require(isinstance(line, str), f"{name}[{index}]={line!r:.60}: must be a string")
         yield line
@@ -85,7 +93,10 @@ class Model:
         assert translator.models
         self.translator, self.models, self.process = translator, translator.models, os.getpid()
         self.engine = translator.options.compute.engine
-        self.latest = "", translator  # the translator with the last call's search settings, and these settings
+        self.latest = (
+            "",
+            translator,
+        )  # the translator with the last call's search settings, and these settings
 
     def __repr__(self) -> str:
         options = self.translator.options
@@ -108,7 +119,9 @@ class Model:
     def explain(self, lines: str, **search: Any) -> "list[Translation]": ...
     @overload
     def explain(self, lines: Iterable[str], **search: Any) -> "list[list[Translation]]": ...
-    def explain(self, lines: Iterable[str], **search: Any) -> "list[Translation] | list[list[Translation]]":
+    def explain(
+        self, lines: Iterable[str], **search: Any
+    ) -> "list[Translation] | list[list[Translation]]":
         """Return the `n_best` translations of each line, best first, with scores and flags; of one string, its list."""
         texts, flags_of = [*checked(lines)], translation.flagger(self.models)
         rows = self.searching(search, details=True).translate(texts)
@@ -145,7 +158,9 @@ class Model:
         of_stages = dict[str, Any]()
         for record in base.plugins.values():
             of_stages |= to_tree(record)
-        settings = {key: str(value) if isinstance(value, Path) else value for key, value in settings.items()}
+        settings = {
+            key: str(value) if isinstance(value, Path) else value for key, value in settings.items()
+        }
         search = {key: value for key, value in settings.items() if key not in of_stages}
         check_foreign_names(search, vars(base.decode))
         decode = build(DecodeConfig, search, base=base.decode)
@@ -159,15 +174,28 @@ class Model:
     def score(self, pairs: Iterable[tuple[str, str]], *more: object) -> list[float]:
         """Return the natural logarithm of P(target | source) for each pair, including the end symbol."""
         rows: list[Any] = [*pairs] if isinstance(pairs, Iterable) and not more else [()]
-        fits = all(isinstance(row, list | tuple) and [*map(type, row)] == [str, str] for row in rows)
-        require(fits, "pairs: must be (source, target) pairs of strings, as in model.score(zip(sources, targets))")
-        return [score.log_probability for score in translation.score_pairs(self.searching({}), rows)]
+        fits = all(
+            isinstance(row, list | tuple) and [*map(type, row)] == [str, str] for row in rows
+        )
+        require(
+            fits,
+            "pairs: must be (source, target) pairs of strings, as in model.score(zip(sources, targets))",
+        )
+        return [
+            score.log_probability for score in translation.score_pairs(self.searching({}), rows)
+        ]
 
     @python_names()
     def searching(self, search: dict[str, Any], details: bool = False) -> "Translator":
         """The translator with other search settings."""
-        require(self.process == os.getpid(), "nmt.Model: cannot be used after a fork; load it in each process")
-        require(details or "n_best" not in search, "n_best: only model.explain returns several translations")
+        require(
+            self.process == os.getpid(),
+            "nmt.Model: cannot be used after a fork; load it in each process",
+        )
+        require(
+            details or "n_best" not in search,
+            "n_best: only model.explain returns several translations",
+        )
         settings, translator = self.latest
         if settings != (settings := f"{search} {details}"):
             options = self.options_with(search)
@@ -188,16 +216,29 @@ def load(run: str | Path | Sequence[str | Path] = "runs/latest", **options: Any)
     `options`: the keys of `nmt translate`, such as `engine`, `precision`, `device`, `threads`, `target` and `glossary`,
     and default search settings, such as `beam_size`.
     """
-    require(isinstance(run, str | Path | Sequence), f"run={run!r:.60}: must be a run folder or a list of them")
-    options = {key: str(value) if isinstance(value, Path) else value for key, value in options.items()}
+    require(
+        isinstance(run, str | Path | Sequence),
+        f"run={run!r:.60}: must be a run folder or a list of them",
+    )
+    options = {
+        key: str(value) if isinstance(value, Path) else value for key, value in options.items()
+    }
     decode = options.pop("decode", {})
-    require(isinstance(decode, dict), f"decode={decode!r:.60}: pass search settings by name, such as beam_size=1")
+    require(
+        isinstance(decode, dict),
+        f"decode={decode!r:.60}: pass search settings by name, such as beam_size=1",
+    )
     decode = decode | {key: options.pop(key) for key in vars(DecodeConfig()) if key in options}
     check_foreign_names(options, keys_of(TranslatorOptions))
     runs, log = [run] if isinstance(run, str | Path) else run, logging.getLogger("nmt")
     config = build(TranslatorOptions, {**options, "run": [*map(str, runs)], "decode": decode})
-    require(config.compute.devices == 1, "devices: a model runs on one device; load one for each device='cuda:NUMBER'")
-    return Model(translation.load_translator(translation.with_engine(config, log.info), log.warning))
+    require(
+        config.compute.devices == 1,
+        "devices: a model runs on one device; load one for each device='cuda:NUMBER'",
+    )
+    return Model(
+        translation.load_translator(translation.with_engine(config, log.info), log.warning)
+    )
 
 
 @python_names()
@@ -227,4 +268,6 @@ def score(hypotheses: Iterable[str], references: Iterable[str], **options: Any) 
 
     config = build(ScoreConfig, options, offered=("metrics", "language", "lowercase", "tokenize"))
     texts = [*checked(hypotheses, "hypotheses")], [*checked(references, "references")]
-    return evaluation.score(*texts, config.metrics, config.language, config.lowercase, config.tokenize)
+    return evaluation.score(
+        *texts, config.metrics, config.language, config.lowercase, config.tokenize
+    )

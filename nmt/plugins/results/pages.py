@@ -36,7 +36,11 @@ def number(value: float) -> str:
 
 def printable(value: object) -> object:
     """A value as a template shows it: None is empty, and unprintable characters are replaced."""
-    return value if isinstance(value, Markup) else UNPRINTABLE.sub("\ufffd", "" if value is None else str(value))
+    return (
+        value
+        if isinstance(value, Markup)
+        else UNPRINTABLE.sub("\ufffd", "" if value is None else str(value))
+    )
 
 
 def with_code(text: str) -> Markup:
@@ -65,7 +69,11 @@ def render(template: str, **content: Any) -> str:
         lstrip_blocks=True,
     )
     environment.filters |= {function.__name__: function for function in filters}
-    content |= {"version": __version__, "now": datetime.now().astimezone(), "differences": differences}
+    content |= {
+        "version": __version__,
+        "now": datetime.now().astimezone(),
+        "differences": differences,
+    }
     return environment.get_template(template).render(**content)
 
 
@@ -76,7 +84,9 @@ def differences(reference: str, hypothesis: str) -> tuple[Parts, Parts]:
     """
     before = PART.findall(reference)
     after = PART.findall(hypothesis)
-    blocks = difflib.SequenceMatcher(str.isspace, before, after, autojunk=False).get_matching_blocks()
+    blocks = difflib.SequenceMatcher(
+        str.isspace, before, after, autojunk=False
+    ).get_matching_blocks()
 
     def marked(parts: list[str], side: int) -> Parts:
         same = {block[side] + offset for block in blocks for offset in range(block.size)}

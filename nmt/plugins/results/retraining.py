@@ -30,15 +30,23 @@ from nmt.training import (
 def compared(checkpoint: dict[str, Any]) -> dict[str, Any]:
     """Everything that the next updates depend on, with names for users."""
     keys = {"weights": "state_dict", "optimizer": "optimizer_states", "scaler": "MixedPrecision"}
-    return {name: checkpoint.get(key) for name, key in {**keys, "update": "global_step", "skipped": "skipped"}.items()}
+    return {
+        name: checkpoint.get(key)
+        for name, key in {**keys, "update": "global_step", "skipped": "skipped"}.items()
+    }
 
 
 def environment_of_run(run: Path, checkpoint: dict[str, Any]) -> dict[str, Any]:
     """What the last bits of a checkpoint depend on; NMTError if the run does not record it."""
     facts = environment_of(checkpoint["nmt"])
     if "processor" not in facts:  # an older nmt recorded it for the whole run
-        facts["processor"] = files.read_mapping(run / "environment.json", files.parse_json).get("processor")
-    require(bool(facts["processor"]), f"{run}/environment.json: does not name the processor; restore the file")
+        facts["processor"] = files.read_mapping(run / "environment.json", files.parse_json).get(
+            "processor"
+        )
+    require(
+        bool(facts["processor"]),
+        f"{run}/environment.json: does not name the processor; restore the file",
+    )
     return facts
 
 
@@ -48,13 +56,20 @@ def train_again(config: VerifyConfig, console: Console) -> Iterator[Check]:
     paths = {checkpoint_step(path): path for path in list_checkpoints(run)}
     pairs = segments([*paths], step)
     starts = ", ".join(map(str, [0, *paths][:-1])) if paths else "a run that has checkpoints"
-    require(bool(pairs), f"{run}, step={in_words(step)}: no next checkpoint to compare with; use {starts}")
+    require(
+        bool(pairs),
+        f"{run}, step={in_words(step)}: no next checkpoint to compare with; use {starts}",
+    )
     read_config(run)  # checks that the file exists
     for start, end in pairs:
         before = load_checkpoint(paths[end])
         recorded = environment_of_run(run, before)
-        original = build_stored(ExperimentConfig, {**before["nmt"]["config"], "run": str(run)}, str(paths[end]))
-        training = Training(original, data.corpus_of(run, before["nmt"], config.prepared), console)  # checks the files
+        original = build_stored(
+            ExperimentConfig, {**before["nmt"]["config"], "run": str(run)}, str(paths[end])
+        )
+        training = Training(
+            original, data.corpus_of(run, before["nmt"], config.prepared), console
+        )  # checks the files
         use_threads(str(paths[end]), recorded["device"])
         training.checkpoint = paths.get(start)
         training.update = start
@@ -85,7 +100,10 @@ def use_threads(checkpoint: str, device: str) -> None:
     if threads:
         most = 16 * hardware.usable_cores()
         trained = f"{checkpoint} was trained with {threads[1]} threads"
-        require(0 < int(threads[1]) <= most, f"{trained}: for more than {most}, use a machine with more cores")
+        require(
+            0 < int(threads[1]) <= most,
+            f"{trained}: for more than {most}, use a machine with more cores",
+        )
         torch.set_num_threads(int(threads[1]))
 
 
@@ -115,7 +133,9 @@ def compared_segment(
         environment = ", ".join(filter(None, [environment, f"changed at update {moves[0]:,}"]))
     changed = first_difference(compared(before), compared(after))
     # Another environment changes bits, but neither options nor the number of updates.
-    is_explained = bool(environment) and not first_difference(options_of(before), options_of(after), tensors=False)
+    is_explained = bool(environment) and not first_difference(
+        options_of(before), options_of(after), tensors=False
+    )
     what = f"update {start:,} to {end:,}"
     detail = f"{changed or 'all bits are equal'}; "
     not_recorded = [name for name in now if name not in recorded]

@@ -50,9 +50,14 @@ def corpus_of_model(model: str, prepared: str | None) -> "data.PreparedCorpus":
     folder, files = Path(model), "source=FILE reference=FILE"
     if folder.is_dir():
         folder = find_model_directory(model)
-    require(bool(prepared) or folder.is_dir(), f"{model}: not a run folder, so it has no test set; pass {files}")
+    require(
+        bool(prepared) or folder.is_dir(),
+        f"{model}: not a run folder, so it has no test set; pass {files}",
+    )
     try:
-        return data.corpus_of(folder, read_description(folder).training if folder.is_dir() else {}, prepared)
+        return data.corpus_of(
+            folder, read_description(folder).training if folder.is_dir() else {}, prepared
+        )
     except NMTError as error:
         raise NMTError(f"{error}; pass prepared=FOLDER, or {files}") from error
 
@@ -65,30 +70,50 @@ def held_out_text(corpus: "data.PreparedCorpus", split: str) -> tuple[list[str],
 
 
 def named_lines(kind: str, text: Text) -> tuple[str, list[str]]:
-    return (str(text), list(read_texts(str(text)))) if isinstance(text, str | Path) else (f"the {kind}", list(text))
+    return (
+        (str(text), list(read_texts(str(text))))
+        if isinstance(text, str | Path)
+        else (f"the {kind}", list(text))
+    )
 
 
-def read_test_set(model: str, source: Text | None, reference: Text | None, prepared: str | None) -> TestSet:
+def read_test_set(
+    model: str, source: Text | None, reference: Text | None, prepared: str | None
+) -> TestSet:
     """The test set, from two texts (files or lists of lines) or from a model's corpus."""
     if reference is None:
-        require(source is None, f"source={source}: pass its reference translations too, as reference=FILE")
+        require(
+            source is None,
+            f"source={source}: pass its reference translations too, as reference=FILE",
+        )
         corpus = corpus_of_model(model, prepared)
         is_text = not facts_of_kind(corpus.manifest.content["data"]["kind"]).get("structured")
-        require(is_text, f"{corpus.folder}: contains no translations; pass source=FILE reference=FILE")
+        require(
+            is_text, f"{corpus.folder}: contains no translations; pass source=FILE reference=FILE"
+        )
         texts = held_out_text(corpus, "test")
         return TestSet(f"test set of {corpus.folder}", *texts, corpus, corpus.target_language)
-    (of_sources, sources), (name, references) = named_lines("source", source or []), named_lines("reference", reference)
+    (of_sources, sources), (name, references) = (
+        named_lines("source", source or []),
+        named_lines("reference", reference),
+    )
     if source and len(sources) != len(references):
         raise not_parallel((of_sources, name), (len(sources), len(references)))
     require(bool(references), f"reference={name}: is empty")
     with_corpus = corpus_of_model(model, prepared) if prepared else None
-    return TestSet(name, sources if source else None, references, with_corpus, language_of_file(name))
+    return TestSet(
+        name, sources if source else None, references, with_corpus, language_of_file(name)
+    )
 
 
 def search_keys(decode: DecodeConfig, *always: str) -> list[str]:
     """The search keys that differ from the defaults or are in `always`, as decode.KEY=VALUE."""
     items = asdict(decode).items()
-    return [f"decode.{key}={x}".lower() for key, x in items if key in always or x != getattr(DecodeConfig, key)]
+    return [
+        f"decode.{key}={x}".lower()
+        for key, x in items
+        if key in always or x != getattr(DecodeConfig, key)
+    ]
 
 
 @dataclass
@@ -137,9 +162,16 @@ def read_systems(texts: list[str]) -> list[System]:
         require(count == 1, f"{name}: this system is given twice; omit one")
     for path in paths:
         is_there = bool(path) and exists(path)
-        require(is_there, f"{path or 'an empty name'}: no such file or folder; pass a run, a model or a file")
-        if Path(path).is_dir() and is_parser(read_description(find_model_directory(path, "systems"))):
-            raise NMTError(f"{path}: is a parser; score its trees with `nmt score metrics=[brackets]`")
+        require(
+            is_there,
+            f"{path or 'an empty name'}: no such file or folder; pass a run, a model or a file",
+        )
+        if Path(path).is_dir() and is_parser(
+            read_description(find_model_directory(path, "systems"))
+        ):
+            raise NMTError(
+                f"{path}: is a parser; score its trees with `nmt score metrics=[brackets]`"
+            )
     return systems
 
 
@@ -155,11 +187,15 @@ def translated(seed: Seed, test: TestSet, options: TranslatorOptions) -> Seed:
         raise NMTError(f"{path}: a model needs source lines to translate; pass source=FILE")
     folder = find_model_directory(path, "systems")
     config = with_engine(replace(options, run=[str(folder)]), lambda text: warn(f"{path}: {text}"))
-    with preparation.worker_pool(1, mp_context=get_context("spawn"), initializer=preparation.begin) as pool:
+    with preparation.worker_pool(
+        1, mp_context=get_context("spawn"), initializer=preparation.begin
+    ) as pool:
         try:
             return pool.submit(translate_here, path, config, test.sources).result()
         except BrokenProcessPool as error:
-            raise NMTError(f"{path}: the translation process died, perhaps out of memory") from error
+            raise NMTError(
+                f"{path}: the translation process died, perhaps out of memory"
+            ) from error
 
 
 def translate_here(path: str, config: TranslatorOptions, sources: list[str]) -> Seed:

@@ -55,13 +55,17 @@ class Run:
     rows: list[dict[str, float]]
     written: datetime  # the last time that metrics.csv was written
     environment: dict[str, Any] = field(default_factory=dict)
-    model: Facts | None = None  # None before the end of training, or if the model directory is unreadable
+    model: Facts | None = (
+        None  # None before the end of training, or if the model directory is unreadable
+    )
     corpus: data.PreparedCorpus | None = None
     corpus_problem: str = ""
 
     @property
     def update(self) -> int:
-        return max(int(max(row["step"] for row in self.rows)), self.model.updates if self.model else 0)
+        return max(
+            int(max(row["step"] for row in self.rows)), self.model.updates if self.model else 0
+        )
 
     @property
     def updates(self) -> int:
@@ -73,7 +77,14 @@ class Run:
         return [(int(row["step"]), row[column]) for row in self.rows if column in row]
 
     def last(self, column: str) -> float | None:
-        return next((row[column] for row in reversed(self.rows) if math.isfinite(row.get(column, math.nan))), None)
+        return next(
+            (
+                row[column]
+                for row in reversed(self.rows)
+                if math.isfinite(row.get(column, math.nan))
+            ),
+            None,
+        )
 
 
 def open_run(folder: Path, prepared: str | None) -> Run:
@@ -84,18 +95,27 @@ def open_run(folder: Path, prepared: str | None) -> Run:
         for key, text in cells.items():
             with suppress(ValueError):
                 rows[-1][key] = float(text)
-    run = Run(folder, config, rows, datetime.fromtimestamp((folder / "metrics.csv").stat().st_mtime).astimezone())
+    run = Run(
+        folder,
+        config,
+        rows,
+        datetime.fromtimestamp((folder / "metrics.csv").stat().st_mtime).astimezone(),
+    )
     with suppress(NMTError):
         run.environment = read_mapping(folder / "environment.json", parse_json)
     with suppress(NMTError):
         description = read_description(folder / "model")
         record = {**description.training, "vocabulary_size": description.vocabulary_size}
-        facts = {key.name: record[key.name] for key in fields(Facts) if record.get(key.name) is not None}
+        facts = {
+            key.name: record[key.name] for key in fields(Facts) if record.get(key.name) is not None
+        }
         if "score" in facts:
             facts["score"] = build(ModelScore, facts["score"])
         run.model = build(Facts, facts)
     try:
-        run.corpus = data.corpus_of(folder, {"config": config, "corpus": run.model and run.model.corpus}, prepared)
+        run.corpus = data.corpus_of(
+            folder, {"config": config, "corpus": run.model and run.model.corpus}, prepared
+        )
     except NMTError as error:
         if prepared:
             raise
@@ -128,14 +148,22 @@ CHARTS = (
 def round_ticks(low: float, high: float, intervals: int = 5) -> list[float]:
     """Evenly spaced round numbers that cover `low` to `high`."""
     power = 10.0 ** math.floor(math.log10((high - low) / intervals))
-    step = next(factor * power for factor in (1, 2, 5, 10, 20) if factor * power * intervals >= high - low)
+    step = next(
+        factor * power for factor in (1, 2, 5, 10, 20) if factor * power * intervals >= high - low
+    )
     return [step * number for number in range(math.floor(low / step), math.ceil(high / step) + 1)]
 
 
 def draw(chart: Chart, curves: Curves, last_update: int) -> dict[str, Any] | None:
     """A chart's ticks, lines and best point, with their positions; None if no value is finite."""
-    finite = {kind: [point for point in points if math.isfinite(point[1])] for kind, points in curves.items()}
-    curves, last_update = {kind: points for kind, points in finite.items() if points}, max(last_update, 1)
+    finite = {
+        kind: [point for point in points if math.isfinite(point[1])]
+        for kind, points in curves.items()
+    }
+    curves, last_update = (
+        {kind: points for kind, points in finite.items() if points},
+        max(last_update, 1),
+    )
     if not curves:
         return None
     values = [value for points in curves.values() for _, value in points]
@@ -148,16 +176,27 @@ def draw(chart: Chart, curves: Curves, last_update: int) -> dict[str, Any] | Non
     def place(update: float, value: float) -> tuple[float, float]:
         """The position of a point; a value off the scale is drawn at the edge."""
         share = (min(max(value, ticks[0]), ticks[-1]) - ticks[0]) / (ticks[-1] - ticks[0])
-        return round(LEFT + (RIGHT - LEFT) * update / last_update, 1), round(BOTTOM - (BOTTOM - TOP) * share, 1)
+        return round(LEFT + (RIGHT - LEFT) * update / last_update, 1), round(
+            BOTTOM - (BOTTOM - TOP) * share, 1
+        )
 
     best = None
     if chart.choose_best and "validation" in curves:
-        best = chart.choose_best(curves["validation"], key=lambda point: point[1])  # the first in a tie
+        best = chart.choose_best(
+            curves["validation"], key=lambda point: point[1]
+        )  # the first in a tie
     return {
         "chart": chart,
         "curves": curves,
-        "lines": {k: [place(*point) for point in p[:: len(p) // MAX_POINTS + 1]] for k, p in curves.items()},
-        "columns": [(place(tick, 0)[0], tick) for tick in round_ticks(0, last_update, 4) if tick <= last_update],
+        "lines": {
+            k: [place(*point) for point in p[:: len(p) // MAX_POINTS + 1]]
+            for k, p in curves.items()
+        },
+        "columns": [
+            (place(tick, 0)[0], tick)
+            for tick in round_ticks(0, last_update, 4)
+            if tick <= last_update
+        ],
         "rows": [(place(0, tick)[1], tick) for tick in ticks],
         "best": best,
         "best_place": best and place(*best),
@@ -171,24 +210,37 @@ def pick(examples: list[dict[str, Any]], count: int) -> dict[str, list[dict[str,
     rest = ranked[count:]
     between = rest[: max(len(rest) - count, 0)]
     middle = max(len(between) - count, 0) // 2
-    groups = {"Best": ranked[:count], "Median": between[middle : middle + count], "Worst": rest[::-1][:count]}
+    groups = {
+        "Best": ranked[:count],
+        "Median": between[middle : middle + count],
+        "Worst": rest[::-1][:count],
+    }
     return {name: group for name, group in groups.items() if group}
 
 
 def sentence_score(hypothesis: str, reference: str, metric: str) -> float:
     """chrF2 of a translation; F1 of a tree, which is 100 if neither tree has a bracket."""
     scores = score([hypothesis], [reference], ["chrf" if metric == "bleu" else metric])
-    return max(part.value for part in scores if part.metric in ("chrf", metric, f"{metric}_complete"))
+    return max(
+        part.value for part in scores if part.metric in ("chrf", metric, f"{metric}_complete")
+    )
 
 
-def translate_held_out(run: Run, config: ReportConfig, console: Console) -> tuple[dict[str, Any], str]:
+def translate_held_out(
+    run: Run, config: ReportConfig, console: Console
+) -> tuple[dict[str, Any], str]:
     """Scores and examples for a held-out set, and a sentence that describes them; NMTError if there is no corpus."""
     if config.sentences == 0:
         return {}, "No translations were requested (sentences=0)."
     if not run.model:
-        return {}, "The run has no model directory yet: training writes it at the end, and `nmt average` before that."
+        return (
+            {},
+            "The run has no model directory yet: training writes it at the end, and `nmt average` before that.",
+        )
     if not run.corpus:
-        raise NMTError(f"there is nothing to translate: {run.corpus_problem}, or sentences=0 to translate nothing")
+        raise NMTError(
+            f"there is nothing to translate: {run.corpus_problem}, or sentences=0 to translate nothing"
+        )
     all_sources, all_references = held_out_text(run.corpus, config.split)
     sources, references = all_sources[: config.sentences], all_references[: config.sentences]
     kind, decode = translation.kind_of_corpus(run.corpus), config.translator.decode
@@ -213,19 +265,28 @@ def translate_held_out(run: Run, config: ReportConfig, console: Console) -> tupl
         for s, r, h in zip(sources, references, hypotheses, strict=True)
     ]
     scores = score(hypotheses, references, metrics, run.corpus.target_language)
-    return {"metric": kind.metric, "scores": scores, "examples": pick(examples, config.examples)}, f"{task}."
+    return {
+        "metric": kind.metric,
+        "scores": scores,
+        "examples": pick(examples, config.examples),
+    }, f"{task}."
 
 
 def training_page(config: ReportConfig, console: Console) -> str:
     run, drawings, parameters = open_run(Path(config.run), config.prepared), dict[str, Any](), None
     quality, translated = translate_held_out(run, config, console)
     for chart in CHARTS if run.last("skipped") else CHARTS[:-1]:
-        curves = {"training": run.series(chart.training), "validation": run.series(chart.validation)}
+        curves = {
+            "training": run.series(chart.training),
+            "validation": run.series(chart.validation),
+        }
         if drawing := draw(chart, curves, run.update):
             drawings[chart.title] = drawing
     if sized := run.model or (run.corpus and run.corpus.manifest):
         model = build(ModelConfig, run.config.get("model"), f"{run.folder / 'config.yaml'}, model")
-        parameters = sum(weights.numel() for weights in described(model, sized.vocabulary_size).parameters())
+        parameters = sum(
+            weights.numel() for weights in described(model, sized.vocabulary_size).parameters()
+        )
     return render(
         "training_page.html",
         run=run,

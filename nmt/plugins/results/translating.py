@@ -95,7 +95,9 @@ def open_translator(options: TranslatorOptions, best: Translate = best_translati
 def progress_bar(console: Console, task: str, total: int) -> Iterator[Callable[[int], None]]:
     """A function that adds finished lines to a bar, which is shown only on a terminal."""
     text = TextColumn("{task.description}: {task.completed:,.0f} of {task.total:,.0f} lines")
-    bar = Progress(text, BarColumn(), TimeElapsedColumn(), console=console, disable=not console.is_terminal)
+    bar = Progress(
+        text, BarColumn(), TimeElapsedColumn(), console=console, disable=not console.is_terminal
+    )
     with bar:
         shown = bar.add_task(task, total=total)
 

@@ -27,12 +27,35 @@ from typing import Any
 from rich.console import Console
 
 from nmt import __version__, hardware, translation
-from nmt.config import BLEU_TOKENIZERS, LANGUAGE, DecodeConfig, TranslatorOptions, build, metric_names, require, shown
+from nmt.config import (
+    BLEU_TOKENIZERS,
+    LANGUAGE,
+    DecodeConfig,
+    TranslatorOptions,
+    build,
+    metric_names,
+    require,
+    shown,
+)
 from nmt.errors import NMTError, one_line
 from nmt.evaluation import Score, score
-from nmt.files import MODEL_FILES, expected_search, parse_json, read_bytes, read_description, read_mapping, write_file
+from nmt.files import (
+    MODEL_FILES,
+    expected_search,
+    parse_json,
+    read_bytes,
+    read_description,
+    read_mapping,
+    write_file,
+)
 from nmt.plugins.results.commands import CiteConfig, VerifyConfig, check_output
-from nmt.plugins.results.test_set import TestSet, cited_model, digests_of, read_test_set, search_keys
+from nmt.plugins.results.test_set import (
+    TestSet,
+    cited_model,
+    digests_of,
+    read_test_set,
+    search_keys,
+)
 from nmt.plugins.results.translating import (
     Computation,
     computation_of,
@@ -53,7 +76,8 @@ STATEMENT, SUMS = "bundle.json", "SHA256SUMS"
 CARD, DESCRIPTION = "README.md", "config.json"
 MODEL_AND_RUN = (CARD, DESCRIPTION, "config.yaml", "environment.json")
 NAME = re.compile(
-    "|".join(map(re.escape, (STATEMENT, SUMS, *MODEL_AND_RUN))) + rf"|(hypotheses|source|reference)\.{LANGUAGE.pattern}"
+    "|".join(map(re.escape, (STATEMENT, SUMS, *MODEL_AND_RUN)))
+    + rf"|(hypotheses|source|reference)\.{LANGUAGE.pattern}"
 )
 FORMAT_VERSION = 2
 SAME, DIFFERS, UNCHECKED, MISSING = "same", "DIFFERS", "unchecked", "MISSING"
@@ -63,8 +87,18 @@ Check = tuple[str, str, str]  # the result, what was checked, and details
 MOST_THREADS_PER_CORE = 16
 ROUNDING = 1e-12
 """The relative difference that rounding can make between two computations of a score, generously."""
-UNPROVEN = ("run", "test_set", "commands", "device", "versions")  # keys of the statement that cannot be checked
-PARTS = {"texts": ("source", "reference"), "model": MODEL_FILES, "decode": [key.name for key in fields(DecodeConfig)]}
+UNPROVEN = (
+    "run",
+    "test_set",
+    "commands",
+    "device",
+    "versions",
+)  # keys of the statement that cannot be checked
+PARTS = {
+    "texts": ("source", "reference"),
+    "model": MODEL_FILES,
+    "decode": [key.name for key in fields(DecodeConfig)],
+}
 
 
 @dataclass
@@ -90,16 +124,25 @@ class Statement:
     computation: Computation = field(default_factory=Computation)
 
     def __post_init__(self) -> None:
-        require(self.format_version == FORMAT_VERSION, f"{STATEMENT}: wrong format; use the nmt version that wrote it")
+        require(
+            self.format_version == FORMAT_VERSION,
+            f"{STATEMENT}: wrong format; use the nmt version that wrote it",
+        )
         for language in (self.source, self.target, self.language):  # they are part of file names
             require(bool(LANGUAGE.fullmatch(language)), f"{language[:40]!r} is not a language code")
         for key, names in PARTS.items():
-            require({*getattr(self, key)} == {*names}, f"{STATEMENT}, {key}: must have {', '.join(names)}")
+            require(
+                {*getattr(self, key)} == {*names},
+                f"{STATEMENT}, {key}: must have {', '.join(names)}",
+            )
         for key in ("lines", *UNPROVEN):
             require(bool(getattr(self, key)), f"{STATEMENT}, {key}: must not be empty")
         texts = (f"source.{self.source}", f"reference.{self.target}", f"hypotheses.{self.target}")
         extra = {*self.files} - {*MODEL_AND_RUN, *texts}
-        require(not extra, f"{STATEMENT}, files: {shown(', '.join(sorted(extra)))}: do not belong in a bundle")
+        require(
+            not extra,
+            f"{STATEMENT}, files: {shown(', '.join(sorted(extra)))}: do not belong in a bundle",
+        )
 
     @property
     def language(self) -> str:
@@ -113,29 +156,52 @@ def digest(content: bytes) -> str:
 def pack(files: dict[str, bytes]) -> bytes:
     """An archive of these files; its bytes do not depend on the time or the machine."""
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:  # uncompressed, because compressors produce different bytes
+    with zipfile.ZipFile(
+        buffer, "w"
+    ) as archive:  # uncompressed, because compressors produce different bytes
         for name, content in sorted(files.items()):
             member = zipfile.ZipInfo(name)  # dated 1980
-            member.create_system, member.external_attr = 3, 0o100644 << 16  # as on Unix, whatever the system
+            member.create_system, member.external_attr = (
+                3,
+                0o100644 << 16,
+            )  # as on Unix, whatever the system
             archive.writestr(member, content)
     return buffer.getvalue()
 
 
 def sums(files: dict[str, bytes]) -> bytes:
-    return "".join(f"{digest(content)}  {name}\n" for name, content in sorted(files.items())).encode()
+    return "".join(
+        f"{digest(content)}  {name}\n" for name, content in sorted(files.items())
+    ).encode()
 
 
 def cite(config: CiteConfig, console: Console) -> tuple[Path, str, str]:
     """Translate the test set and write the bundle; return its path, its SHA-256 and a sentence that cites it."""
     folder = cited_model(config.run)
-    run = folder.parent if folder.name == "model" and (folder.parent / "config.yaml").is_file() else None
-    several = not config.source and not config.translator.target and translation.find_models([config.run])[2].tags
-    require(not several, f"run={config.run} has several target languages; pass source=FILE reference=FILE target=CODE")
+    run = (
+        folder.parent
+        if folder.name == "model" and (folder.parent / "config.yaml").is_file()
+        else None
+    )
+    several = (
+        not config.source
+        and not config.translator.target
+        and translation.find_models([config.run])[2].tags
+    )
+    require(
+        not several,
+        f"run={config.run} has several target languages; pass source=FILE reference=FILE target=CODE",
+    )
     test = read_test_set(str(folder), config.source, config.reference, config.prepared)
     default = f"citation-{Path(config.source or 'test').name}.zip"
     output = check_output(Path(config.output or (run or Path()) / default), default)
-    require(not output.exists(), f"{output} exists and may have been cited: pass output=FILE or remove it")
-    translator = open_translator(build(TranslatorOptions, {"run": [config.run]}, base=config.translator))
+    require(
+        not output.exists(),
+        f"{output} exists and may have been cited: pass output=FILE or remove it",
+    )
+    translator = open_translator(
+        build(TranslatorOptions, {"run": [config.run]}, base=config.translator)
+    )
     sources = test.sources or []
     console.print(f"translating {len(sources):,} lines")
     hypotheses = translate_lines(translator, sources, console)
@@ -143,9 +209,15 @@ def cite(config: CiteConfig, console: Console) -> tuple[Path, str, str]:
     files[STATEMENT] = (json.dumps(asdict(statement), indent=2) + "\n").encode()
     content = pack({**files, SUMS: sums(files)})
     write_file(output, content)
-    figures = "; ".join(f"{s['name']} {s['value']:.2f} ({s['signature']})" for s in statement.scores)
-    lines = f"{statement.lines:,} lines of {statement.test_set}, {statement.source}-{statement.target}"
-    how = f"beam {statement.decode['beam_size']}, length penalty {statement.decode['length_penalty']}"
+    figures = "; ".join(
+        f"{s['name']} {s['value']:.2f} ({s['signature']})" for s in statement.scores
+    )
+    lines = (
+        f"{statement.lines:,} lines of {statement.test_set}, {statement.source}-{statement.target}"
+    )
+    how = (
+        f"beam {statement.decode['beam_size']}, length penalty {statement.decode['length_penalty']}"
+    )
     how += f", {statement.computation.engine} {statement.computation.precision}"
     sentence = f"{figures}; {lines}, by {statement.run}, {how}, nmt {statement.versions['nmt']}"
     return output, digest(content), f"{sentence}, bundle SHA-256 {digest(content)}."
@@ -162,23 +234,33 @@ def state(
     """The statement of a bundle, and the bundle's other files."""
     description = read_description(folder)
     source, target, tag = description.source, description.target, config.translator.target
-    language, decode = translation.language_of(tag or target), expected_search(config.translator.decode, description)
+    language, decode = (
+        translation.language_of(tag or target),
+        expected_search(config.translator.decode, description),
+    )
     texts = {"source": text_of(test.sources or []), "reference": text_of(test.references)}
     paths = [(run if index > 1 else folder, name) for index, name in enumerate(MODEL_AND_RUN)]
-    files = {name: read_bytes(place / name) for place, name in paths if place and (place / name).exists()}
+    files = {
+        name: read_bytes(place / name) for place, name in paths if place and (place / name).exists()
+    }
     record = run / "environment.json" if run and "environment.json" in files else None
     trained = read_mapping(record, parse_json).get("command") if record else None
     files[f"hypotheses.{target}"] = text_of(hypotheses)
     if config.text:
         files |= {f"source.{source}": texts["source"], f"reference.{target}": texts["reference"]}
-    scores = score(hypotheses, test.references, config.metrics, language, config.lowercase, config.tokenize)
+    scores = score(
+        hypotheses, test.references, config.metrics, language, config.lowercase, config.tokenize
+    )
     computation = computation_of(translator)
     words = [f"run={run or folder}", f"engine={computation.engine}"]
     if computation.precision != "float32":
         words.append(f"precision={computation.precision}")
     words += [*([f"target={tag}"] if tag else []), *search_keys(decode)]
     keys = f"metrics=[{','.join(config.metrics)}] language={language}"
-    keys += f" tokenize={config.tokenize}" * bool(config.tokenize) + " lowercase=true" * config.lowercase
+    keys += (
+        f" tokenize={config.tokenize}" * bool(config.tokenize)
+        + " lowercase=true" * config.lowercase
+    )
     translating = f"nmt translate {shlex.join(words)} < source.{source} > hypotheses.{target}"
     scoring = f"nmt score hypotheses.{target} reference.{target} {keys}"
     statement = Statement(
@@ -221,7 +303,10 @@ def read_bundle(path: Path) -> tuple[dict[str, bytes], str, dict[str, str]]:
     require(STATEMENT in files, f"{path}: not a bundle from `nmt cite` (no {STATEMENT})")
     summed = {name: content for name, content in files.items() if name != SUMS}
     for line in {*files.get(SUMS, b"").split(b"\n")} ^ {*sums(summed).split(b"\n")}:
-        changed |= {line.decode(errors="replace").split("  ")[-1]: f"does not match {SUMS}", SUMS: "does not match"}
+        changed |= {
+            line.decode(errors="replace").split("  ")[-1]: f"does not match {SUMS}",
+            SUMS: "does not match",
+        }
     return files, digest(archive), dict(sorted(changed.items()))
 
 
@@ -230,12 +315,26 @@ def read_members(path: Path, content: bytes) -> Iterator[tuple[str, bytes]]:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = archive.infolist()
-    except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error, OverflowError, OSError) as error:
-        raise NMTError(f"{path}: not a bundle from `nmt cite`, or damaged ({one_line(error)})") from error
+    except (
+        zipfile.BadZipFile,
+        NotImplementedError,
+        ValueError,
+        struct.error,
+        OverflowError,
+        OSError,
+    ) as error:
+        raise NMTError(
+            f"{path}: not a bundle from `nmt cite`, or damaged ({one_line(error)})"
+        ) from error
     stored = sum(member.file_size for member in members) <= len(content)
-    require(stored, f"{path}: not a bundle from `nmt cite`, or compressed; unpack it and verify the folder")
+    require(
+        stored,
+        f"{path}: not a bundle from `nmt cite`, or compressed; unpack it and verify the folder",
+    )
     for member in members:
-        start = member.header_offset + 30 + len(member.filename.encode())  # the name follows a 30-byte header
+        start = (
+            member.header_offset + 30 + len(member.filename.encode())
+        )  # the name follows a 30-byte header
         yield member.filename, content[start : start + member.file_size]
 
 
@@ -260,7 +359,10 @@ def has_same_value(score: Score, other: Score) -> bool:
 def method(score: Score) -> list[str]:
     """How a score was computed, disregarding library versions."""
     versions = ("version", "sacrebleu", "sacremoses")
-    return [score.name, *(part for part in score.signature.split("|") if part.split(":")[0] not in versions)]
+    return [
+        score.name,
+        *(part for part in score.signature.split("|") if part.split(":")[0] not in versions),
+    ]
 
 
 @dataclass
@@ -284,7 +386,11 @@ class Verification:
         if (hypotheses := self.lines(name)) is None:
             raise NMTError(f"{self.config.bundle}: has no {name}, so there is nothing to score")
         if len(hypotheses) != stated.lines:
-            yield DIFFERS, "hypotheses", f"{len(hypotheses):,} lines, but {stated.lines:,} are stated"
+            yield (
+                DIFFERS,
+                "hypotheses",
+                f"{len(hypotheses):,} lines, but {stated.lines:,} are stated",
+            )
             return
         sources = yield from self.text("source", stated.source, self.config.source)
         references = yield from self.text("reference", stated.target, self.config.reference)
@@ -298,7 +404,9 @@ class Verification:
         lines = self.files[name].removesuffix(b"\n").split(b"\n") if self.files[name] else []
         return list(decoded(lines, f"{self.config.bundle}, {name}, "))
 
-    def text(self, kind: str, language: str, given: str | None) -> Generator[Check, None, list[str] | None]:
+    def text(
+        self, kind: str, language: str, given: str | None
+    ) -> Generator[Check, None, list[str] | None]:
         """The source or reference lines, from a given file or the bundle; None unless they match the statement."""
         name, sha256 = given or f"{kind}.{language}", self.stated.texts[kind]
         lines = list(read_texts(given)) if given else self.lines(name)
@@ -306,19 +414,34 @@ class Verification:
             yield UNCHECKED, kind, f"not in the bundle; pass {kind}=FILE with SHA-256 {sha256[:64]}"
             return None
         same = digest(text_of(lines)) == sha256 and len(lines) == self.stated.lines
-        yield check_of(same, kind, f"{name} is {'' if same else 'not '}the {kind} of {shown(self.stated.test_set)}")
+        yield check_of(
+            same,
+            kind,
+            f"{name} is {'' if same else 'not '}the {kind} of {shown(self.stated.test_set)}",
+        )
         return lines if same else None
 
-    def score_again(self, before: Score, hypotheses: list[str], references: list[str] | None) -> Check:
+    def score_again(
+        self, before: Score, hypotheses: list[str], references: list[str] | None
+    ) -> Check:
         stated, metric, names = self.stated, before.metric, metric_names("text")
-        require(metric in names, f"{STATEMENT}, scores: unknown metric {metric[:40]!r}; use {', '.join(names)}")
+        require(
+            metric in names,
+            f"{STATEMENT}, scores: unknown metric {metric[:40]!r}; use {', '.join(names)}",
+        )
         in_full = f"{before.value!r}  {before.signature}"
         if references is None:
             return UNCHECKED, before.name, f"{in_full}; needs the reference"
         tokenizer = re.search(rf"\|tok:({'|'.join(BLEU_TOKENIZERS)})(?![^|-])", before.signature)
         tokenize = tokenizer[1] if tokenizer and metric == "bleu" else None
-        [again] = score(hypotheses, references, [metric], stated.language, stated.lowercase, tokenize)
-        here = "" if again == before else f"; computed here {again.name} {again.value!r}  {again.signature}"
+        [again] = score(
+            hypotheses, references, [metric], stated.language, stated.lowercase, tokenize
+        )
+        here = (
+            ""
+            if again == before
+            else f"; computed here {again.name} {again.value!r}  {again.signature}"
+        )
         same = has_same_value(again, before) and method(again) == method(before)
         return check_of(same, before.name, in_full + here)
 
@@ -326,7 +449,11 @@ class Verification:
         stated, run = self.stated, self.config.run
         if not run or sources is None:
             weights = stated.model["model.safetensors"][:64]
-            yield UNCHECKED, "translations", f"needs the source, and run=RUN whose weights have SHA-256 {weights}"
+            yield (
+                UNCHECKED,
+                "translations",
+                f"needs the source, and run=RUN whose weights have SHA-256 {weights}",
+            )
         if not run:
             return
         same = digests_of(cited_model(run)) == stated.model
@@ -344,15 +471,26 @@ class Verification:
         stated = self.stated
         translator = open_translator(self.options_of_translator())
         self.console.print(f"translating {len(sources):,} lines")
-        again = translate_lines(translator, sources, self.console, block_lines=stated.computation.block_lines)
+        again = translate_lines(
+            translator, sources, self.console, block_lines=stated.computation.block_lines
+        )
         lines = enumerate(zip(hypotheses, again, strict=True), 1)
-        changed = [f"line {number:,}: {one!r}, here {two!r}" for number, (one, two) in lines if one != two]
-        details = [f"{len(again) - len(changed):,} of {len(again):,} lines are the same", *changed[:3]]
+        changed = [
+            f"line {number:,}: {one!r}, here {two!r}" for number, (one, two) in lines if one != two
+        ]
+        details = [
+            f"{len(again) - len(changed):,} of {len(again):,} lines are the same",
+            *changed[:3],
+        ]
         if changed:
             here = versions_with(stated.computation.engine)
-            libraries = [f"{name} {stated.versions.get(name)}, here {new}" for name, new in here.items()]
+            libraries = [
+                f"{name} {stated.versions.get(name)}, here {new}" for name, new in here.items()
+            ]
             device = f"{stated.device}, here {device_of(translator)}"
-            details.append(f"made with engine={stated.computation.engine} on {', '.join([device, *libraries])}")
+            details.append(
+                f"made with engine={stated.computation.engine} on {', '.join([device, *libraries])}"
+            )
         return check_of(not changed, "translations", "; ".join(details))
 
     def options_of_translator(self) -> TranslatorOptions:
@@ -371,7 +509,12 @@ class Verification:
             "precision": computation.precision,
             "threads": computation.threads,
         }
-        return build(TranslatorOptions, keys, f"{STATEMENT}, computation", base=TranslatorOptions(decode=decode))
+        return build(
+            TranslatorOptions,
+            keys,
+            f"{STATEMENT}, computation",
+            base=TranslatorOptions(decode=decode),
+        )
 
 
 def verify(config: VerifyConfig, console: Console) -> Iterator[Check]:
@@ -398,9 +541,14 @@ def verify(config: VerifyConfig, console: Console) -> Iterator[Check]:
         yield DIFFERS, "the rest", f"cannot be checked: {error}"
     if config.sha256 is None:  # edits to these parts cannot be detected
         unproven = [name for name in MODEL_AND_RUN if name in files and name != DESCRIPTION]
-        unproven += [f"the {', '.join(UNPROVEN)} in {STATEMENT}", "that no score or file was left out"]
+        unproven += [
+            f"the {', '.join(UNPROVEN)} in {STATEMENT}",
+            "that no score or file was left out",
+        ]
         kinds = ("source", "reference")
-        unproven += [f"the {kind}" for kind in kinds if not getattr(config, kind) or kind not in confirmed]
+        unproven += [
+            f"the {kind}" for kind in kinds if not getattr(config, kind) or kind not in confirmed
+        ]
         if "translations" not in confirmed:
             unproven.append("the model, the search and the translations")
         needed = f"SHA-256 {sha256}; pass sha256=DIGEST as published"

@@ -94,4 +94,6 @@ def is_end(tail: str, following: str, language: str) -> bool:
         return False
     if not stripped.endswith("."):
         return stripped[-1] in "!?" or not following.islower()  # "What?" she asked
-    return not (ABBREVIATION.search(stripped) or (language in NUMBERED and ORDINAL.search(stripped)))
+    return not (
+        ABBREVIATION.search(stripped) or (language in NUMBERED and ORDINAL.search(stripped))
+    )

@@ -37,7 +37,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from nmt.config import NMTError, require
 from nmt.plugins.serve.command import ServeConfig, is_loopback
 from nmt.plugins.serve.failures import Failed, PlaceHandler, Rate, failure_of, log, log_client
-from nmt.plugins.serve.fields import AnyForm, FileForm, SuggestForm, TextForm, TranslateForm, read_fields, validated
+from nmt.plugins.serve.fields import (
+    AnyForm,
+    FileForm,
+    SuggestForm,
+    TextForm,
+    TranslateForm,
+    read_fields,
+    validated,
+)
 from nmt.plugins.serve.keys import name_of_key, read_keys
 from nmt.plugins.serve.languages import detect, identifier, language_facts
 from nmt.plugins.serve.parsing import file_name, file_suffix, formats_of_documents
@@ -50,7 +58,10 @@ T = TypeVar("T")
 HEADER_SECONDS = 30.0  # for the headers of a request
 OTHER_FILES = 256  # open files besides connections
 UPLOADS = 16  # files of the largest size that may be in memory at a time, half of them of the same address
-KEPT_SECONDS, KEPT_BYTES = 600, 64 * 2**20  # how long translated files are kept, and their maximum total size
+KEPT_SECONDS, KEPT_BYTES = (
+    600,
+    64 * 2**20,
+)  # how long translated files are kept, and their maximum total size
 HEADERS = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
@@ -61,12 +72,21 @@ HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cache-control": "no-store",
 }
-LOCAL = ("localhost", "127.0.0.1", "[::1]", "")  # names of this machine; browsers never send an empty name
+LOCAL = (
+    "localhost",
+    "127.0.0.1",
+    "[::1]",
+    "",
+)  # names of this machine; browsers never send an empty name
 PREFIX = re.compile(r"(/[\w.~-]+)+", re.ASCII)  # a path prefix removed by a proxy on this machine
 UNSAFE = regex.compile(r"[^\w\p{M} ().-]+")  # in file names
 MOST_NAME_BYTES = 200  # of a file name without its suffix
 PAGE = Path(__file__).parent / "page"
-UNFINISHED = (413, 503, 504)  # statuses that close the connection, since the client may still be sending
+UNFINISHED = (
+    413,
+    503,
+    504,
+)  # statuses that close the connection, since the client may still be sending
 
 
 class Guard:
@@ -98,7 +118,9 @@ class Guard:
                 await self.inner(scope, receive, send_with_headers)
             return
         except TimeoutError:
-            failure = Failed(504, f"no answer within {seconds:g} seconds; send less text per request")
+            failure = Failed(
+                504, f"no answer within {seconds:g} seconds; send less text per request"
+            )
         except Exception as error:
             failure = failure_of(error)
         if not begun:  # otherwise, the response has begun and is cut off
@@ -110,13 +132,22 @@ class Guard:
         """Raise Failed if a page of another site sent this request through a browser that can reach this server."""
         host = headers.get("host", "").lower()
         name = (host if host.endswith("]") else host.rsplit(":", 1)[0]).rstrip(".")
-        is_ours = name in (*LOCAL, self.config.host, *self.config.hosts)  # other names may resolve to 127.0.0.1 too
+        is_ours = name in (
+            *LOCAL,
+            self.config.host,
+            *self.config.hosts,
+        )  # other names may resolve to 127.0.0.1 too
         if is_loopback(self.config.host) and not (self.config.keys or is_ours):
             raise Failed(421, "unknown host name; to allow it, start the server with hosts=[NAME]")
         scheme, _, origin = headers.get("origin", "").partition("://")
         allowed = origin == headers.get("host", "") or f"{scheme}://{origin}" in self.config.cors
-        if scheme in ("http", "https", "null") and not allowed:  # browser extensions have other schemes and are allowed
-            raise Failed(403, "requests from other sites are forbidden; to allow one, pass cors=[https://SITE]")
+        if (
+            scheme in ("http", "https", "null") and not allowed
+        ):  # browser extensions have other schemes and are allowed
+            raise Failed(
+                403,
+                "requests from other sites are forbidden; to allow one, pass cors=[https://SITE]",
+            )
 
 
 async def error_answer(request: Request, error: Any) -> Response:
@@ -179,7 +210,9 @@ class Server:
         self.limits, self.keys = config.limits, Path(config.keys) if config.keys else None
         problem = f"keys={self.keys}: the file contains no keys; see docs/guides/serve.md"
         require(self.keys is None or bool(read_keys(self.keys)), problem)
-        self.rate = Rate(self.limits.requests_per_minute) if self.limits.requests_per_minute else None
+        self.rate = (
+            Rate(self.limits.requests_per_minute) if self.limits.requests_per_minute else None
+        )
         self.files, self.uploads = dict[str, bytes](), Counter[str]()
         self.service, self.suggestions = Service(config), config.suggestions
         collect(self.suggestions)  # fails now if the file cannot be written
@@ -205,17 +238,23 @@ class Server:
             scheme, _, given = request.headers.get("authorization", "").partition(" ")
             key = key or (given.strip() if scheme.lower() == "bearer" else "")
             name = name_of_key(self.keys, str(key)) if key else None
-            problem = "" if name else "invalid API key" if key else "this server requires an API key"
+            problem = (
+                "" if name else "invalid API key" if key else "this server requires an API key"
+            )
             client = f"key {name}" if name else client
         request.state.client = client
-        if limited and self.rate and (seconds := math.ceil(self.rate.wait(client))):  # also with a wrong key
+        if (
+            limited and self.rate and (seconds := math.ceil(self.rate.wait(client)))
+        ):  # also with a wrong key
             raise Failed(429, f"too many requests; try again in {seconds} s", seconds)
         if problem:
             raise Failed(403, problem)
 
     async def translate(self, request: Request) -> Response:
         asked = await self.admit(request, TranslateForm)
-        return JSONResponse(await unless_gone(request, self.service.translate_texts(asked, request.state.client)))
+        return JSONResponse(
+            await unless_gone(request, self.service.translate_texts(asked, request.state.client))
+        )
 
     async def translate_file(self, request: Request) -> Response:
         with self.room_for_upload(request):
@@ -263,7 +302,10 @@ class Server:
     async def suggest(self, request: Request) -> Response:
         asked = await self.admit(request, SuggestForm)
         if not self.suggestions:
-            raise Failed(403, "suggestions are disabled; to collect them, start the server with suggestions=FILE")
+            raise Failed(
+                403,
+                "suggestions are disabled; to collect them, start the server with suggestions=FILE",
+            )
         text = "\n".join(asked.texts)
         for name, value in (("q", text), ("s", asked.s)):
             if is_blank(value):
@@ -277,8 +319,12 @@ class Server:
         asked = await self.admit(request, TextForm)
         ranked = await asyncio.to_thread(detect, "\n".join(asked.texts), self.service.languages)
         if not ranked:  # LibreTranslate's answer is English
-            ranked = [(match_language("en", self.service.languages) or self.service.languages[0], 0.0)]
-        return JSONResponse([{"confidence": round(100 * p), "language": code} for code, p in ranked[:3]])
+            ranked = [
+                (match_language("en", self.service.languages) or self.service.languages[0], 0.0)
+            ]
+        return JSONResponse(
+            [{"confidence": round(100 * p), "language": code} for code, p in ranked[:3]]
+        )
 
 
 def glossary_of(config: ServeConfig) -> dict[str, Any] | None:
@@ -300,21 +346,37 @@ def make_app(server: Server, config: ServeConfig) -> Starlette:
         "source": {"code": source, "name": language_name(source)},
         "target": {"code": target, "name": language_name(target)},
     }
-    settings: dict[str, Any] = {"charLimit": config.limits.characters, "language": usual, "frontendTimeout": 500}
-    settings |= {"suggestions": bool(server.suggestions), "models": [Path(name).name for name in config.run]}
+    settings: dict[str, Any] = {
+        "charLimit": config.limits.characters,
+        "language": usual,
+        "frontendTimeout": 500,
+    }
+    settings |= {
+        "suggestions": bool(server.suggestions),
+        "models": [Path(name).name for name in config.run],
+    }
     settings |= dict.fromkeys(("apiKeys", "keyRequired"), server.keys is not None)
     settings["glossary"] = glossary_of(config)
     settings |= {"filesTranslation": True, "supportedFilesFormat": [*formats_of_documents()]}
     posts = server.translate, server.translate_file, server.detect, server.suggest
-    gets: dict[str, Response] = {"/languages": JSONResponse(languages), "/frontend/settings": JSONResponse(settings)}
+    gets: dict[str, Response] = {
+        "/languages": JSONResponse(languages),
+        "/frontend/settings": JSONResponse(settings),
+    }
     gets |= {"/health": JSONResponse({"status": "ok"}), "/spec": FileResponse(PAGE / "spec.json")}
     routes = [Route(f"/{action.__name__}", action, methods=["POST"]) for action in posts]
     routes += [Route(path, answer, methods=["GET"]) for path, answer in gets.items()]
     routes.append(Route("/download_file/{token}", server.download, name="download"))
     app = Starlette(routes=routes, exception_handlers={HTTPException: error_answer})
-    app.router.default = StaticFiles(directory=PAGE, html=True)  # a mounted "/" would answer GET /detect, with 404
+    app.router.default = StaticFiles(
+        directory=PAGE, html=True
+    )  # a mounted "/" would answer GET /detect, with 404
     if config.cors:
-        app.add_middleware(CORSMiddleware, allow_origins=config.cors, allow_headers=["content-type", "authorization"])
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=config.cors,
+            allow_headers=["content-type", "authorization"],
+        )
     app.add_middleware(Guard, config=config)
     return app
 
@@ -340,13 +402,17 @@ def serve(config: ServeConfig) -> None:
     host = f"[{config.host}]" if ":" in config.host else config.host
     address = f"http://{host}:{listener.getsockname()[1]}"
     options: dict[str, Any] = {"log_config": None, "access_log": False, "server_header": False}
-    options |= {"log_level": "error"}  # at a more verbose level, clients could fill the log with garbage
+    options |= {
+        "log_level": "error"
+    }  # at a more verbose level, clients could fill the log with garbage
     options |= {"ws": "none", "limit_concurrency": config.limits.connections}
     header_seconds = min(HEADER_SECONDS, config.limits.seconds)
     options["http"] = partial(Connection, header_seconds=header_seconds)
     options |= {"timeout_graceful_shutdown": int(config.limits.seconds) + 1}
     allow_connections(config.limits.connections)
-    loading = threading.Thread(target=identifier, daemon=True)  # else, the first clients would wait for it
+    loading = threading.Thread(
+        target=identifier, daemon=True
+    )  # else, the first clients would wait for it
     loading.start()
     for model in server.service.models:
         model.load()
@@ -354,6 +420,10 @@ def serve(config: ServeConfig) -> None:
     gc.freeze()  # objects that live as long as the server need not be visited by garbage collections
     logging.lastResort = PlaceHandler(logging.ERROR)
     log(f"serving {', '.join(config.run)} at {address} (press Ctrl-C to stop)")
-    if config.open and (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or sys.platform != "linux"):
-        webbrowser.open(address)  # without a display, this would open a text browser in the terminal
+    if config.open and (
+        os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or sys.platform != "linux"
+    ):
+        webbrowser.open(
+            address
+        )  # without a display, this would open a text browser in the terminal
     uvicorn.Server(uvicorn.Config(make_app(server, config), **options)).run(sockets=[listener])

@@ -66,17 +66,26 @@ class ServeConfig:
     def __post_init__(self) -> None:
         self.run, self.hosts, self.cors = as_list(self.run), as_list(self.hosts), as_list(self.cors)
         require(bool(self.run), "run: name one or more runs or model directories")
-        require(not self.translator.decode.do_sample, "decode.do_sample=true: the server cannot sample translations")
+        require(
+            not self.translator.decode.do_sample,
+            "decode.do_sample=true: the server cannot sample translations",
+        )
         safe = is_loopback(self.host) or self.keys is not None or self.anonymous
         hint = "pass keys=FILE (docs/guides/serve.md), or allow everyone with anonymous=true"
-        require(safe, f"host={self.host}: other machines could use this server without a key; {hint}")
+        require(
+            safe, f"host={self.host}: other machines could use this server without a key; {hint}"
+        )
 
 
 def run(config: ServeConfig) -> None:
     missing = [
-        name for name in ("httptools", "py3langid", "pydantic", "starlette", "uvicorn") if find_spec(name) is None
+        name
+        for name in ("httptools", "py3langid", "pydantic", "starlette", "uvicorn")
+        if find_spec(name) is None
     ]
-    require(not missing, f"nmt serve: {', '.join(missing)} not installed; {how_to_install('serve')}")
+    require(
+        not missing, f"nmt serve: {', '.join(missing)} not installed; {how_to_install('serve')}"
+    )
     from nmt.plugins.serve.app import serve
 
     serve(config)
@@ -84,8 +93,13 @@ def run(config: ServeConfig) -> None:
 
 def models(words: list[str]) -> dict[str, Any]:
     """Convert command-line arguments to options."""
-    files, folders, texts = paths_and_texts(words, "`nmt serve RUN...`, or no argument for runs/latest")
-    require(not files and not texts, f"{[*files, *texts][:1]}: `nmt serve` takes only runs and model directories")
+    files, folders, texts = paths_and_texts(
+        words, "`nmt serve RUN...`, or no argument for runs/latest"
+    )
+    require(
+        not files and not texts,
+        f"{[*files, *texts][:1]}: `nmt serve` takes only runs and model directories",
+    )
     return {"run": folders}
 
 

@@ -12,14 +12,18 @@ from starlette.requests import ClientDisconnect
 
 from nmt.config import NMTError, is_out_of_memory
 
-MOST_CLIENTS = 100_000  # the most clients to track; the one that has been idle longest is forgotten first
+MOST_CLIENTS = (
+    100_000  # the most clients to track; the one that has been idle longest is forgotten first
+)
 
 
 class Failed(HTTPException):
     """A request or line that cannot be answered, with the message for the client and further keys of the answer."""
 
     def __init__(self, status: int, problem: str, retry_seconds: int = 5, **more: Any) -> None:
-        super().__init__(status, problem, {"Retry-After": str(retry_seconds)} if status in (429, 503) else None)
+        super().__init__(
+            status, problem, {"Retry-After": str(retry_seconds)} if status in (429, 503) else None
+        )
         self.more = more
 
 
@@ -81,4 +85,6 @@ class PlaceHandler(logging.Handler):
         if record.exc_info and record.exc_info[1]:
             log_error(record.exc_info[1])
         else:
-            log_client(f"{record.levelname.lower()} of {record.name} at {record.pathname}:{record.lineno}")
+            log_client(
+                f"{record.levelname.lower()} of {record.name} at {record.pathname}:{record.lineno}"
+            )

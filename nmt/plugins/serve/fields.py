@@ -15,14 +15,18 @@ from nmt.config import NMTError, require
 from nmt.files import parse_json
 from nmt.plugins.serve.failures import Failed
 
-Text = Annotated[str, AfterValidator(lambda text: text.encode().decode())]  # rejects lone surrogates from JSON
+Text = Annotated[
+    str, AfterValidator(lambda text: text.encode().decode())
+]  # rejects lone surrogates from JSON
 Fields = list[tuple[str, Any]]
 MOST_FIELDS, MOST_ALTERNATIVES = 1000, 10
 MOST_PREFIX_CHARACTERS = 2000
 CHARSET = re.compile(r""";\s*charset\s*=\s*["']?([\w.:-]*)["']?""", re.IGNORECASE)
 CHARSETS = ("utf-8", "utf-8-sig", "ascii", "iso8859-1", "cp1252")
 """The encodings of forms. Others are rare, and Python's include some that take quadratic time."""
-MultiPartParser.spool_max_size = 2**30  # keeps files in memory; `limits.file_bytes` is at most as large
+MultiPartParser.spool_max_size = (
+    2**30
+)  # keeps files in memory; `limits.file_bytes` is at most as large
 
 
 class TextForm(BaseModel):
@@ -37,7 +41,9 @@ class TranslateForm(TextForm):
     source: Text
     target: Text
     format: Literal["text", "html"] = "text"
-    alternatives: Annotated[int, Field(le=MOST_ALTERNATIVES), AfterValidator(lambda count: max(0, count))] = 0
+    alternatives: Annotated[
+        int, Field(le=MOST_ALTERNATIVES), AfterValidator(lambda count: max(0, count))
+    ] = 0
     # Alternatives have another word after the prefix.
     prefix: Annotated[Text, Field(max_length=MOST_PREFIX_CHARACTERS)] | None = None
     rest: Text = ""  # the translation so far after the prefix; other sentences keep its words
@@ -60,11 +66,15 @@ AnyForm = TypeVar("AnyForm", bound=BaseModel)
 def validated(form: type[AnyForm], fields: dict[str, Any]) -> AnyForm:
     """Validate all non-empty fields; for the first invalid one, raise Failed with LibreTranslate's wording."""
     try:
-        return form.model_validate({name: value for name, value in fields.items() if value not in (None, "", [])})
+        return form.model_validate(
+            {name: value for name, value in fields.items() if value not in (None, "", [])}
+        )
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         name, missing = first["loc"][0], first["type"] == "missing"
-        problem = f"Invalid request: missing {name} parameter" if missing else f"{name}: {first['msg']}"
+        problem = (
+            f"Invalid request: missing {name} parameter" if missing else f"{name}: {first['msg']}"
+        )
         raise Failed(400, problem) from error
 
 
@@ -89,7 +99,12 @@ def decode(text: str, charset: str) -> str:
 
 def read_urlencoded(content: bytes, charset: str) -> Fields:
     """The fields of an address or a form; like curl, clients may send non-ASCII text with or without "%"."""
-    pairs = parse_qsl(content.decode("latin-1"), keep_blank_values=True, encoding="latin-1", max_num_fields=MOST_FIELDS)
+    pairs = parse_qsl(
+        content.decode("latin-1"),
+        keep_blank_values=True,
+        encoding="latin-1",
+        max_num_fields=MOST_FIELDS,
+    )
     return [(decode(name, charset), decode(value, charset)) for name, value in pairs]
 
 
@@ -102,7 +117,9 @@ async def read_multipart(content: bytes, content_type: str) -> Fields:
     async def stream() -> AsyncGenerator[bytes, None]:
         yield content
 
-    parser = MultiPartParser(headers, stream(), max_files=1, max_fields=MOST_FIELDS, max_part_size=len(content))
+    parser = MultiPartParser(
+        headers, stream(), max_files=1, max_fields=MOST_FIELDS, max_part_size=len(content)
+    )
     fields = Fields()
     for name, value in (await parser.parse()).multi_items():
         if isinstance(value, UploadFile):
@@ -124,7 +141,9 @@ def file_name(name: str, charset: str) -> str:
 async def read_body(request: Request, most: int) -> bytes:
     """The whole body; raise Failed if it has more than `most` bytes."""
     size, body = 0, bytearray()
-    async for part in request.stream():  # all of it, even if too long: most clients read the answer only then
+    async for (
+        part
+    ) in request.stream():  # all of it, even if too long: most clients read the answer only then
         size += len(part)
         if size <= most:
             body += part
@@ -150,7 +169,9 @@ async def read_items(request: Request, body: bytes) -> Fields:
 
 def merged(address: Fields, items: Fields) -> dict[str, Any]:
     """All fields; those of the body replace those of the address, and several `q` become a list."""
-    texts = [value for name, value in items if name == "q"] or [value for name, value in address if name == "q"]
+    texts = [value for name, value in items if name == "q"] or [
+        value for name, value in address if name == "q"
+    ]
     fields = dict(address) | dict(items)
     if len(texts) > 1:
         fields["q"] = texts
@@ -166,7 +187,9 @@ async def read_fields(request: Request, most: int) -> dict[str, Any]:
         place = "request body"
         items = await read_items(request, body)
     except UnicodeDecodeError as error:
-        raise Failed(400, f"the {place} is not valid {error.encoding.upper()}; send text in UTF-8") from error
+        raise Failed(
+            400, f"the {place} is not valid {error.encoding.upper()}; send text in UTF-8"
+        ) from error
     except (ValueError, KeyError, MultiPartException, NMTError) as error:
         raise Failed(400, f"the {place} is neither valid JSON nor a valid form") from error
     return merged(address, items)

@@ -40,7 +40,16 @@ PRIORS = (
 RARE, LEAST_SHARE = 0.1, 1e-30
 """How often texts are in each language, relative to each other; `RARE` stands for all other languages."""
 VARIETIES = {
-    **{"arz": "ar", "ary": "ar", "wuu": "zh", "yue": "zh", "uzs": "uz", "hbo": "he", "grc": "el", "pcm": "en"},
+    **{
+        "arz": "ar",
+        "ary": "ar",
+        "wuu": "zh",
+        "yue": "zh",
+        "uzs": "uz",
+        "hbo": "he",
+        "grc": "el",
+        "pcm": "en",
+    },
     **{"nn": "no", "sdh": "ckb", "dz": "bo"},
 }
 """Languages of py3langid that count as another language, unless they are served themselves."""
@@ -48,7 +57,15 @@ CONFUSED = ("bs hr sr", "id ms")
 """Languages that py3langid takes for each other even in long texts."""
 NO_LANGUAGE = "zxx"  # py3langid's code for text that is in no language
 OTHER_SCRIPTS = {
-    **{"az": "Cyrl Arab", "bs": "Cyrl", "ha": "Arab", "kk": "Arab", "ku": "Arab", "pa": "Arab", "sd": "Deva"},
+    **{
+        "az": "Cyrl Arab",
+        "bs": "Cyrl",
+        "ha": "Arab",
+        "kk": "Arab",
+        "ku": "Arab",
+        "pa": "Arab",
+        "sd": "Deva",
+    },
     **{"sr": "Latn", "tk": "Cyrl", "ug": "Cyrl", "uz": "Cyrl"},
 }
 """Scripts that languages are written in besides their usual one."""
@@ -64,7 +81,9 @@ ENOUGH_LETTERS, ENOUGH_OF_A_SCRIPT = 12, 4.0
 or not, to be refused because of its script."""
 
 
-LOADING = threading.Lock()  # so that requests that come at the same time do not load the identifier several times
+LOADING = (
+    threading.Lock()
+)  # so that requests that come at the same time do not load the identifier several times
 
 
 @cache
@@ -82,13 +101,20 @@ def letters_of(script: str) -> Any:
 
 def letter_counts(text: str, languages: Iterable[str]) -> dict[str, float]:
     """The weighted number of letters in a text of each script that one of the languages has."""
-    scripts = {script for language in languages for system in systems_of(language) for script in system}
-    return {script: len(letters_of(script).findall(text)) * WEIGHTS.get(script, 1.0) for script in scripts}
+    scripts = {
+        script for language in languages for system in systems_of(language) for script in system
+    }
+    return {
+        script: len(letters_of(script).findall(text)) * WEIGHTS.get(script, 1.0)
+        for script in scripts
+    }
 
 
 def coverage(counts: dict[str, float], language: str) -> float:
     """The weighted number of a text's letters that are in one writing system of a language."""
-    return max((sum(counts[script] for script in system) for system in systems_of(language)), default=0.0)
+    return max(
+        (sum(counts[script] for script in system) for system in systems_of(language)), default=0.0
+    )
 
 
 def identifier() -> Any:
@@ -120,7 +146,10 @@ def script_of_text(text: str, language: str, counts: dict[str, float]) -> str:
         return chinese_script(text)
     if language not in OTHER_SCRIPTS:
         return ""
-    return max((script for system in systems_of(language) for script in system), key=lambda script: counts[script])
+    return max(
+        (script for system in systems_of(language) for script in system),
+        key=lambda script: counts[script],
+    )
 
 
 @cache
@@ -143,7 +172,9 @@ def rank(text: str, codes: Iterable[str]) -> list[tuple[str, float]]:
     text, codes = text[:MOST_CHARACTERS], tuple(codes)
     if not any(map(str.isalpha, text)):
         return []
-    shares = {str(label): float(share) for label, share in identifier().rank(text) if label != NO_LANGUAGE}
+    shares = {
+        str(label): float(share) for label, share in identifier().rank(text) if label != NO_LANGUAGE
+    }
     languages = [*shares, *codes]
     counts = letter_counts(text, languages)
     covered = {language: coverage(counts, language) for language in languages}
@@ -153,7 +184,8 @@ def rank(text: str, codes: Iterable[str]) -> list[tuple[str, float]]:
     possible = [language for language in languages if covered[language] >= least]
     fits = han_fits(text, codes)
     weights = {
-        language: max(shares[language], LEAST_SHARE) ** SHARPNESS * prior(subtags(language).language)
+        language: max(shares[language], LEAST_SHARE) ** SHARPNESS
+        * prior(subtags(language).language)
         for language in possible
         if language in shares
     }
@@ -183,7 +215,9 @@ def detect(text: str, codes: list[str]) -> list[tuple[str, float]]:
 def identified() -> frozenset[str]:
     """The languages that the identifier can tell, as CLDR's codes."""
     labels = [str(label) for label in identifier().labels]
-    return frozenset(subtags(code).language for label in labels for code in (label, VARIETIES.get(label, label)))
+    return frozenset(
+        subtags(code).language for label in labels for code in (label, VARIETIES.get(label, label))
+    )
 
 
 def in_script_of(detected: str, text: str, sources: list[str]) -> list[str]:
@@ -196,7 +230,9 @@ def in_script_of(detected: str, text: str, sources: list[str]) -> list[str]:
 def may_be_meant(detected: str, text: str, sources: list[str]) -> bool:
     """Whether a text could be in a source that the identifier does not know, or confuses with the detected language."""
     languages = {subtags(code).language for code in in_script_of(detected, text, sources)}
-    confused = {language for group in CONFUSED if detected in group.split() for language in group.split()}
+    confused = {
+        language for group in CONFUSED if detected in group.split() for language in group.split()
+    }
     return bool(languages & confused or languages - identified())
 
 

@@ -25,7 +25,9 @@ from nmt.text import NO_BLANK_BESIDE, TARGET, WITHOUT_BLANKS, Tokenizer, word_sp
 LONG = 1000  # characters; each longer line forms a separate batch, and only one such batch runs at a time
 BATCH_LINES, BATCH_CHARACTERS = 128, 8000  # maximum per batch
 BATCH_SECONDS = 0.3  # target time per batch, so that no batch delays the next one for long
-BATCH_WAIT = 0.003  # seconds that a batch's first line waits for more lines, if there are several clients
+BATCH_WAIT = (
+    0.003  # seconds that a batch's first line waits for more lines, if there are several clients
+)
 TURN_TOKENS = 1500  # maximum tokens per torch search, so that the next text need not wait long
 BEAM = 12  # the number of tokens to try as the beginning of another word
 MOST_REPLACED = 40  # the most words of a line that a user can replace and still get alternatives for later words
@@ -48,7 +50,9 @@ class Turns:
         self.entrance, self.room = threading.Lock(), threading.Lock()
 
     def __enter__(self) -> None:
-        with self.entrance:  # the next thread waits here; with a single lock, a leaving thread could re-enter first
+        with (
+            self.entrance
+        ):  # the next thread waits here; with a single lock, a leaving thread could re-enter first
             self.room.acquire()
 
     def __exit__(self, *error: object) -> None:
@@ -78,7 +82,9 @@ def joined(prefix: str, rest: str) -> str:
     return prefix + rest if is_apart or has_no_blanks else f"{prefix} {rest}"
 
 
-def other_words(engine: Engine, tokenizer: Tokenizer, text: Words, at: int, ids: Sequence[Any], *more: Any) -> Any:
+def other_words(
+    engine: Engine, tokenizer: Tokenizer, text: Words, at: int, ids: Sequence[Any], *more: Any
+) -> Any:
     """Search; the sentence with word `at` gets translations with other words there, others keep those of `text`."""
     results, searches = engine.search(ids, *more), MOST_REPLACED
     first = 0  # the first word of the sentence in `text`
@@ -93,7 +99,10 @@ def other_words(engine: Engine, tokenizer: Tokenizer, text: Words, at: int, ids:
         other: int | None = None
         while results[index]:
             best = Words(tokenizer.decode(results[index][0].tokens)).words
-            other = next((n for n, pair in enumerate(zip(best, words, strict=False)) if pair[0] != pair[1]), None)
+            other = next(
+                (n for n, pair in enumerate(zip(best, words, strict=False)) if pair[0] != pair[1]),
+                None,
+            )
             if other is None or forced == len(words) or not searches:
                 break
             forced, searches = max(forced, other) + 1, searches - 1
@@ -102,9 +111,15 @@ def other_words(engine: Engine, tokenizer: Tokenizer, text: Words, at: int, ids:
             begin, at = beginning(at - first), -1
             # At a maximum length of one more token, the beam consists of the likeliest ones.
             extra = len(begin) + 1 - len(sentence)
-            search = engine.with_search(replace(engine.config, beam_size=BEAM, n_best=BEAM, max_extra_length=extra))
-            begun = [begun.tokens[: len(begin) + 1] for begun in search.search([sentence], [begin])[0]]
-            results[index] = [row[0] for row in engine.search([sentence] * len(begun), begun) if row]
+            search = engine.with_search(
+                replace(engine.config, beam_size=BEAM, n_best=BEAM, max_extra_length=extra)
+            )
+            begun = [
+                begun.tokens[: len(begin) + 1] for begun in search.search([sentence], [begin])[0]
+            ]
+            results[index] = [
+                row[0] for row in engine.search([sentence] * len(begun), begun) if row
+            ]
         first += len(best)
     return results
 
@@ -117,7 +132,9 @@ class WaitingLine:
 
     def give(self, answer: Line | Failed) -> None:
         if not self.answer.done():  # the client may have disconnected
-            give: Any = self.answer.set_exception if isinstance(answer, Failed) else self.answer.set_result
+            give: Any = (
+                self.answer.set_exception if isinstance(answer, Failed) else self.answer.set_result
+            )
             give(answer)
             self.answer.exception()  # or asyncio would log an exception as never retrieved
 
@@ -145,7 +162,9 @@ class Queue:
     def __init__(self) -> None:
         self.requests = deque[Request]()
         self.new_first = True  # whether the next batch starts with a new request; alternates
-        self.most_characters = LONG  # characters translated in about BATCH_SECONDS, as measured so far
+        self.most_characters = (
+            LONG  # characters translated in about BATCH_SECONDS, as measured so far
+        )
 
     @property
     def lines(self) -> int:
@@ -165,8 +184,14 @@ class Queue:
         Every second batch starts with a new request. A long line gets its own batch, or stays queued if `long_too` is
         false.
         """
-        turns = deque(request for request in self.requests if long_too or len(request.lines[0].text) <= LONG)
-        new = (n for n, request in enumerate(turns) if self.new_first and len(request.lines) == len(request.answers))
+        turns = deque(
+            request for request in self.requests if long_too or len(request.lines[0].text) <= LONG
+        )
+        new = (
+            n
+            for n, request in enumerate(turns)
+            if self.new_first and len(request.lines) == len(request.answers)
+        )
         self.new_first = not self.new_first
         turns.rotate(-next(new, 0))
         batch, characters = list[WaitingLine](), 0
@@ -182,7 +207,9 @@ class Queue:
             if request.lines:
                 turns.append(request)
         served = {line.request for line in batch}
-        self.requests = deque(request for request in sorted(self.requests, key=served.__contains__) if request.lines)
+        self.requests = deque(
+            request for request in sorted(self.requests, key=served.__contains__) if request.lines
+        )
         return batch
 
     def took(self, characters: int, seconds: float) -> None:
@@ -195,7 +222,10 @@ class Queue:
 class ServedModel:
     """A model and its threads; raises NMTError if the model cannot be read or is not for translation."""
 
-    batches, long_lines = 0, 0  # batches being translated, and how many of them are a single long line
+    batches, long_lines = (
+        0,
+        0,
+    )  # batches being translated, and how many of them are a single long line
     crowded = False  # whether the last batch had lines of several requests
     is_scheduled = False  # whether `submit_batch` will run soon
 
@@ -212,7 +242,9 @@ class ServedModel:
         decode = config.translator.decode
         turn = min(TURN_TOKENS, decode.batch_tokens or TURN_TOKENS)
         decode = replace(decode, batch_tokens=turn)
-        self.options = replace(config.translator, run=[name], target=next(iter(targets), None), decode=decode)
+        self.options = replace(
+            config.translator, run=[name], target=next(iter(targets), None), decode=decode
+        )
         translation.stages_of(self.options)  # checks glossaries
 
     def load(self) -> None:
@@ -230,13 +262,17 @@ class ServedModel:
         self.pool = ThreadPoolExecutor(self.most_batches)
         self.translator = replace(translator, ahead=False)
         self.translator_for = cache(self.make_translator)
-        log(f"{self.name}: loaded with {options.compute.engine} in {time.monotonic() - begun:.1f} s")
+        log(
+            f"{self.name}: loaded with {options.compute.engine} in {time.monotonic() - begun:.1f} s"
+        )
 
     def schedule(self) -> None:
         """Schedule a batch if lines and a thread are waiting; if several clients send lines, leave time for more."""
         if self.queue.lines and self.batches < self.most_batches and not self.is_scheduled:
             self.is_scheduled = True
-            asyncio.get_running_loop().call_later(BATCH_WAIT if self.crowded else 0, self.submit_batch)
+            asyncio.get_running_loop().call_later(
+                BATCH_WAIT if self.crowded else 0, self.submit_batch
+            )
 
     def submit_batch(self) -> None:
         """Submit the next batch to the threads."""
@@ -256,7 +292,9 @@ class ServedModel:
         answers = self.translate(batch[0].request.search, texts)
         loop.call_soon_threadsafe(self.finish_batch, batch, answers, time.monotonic() - begun)
 
-    def finish_batch(self, batch: list[WaitingLine], answers: "list[Line | Failed]", seconds: float) -> None:
+    def finish_batch(
+        self, batch: list[WaitingLine], answers: "list[Line | Failed]", seconds: float
+    ) -> None:
         """Deliver the result for each line of a batch."""
         for line, answer in zip(batch, answers, strict=True):
             line.give(answer)
@@ -268,15 +306,24 @@ class ServedModel:
     def make_translator(self, search: Search) -> translation.Translator:
         usual = self.translator
         beam_size = max(usual.engine.config.beam_size, search.n_best)
-        engine = usual.engine.with_search(replace(usual.engine.config, n_best=search.n_best, beam_size=beam_size))
+        engine = usual.engine.with_search(
+            replace(usual.engine.config, n_best=search.n_best, beam_size=beam_size)
+        )
         if search.prefix is not None:
             other, at = cast(Any, copy(engine)), len(Words(search.prefix).words)
             text = Words(joined(search.prefix, search.rest))
             other.search = partial(other_words, engine, usual.tokenizer, text, at)
             engine = other
-        return replace(usual, engine=engine, details=search.aligned, source_prefix=search.tag or usual.source_prefix)
+        return replace(
+            usual,
+            engine=engine,
+            details=search.aligned,
+            source_prefix=search.tag or usual.source_prefix,
+        )
 
-    def drop_without_terms(self, search: Search, line: str, row: list[translation.Translation]) -> None:
+    def drop_without_terms(
+        self, search: Search, line: str, row: list[translation.Translation]
+    ) -> None:
         """Drop alternatives that lack a glossary's translation which the translation has that they would replace."""
         if len(row) < 2 and search.prefix is None:
             return
@@ -288,7 +335,10 @@ class ServedModel:
 
     def terms_in(self, line: str, text: str) -> set[int]:
         """The numbers of the glossary's terms in a line whose translation is in `text`."""
-        reports = [stage.report(line, translation.Translation(text, 0.0, 0.0)) for stage in self.translator.stages]
+        reports = [
+            stage.report(line, translation.Translation(text, 0.0, 0.0))
+            for stage in self.translator.stages
+        ]
         terms = [term for report in reports for term in report.get("terms", ())]
         return {number for number, term in enumerate(terms) if term["verdict"] == "used"}
 

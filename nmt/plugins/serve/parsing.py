@@ -27,7 +27,11 @@ class SentDocument(NamedTuple):
 
 def formats_of_documents() -> dict[str, str]:
     """Map file name suffixes to formats."""
-    return {suffix: name for name, entry in entries_of("document").items() for suffix in entry.facts["suffixes"]}
+    return {
+        suffix: name
+        for name, entry in entries_of("document").items()
+        for suffix in entry.facts["suffixes"]
+    }
 
 
 def format_of(sent: SentDocument) -> str:

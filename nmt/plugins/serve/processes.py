@@ -28,7 +28,9 @@ class Lane:
     def __init__(self, processes: int, seconds: int, average: float) -> None:
         self.limits = MEMORY, seconds
         self.processes, self.free = processes, processes
-        self.waiting = OrderedDict[str, deque[asyncio.Future[None]]]()  # by client; the first one is next
+        self.waiting = OrderedDict[
+            str, deque[asyncio.Future[None]]
+        ]()  # by client; the first one is next
         self.average = average  # seconds that a document occupies a process
 
     def wait_of(self, client: str) -> float:
@@ -74,7 +76,9 @@ class Lane:
         """Pass a process on to the next client."""
         while self.waiting:
             client, places = self.waiting.popitem(last=False)
-            waiting = deque(place for place in places if not place.done())  # the others have disconnected
+            waiting = deque(
+                place for place in places if not place.done()
+            )  # the others have disconnected
             if not waiting:
                 continue
             waiting.popleft().set_result(None)
@@ -93,7 +97,9 @@ class Parsers:
         self.long = Lane(LONG_PROCESSES, LONG_SECONDS, average=10.0)
         self.limiter = CapacityLimiter(SHORT_PROCESSES + LONG_PROCESSES)
 
-    async def run(self, client: str, function: Callable[..., T], document: SentDocument, *arguments: Any) -> T:
+    async def run(
+        self, client: str, function: Callable[..., T], document: SentDocument, *arguments: Any
+    ) -> T:
         """Run a function on a document; raise Failed if the document is unsuitable or has to wait for too long.
 
         The process is killed if the client disconnects.
@@ -109,7 +115,12 @@ class Parsers:
             raise too_large(document) from error
 
     async def run_in(
-        self, lane: Lane, client: str, function: Callable[..., T], document: SentDocument, *arguments: Any
+        self,
+        lane: Lane,
+        client: str,
+        function: Callable[..., T],
+        document: SentDocument,
+        *arguments: Any,
     ) -> T:
         wait = lane.wait_of(client)
         if wait > self.patience:
@@ -117,7 +128,12 @@ class Parsers:
         async with lane.turn(client, self.patience):
             try:
                 return await to_process.run_sync(
-                    function, lane.limits, document, *arguments, cancellable=True, limiter=self.limiter
+                    function,
+                    lane.limits,
+                    document,
+                    *arguments,
+                    cancellable=True,
+                    limiter=self.limiter,
                 )
             except NMTError as error:
                 raise Failed(400, f"{label_of(document)}: {error}") from error
@@ -126,7 +142,9 @@ class Parsers:
 
 
 def too_busy(wait: float) -> Failed:
-    return Failed(503, "too many documents are waiting; try again later", retry_seconds=max(1, round(wait)))
+    return Failed(
+        503, "too many documents are waiting; try again later", retry_seconds=max(1, round(wait))
+    )
 
 
 def label_of(document: SentDocument) -> str:

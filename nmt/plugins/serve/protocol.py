@@ -8,9 +8,13 @@ from urllib.parse import quote_from_bytes
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-MOST_HEADER_BYTES = 2**16  # maximum size of a request line and headers, or of what separates the pieces of a body
+MOST_HEADER_BYTES = (
+    2**16
+)  # maximum size of a request line and headers, or of what separates the pieces of a body
 TOO_LARGE = f"the request's address and headers have more than {MOST_HEADER_BYTES:,} bytes"
-SPARE_CONNECTIONS = 100  # connections above the limit that get an answer (503); further ones are cut off
+SPARE_CONNECTIONS = (
+    100  # connections above the limit that get an answer (503); further ones are cut off
+)
 NON_ASCII = re.compile(rb"[\x80-\xff]")
 
 
@@ -119,6 +123,9 @@ class Connection(HttpToolsProtocol):
     def refuse(self, status: int, problem: str) -> None:
         """Answer with an error and close the connection."""
         content = json.dumps({"error": problem}).encode()
-        head = b"content-type: application/json\r\nconnection: close\r\ncontent-length: %d\r\n\r\n" % len(content)
+        head = (
+            b"content-type: application/json\r\nconnection: close\r\ncontent-length: %d\r\n\r\n"
+            % len(content)
+        )
         self.transport.write(STATUS_LINE[status] + head + content)
         self.transport.close()

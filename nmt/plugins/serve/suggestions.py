@@ -9,7 +9,9 @@ from nmt.config import NMTError, require
 
 BREAKS = re.compile(r" *[\x00-\x1f\x7f-\x9f\u2028\u2029][ \x00-\x1f\x7f-\x9f\u2028\u2029]*")
 """Control characters, tabs and line breaks, with the blanks around them."""
-CLOSED_BY = dict.fromkeys("\u202a\u202b\u202d\u202e", "\u202c") | dict.fromkeys("\u2066\u2067\u2068", "\u2069")
+CLOSED_BY = dict.fromkeys("\u202a\u202b\u202d\u202e", "\u202c") | dict.fromkeys(
+    "\u2066\u2067\u2068", "\u2069"
+)
 """The characters that begin text in another direction, and the character that ends it."""
 DIRECTIONS = re.compile(f"[{''.join({*CLOSED_BY, *CLOSED_BY.values()})}]")
 
@@ -43,9 +45,15 @@ def collect(path: str | None, *cells: str) -> None:
     """
     row = "\t".join(map(cell_of, cells)) + "\n" if cells else ""
     try:
-        with Path(path or os.devnull).open("ab") as file:  # the row is written at once, when the block ends
+        with Path(path or os.devnull).open(
+            "ab"
+        ) as file:  # the row is written at once, when the block ends
             fcntl.flock(file, fcntl.LOCK_EX)
-            require(file.tell() < 2**28, f"suggestions={path}: has more than 256 MiB; pass another file")
+            require(
+                file.tell() < 2**28, f"suggestions={path}: has more than 256 MiB; pass another file"
+            )
             file.write(row.encode())
     except OSError as error:
-        raise NMTError(f"suggestions={path}: {error.strerror}; pass a file that the server can write") from error
+        raise NMTError(
+            f"suggestions={path}: {error.strerror}; pass a file that the server can write"
+        ) from error

@@ -62,7 +62,9 @@ class Service:
             for target in model.tags:  # of several models for a language pair, the first is used
                 self.pairs.setdefault(model.source, {}).setdefault(target, model)
         self.languages = list(dict.fromkeys(chain(self.pairs, *self.pairs.values())))
-        self.most_lines = max(1, self.limits.waiting_lines // 2)  # so that no single request fills the queue
+        self.most_lines = max(
+            1, self.limits.waiting_lines // 2
+        )  # so that no single request fills the queue
         self.parsers = Parsers(self.limits.seconds / 2)
 
     def code_of(self, language: str, *preferred: Iterable[str]) -> str:
@@ -75,7 +77,9 @@ class Service:
         hint = did_you_mean(language, self.languages)
         if hint:
             problem += f"; {hint}"
-        if name != language[:40]:  # for what is no language, LibreTranslate's own tests expect only the first words
+        if (
+            name != language[:40]
+        ):  # for what is no language, LibreTranslate's own tests expect only the first words
             problem += f"; supported languages: {in_words(self.languages)}"
         raise Failed(400, problem, languages=self.languages)
 
@@ -86,15 +90,22 @@ class Service:
     def no_route(self, source: str, target: str, is_detected: bool = False) -> Failed:
         """The failure if no model translates from a language into another one."""
         sources = in_words(self.sources_of(target))
-        advice = f"models into {with_code(target)} translate from: {sources}" if sources else "see /languages"
+        advice = (
+            f"models into {with_code(target)} translate from: {sources}"
+            if sources
+            else "see /languages"
+        )
         if is_detected and source:
             return Failed(
-                400, f"{with_code(source)} was detected, but no model translates it to {with_code(target)}; {advice}"
+                400,
+                f"{with_code(source)} was detected, but no model translates it to {with_code(target)}; {advice}",
             )
         if is_detected:
             return Failed(400, f"no model translates to {with_code(target)}; {advice}")
         # The beginning is LibreTranslate's.
-        problem = f"{with_code(target)} is not available as a target language from {with_code(source)}"
+        problem = (
+            f"{with_code(target)} is not available as a target language from {with_code(source)}"
+        )
         return Failed(400, f"{problem}; {advice}")
 
     def route_to(self, source: str, target: str) -> Route:
@@ -113,8 +124,12 @@ class Service:
             source, probability = choose(text, self.sources_of(target), target, self.languages)
         except Unserved as error:
             raise self.no_route(error.language, target, is_detected=True) from error
-        detected = {"detectedLanguage": {"confidence": round(100 * probability), "language": source}}
-        return Route(self.pairs[source][target] if source != target else None, source, target, detected)
+        detected = {
+            "detectedLanguage": {"confidence": round(100 * probability), "language": source}
+        }
+        return Route(
+            self.pairs[source][target] if source != target else None, source, target, detected
+        )
 
     def routes_of(self, source: str, target: str, texts: list[str]) -> list[Route]:
         """The route of each text; with "auto", each text has its own language."""
@@ -145,7 +160,9 @@ class Service:
         model.queue.add(request)
         model.schedule()
 
-    async def translate_lines(self, rows: list[tuple[Route, list[str]]], *search: Any) -> list[list[Line]]:
+    async def translate_lines(
+        self, rows: list[tuple[Route, list[str]]], *search: Any
+    ) -> list[list[Line]]:
         """Translate the lines of texts, each on its route, with further fields of `Search`.
 
         Failures and cancellation drop the lines still queued.
@@ -156,12 +173,17 @@ class Service:
         for route, lines in rows:
             if route.model:
                 key = route.model, route.target
-                request = requests.setdefault(key, Request(Search(route.model.tags[route.target], *search)))
+                request = requests.setdefault(
+                    key, Request(Search(route.model.tags[route.target], *search))
+                )
                 request.extend(lines)
         try:
             for (model, _), request in requests.items():
                 self.queue(model, request)
-            answers = {key: [await answer for answer in request.answers] for key, request in requests.items()}
+            answers = {
+                key: [await answer for answer in request.answers]
+                for key, request in requests.items()
+            }
         finally:
             for (model, _), request in requests.items():
                 model.queue.remove(request)
@@ -169,7 +191,9 @@ class Service:
         return [self.lines_of(route, lines, iterators) for route, lines in rows]
 
     @staticmethod
-    def lines_of(route: Route, lines: list[str], answers: dict[tuple[ServedModel, str], Iterator[Line]]) -> list[Line]:
+    def lines_of(
+        route: Route, lines: list[str], answers: dict[tuple[ServedModel, str], Iterator[Line]]
+    ) -> list[Line]:
         """The next answers for a text's lines; a text without a model stays as it is."""
         if route.model is None:
             return [[Translated(line)] for line in lines]
@@ -186,7 +210,9 @@ class Service:
         """Answer a request; if `q` is a list, each value in the answer is a list."""
         is_html = form.format == "html"
         texts = [await self.read_text(text, is_html, client) for text in form.texts]
-        routes = await self.find_routes(form.source, form.target, ["\n".join(text.lines) for text in texts])
+        routes = await self.find_routes(
+            form.source, form.target, ["\n".join(text.lines) for text in texts]
+        )
         n_best = 1 if is_html else form.alternatives + 1
         search = 1 if form.prefix else n_best, is_html or form.details, form.prefix, form.rest
         rows = [(route, text.lines) for route, text in zip(routes, texts, strict=True)]
@@ -200,9 +226,15 @@ class Service:
             if form.details:
                 answer["details"] = self.details_of(text, route, lines)
             answers.append(answer | route.detected)
-        return {key: [answer[key] for answer in answers] for key in answers[0]} if form.q == form.texts else answers[0]
+        return (
+            {key: [answer[key] for answer in answers] for key in answers[0]}
+            if form.q == form.texts
+            else answers[0]
+        )
 
-    async def write_text(self, text: Text, route: Route, lines: list[Line], n_best: int, client: str) -> list[str]:
+    async def write_text(
+        self, text: Text, route: Route, lines: list[Line], n_best: int, client: str
+    ) -> list[str]:
         """The different translations of a text, best first."""
         if route.model is None:
             return [text.text]

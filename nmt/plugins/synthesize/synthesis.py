@@ -95,12 +95,20 @@ def write_translations(config: JobConfig, models: steps.Models) -> None:
         translator = steps.open_translator(config, stack)
         job = steps.open_job(replace(config, translator=translator.options), "synthesize", stack)
         flags_of, counts = steps.flagger(models), job.output.notes.counts
-        for number, line, translations in job.run(lambda lines: translator.stream(lines, config.buffer)):
+        for number, line, translations in job.run(
+            lambda lines: translator.stream(lines, config.buffer)
+        ):
             steps.report(translator.stages, line, translations[0], f"line {number}", counts)
             texts = [models.tokenizer.clean(t.text, TARGET) for t in translations]
-            lengths = [len(tokens) + 1 for tokens in models.tokenizer.encode(texts, TARGET)]  # + 1 for the end symbol
+            lengths = [
+                len(tokens) + 1 for tokens in models.tokenizer.encode(texts, TARGET)
+            ]  # + 1 for the end symbol
             records = [
-                {"text": t.text, "log_probability_per_token": t.log_probability / length, "flags": flags_of(line, t)}
+                {
+                    "text": t.text,
+                    "log_probability_per_token": t.log_probability / length,
+                    "flags": flags_of(line, t),
+                }
                 for t, length in zip(translations, lengths, strict=True)
             ]
             record = {"line": number, "source": line, "translations": records}
@@ -115,11 +123,15 @@ def read_translations(folder: Path) -> Iterator[dict[str, Any]]:
 
 def worst(scores: NDArray[np.float64], share: float) -> NDArray[np.int64]:
     """Indices of the lowest `share` of the scores, rounded down; of equal scores, the later ones come first."""
-    order = np.lexsort((-np.arange(len(scores)), np.nan_to_num(scores, nan=-np.inf, neginf=-np.inf)))
+    order = np.lexsort(
+        (-np.arange(len(scores)), np.nan_to_num(scores, nan=-np.inf, neginf=-np.inf))
+    )
     return order[: math.floor(share * len(scores) + 1e-9)]
 
 
-def choose_pairs(config: SynthesisConfig, models: steps.Models) -> tuple[list[str], list[int], Counter[str]]:
+def choose_pairs(
+    config: SynthesisConfig, models: steps.Models
+) -> tuple[list[str], list[int], Counter[str]]:
     """Each line's fate and the index of its chosen translation, and the number of pairs with each flag.
 
     Drops empty pairs, then flagged pairs unless flagged=keep, then the worst share of the rest. All others are kept.
@@ -130,11 +142,15 @@ def choose_pairs(config: SynthesisConfig, models: steps.Models) -> tuple[list[st
     if config.reference is not None:
         with open_text(config.reference) as file:
             references = list(steps.input_lines(raw_lines(file, config.reference)))
-        tokenizer = evaluation.bleu_tokenizer(None, models.target(config.job.translator), references)
+        tokenizer = evaluation.bleu_tokenizer(
+            None, models.target(config.job.translator), references
+        )
         similarity = evaluation.sentence_scorer(config.metric, tokenizer)
     for row, reference in zip(read_translations(Path(config.output)), references, strict=False):
         similarities = [similarity(t["text"], reference) for t in row["translations"]]
-        picks.append(int(np.argmax(similarities)))  # in a tie, the first one, which is the most likely
+        picks.append(
+            int(np.argmax(similarities))
+        )  # in a tie, the first one, which is the most likely
         best = row["translations"][picks[-1]]
         is_empty = not (row["source"].strip() and best["text"].strip())
         is_flagged = best["flags"] and config.flagged == "drop"
@@ -152,7 +168,9 @@ def write_pairs(folder: Path, fates: list[str], picks: list[int], sides: Sequenc
     remove_pairs(folder, sides)
     with ExitStack() as stack:
         paths = [stack.enter_context(whole_file(folder / f"train.{side}")) for side in sides]
-        sources, targets = (stack.enter_context(path.open("w", encoding="utf-8", newline="\n")) for path in paths)
+        sources, targets = (
+            stack.enter_context(path.open("w", encoding="utf-8", newline="\n")) for path in paths
+        )
         for row, pick, fate in zip(read_translations(folder), picks, fates, strict=True):
             if fate == "kept":
                 sources.write(f"{row['source']}\n")
@@ -167,7 +185,9 @@ def synthesize(config: SynthesisConfig) -> None:
     folder = Path(config.output)
     if config.reference is not None:
         names = (config.input, config.reference)
-        deque(parallel(names, [read_lines(name) for name in names]), maxlen=0)  # fail before translating for hours
+        deque(
+            parallel(names, [read_lines(name) for name in names]), maxlen=0
+        )  # fail before translating for hours
     models = steps.find_models(config.job.translator.run)
     job = replace(
         config.job,
@@ -203,13 +223,19 @@ def choose_and_write(config: SynthesisConfig, models: steps.Models, sides: tuple
         write_pairs(folder, fates, picks, sides)
     except (LookupError, TypeError, ValueError) as error:
         path = folder / TRANSLATIONS
-        raise NMTError(f"{path}: damaged; remove it and run the same command to translate again") from error
+        raise NMTError(
+            f"{path}: damaged; remove it and run the same command to translate again"
+        ) from error
     kept = counts.pop("kept")
     lines = len(fates)
     summary = {"lines": lines, "kept": kept, "dropped": counts, "flags": dict(flags.most_common())}
     write_file(folder / "summary.json", json.dumps(summary, indent=2) + "\n")
     named = ", ".join(f"{flag} {count:,}" for flag, count in flags.most_common())
-    reasons = {"empty": "empty", "flagged": f"flagged ({named})", "unlikely": "least likely under the model"}
+    reasons = {
+        "empty": "empty",
+        "flagged": f"flagged ({named})",
+        "unlikely": "least likely under the model",
+    }
     dropped = ", ".join(f"{count:,} {reasons[reason]}" for reason, count in counts.items() if count)
     print(f"{kept:,} of {lines:,} pairs kept" + (f" (dropped: {dropped})" if dropped else ""))
     print(f"{folder}/train.{target} (written by the model) and train.{source}")

@@ -12,7 +12,13 @@ from nmt.config import DataConfig, NMTError, require
 from nmt.text import LINE_BYTES, Pair, open_text, reading, separates_words
 
 LANG = "{http://www.w3.org/XML/1998/namespace}lang"
-CODES = ("bpt", "ept", "it", "ph", "ut")  # elements with markup of the original document instead of text
+CODES = (
+    "bpt",
+    "ept",
+    "it",
+    "ph",
+    "ut",
+)  # elements with markup of the original document instead of text
 LONGEST = 4 * LINE_BYTES  # the most bytes without the end of a unit
 
 
@@ -40,7 +46,10 @@ def code_text(code: Any) -> str:
 
 def units(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """The units of a file: line, and language in lowercase -> segment element, valid until the next unit."""
-    parser, size = etree.XMLPullParser(("end",), tag="{*}tu", resolve_entities=False, no_network=True), 0
+    parser, size = (
+        etree.XMLPullParser(("end",), tag="{*}tu", resolve_entities=False, no_network=True),
+        0,
+    )
     with open_text(str(path)) as file, reading(path):
         try:
             while chunk := file.read(2**15):
@@ -48,15 +57,26 @@ def units(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
                 size += len(chunk)
                 for _, unit in parser.read_events():
                     size = 0
-                    parts = ((tuv.get(LANG, tuv.get("lang", "")), tuv.find("{*}seg")) for tuv in unit.iter("{*}tuv"))
-                    yield unit.sourceline, {code.lower().replace("_", "-"): x for code, x in parts if x is not None}
+                    parts = (
+                        (tuv.get(LANG, tuv.get("lang", "")), tuv.find("{*}seg"))
+                        for tuv in unit.iter("{*}tuv")
+                    )
+                    yield (
+                        unit.sourceline,
+                        {code.lower().replace("_", "-"): x for code, x in parts if x is not None},
+                    )
                     unit.clear()
                     while unit.getprevious() is not None:
                         del unit.getparent()[0]
-                require(size <= LONGEST, f"{path}: more than {LONGEST:,} bytes without a unit: is it a TMX file?")
+                require(
+                    size <= LONGEST,
+                    f"{path}: more than {LONGEST:,} bytes without a unit: is it a TMX file?",
+                )
             parser.close()
         except etree.XMLSyntaxError as error:
-            raise NMTError(f"{path}, line {error.lineno}: not well-formed XML ({error.msg})") from error
+            raise NMTError(
+                f"{path}, line {error.lineno}: not well-formed XML ({error.msg})"
+            ) from error
 
 
 def languages(path: str) -> dict[str, str]:
@@ -73,15 +93,22 @@ def read_pairs(path: Path, config: DataConfig, counts: Counter[str]) -> Iterator
         try:
             yield text_in(unit, config.source), text_in(unit, config.target)
         except NMTError as error:
-            require(config.errors == "skip", f"{path}, line {line}: {error}, or pass data.errors=skip")
+            require(
+                config.errors == "skip", f"{path}, line {line}: {error}, or pass data.errors=skip"
+            )
             counts["malformed"] += 1
 
 
 def text_in(unit: dict[str, Any], language: str) -> str:
     """The text in a language; en also accepts en-US, and en-US also accepts en, but not en-GB."""
     code = language.lower().replace("_", "-")
-    near = [code] * (code in unit) + [name for name in unit if name.split("-")[0] == code or name == code.split("-")[0]]
-    require(bool(near), f"no {language}, only {', '.join(unit) or 'nothing'}: pass data.source and data.target")
+    near = [code] * (code in unit) + [
+        name for name in unit if name.split("-")[0] == code or name == code.split("-")[0]
+    ]
+    require(
+        bool(near),
+        f"no {language}, only {', '.join(unit) or 'nothing'}: pass data.source and data.target",
+    )
     text = text_of(unit[near[0]])
     require(len(text.encode()) <= LINE_BYTES, f"a segment is longer than {LINE_BYTES:,} bytes")
     return text

@@ -14,14 +14,22 @@ from nmt.commands import COMMANDS, compose
 from nmt.config import TrainerConfig, keys_of
 from nmt.plugins.answers.mistakes import TABLE, answer, foreign_words
 
-NEEDED = {"attention": ["sentence=x"], "import": ["path=x", "output=y"], "synthesize": ["input=x", "output=y"]}
-WORDS = {(name, word): row for (name, word), row in foreign_words().items() if name in ("nmt", *COMMANDS)}
+NEEDED = {
+    "attention": ["sentence=x"],
+    "import": ["path=x", "output=y"],
+    "synthesize": ["input=x", "output=y"],
+}
+WORDS = {
+    (name, word): row for (name, word), row in foreign_words().items() if name in ("nmt", *COMMANDS)
+}
 
 
 def test_each_row_is_read_and_names_no_word_of_ours():
     """A command of ours, or a key that is not a group, would be answered by itself."""
     lines = [line for line in TABLE.read_text().splitlines() if not line.startswith("#")]
-    words = sum(len(line.split("\t")[1].split()) * len(line.split("\t")[0].split(",")) for line in lines)
+    words = sum(
+        len(line.split("\t")[1].split()) * len(line.split("\t")[0].split(",")) for line in lines
+    )
     assert words == len(foreign_words()) > 500
     for (command, word), (example, note) in WORDS.items():
         ours = COMMANDS if command == "nmt" else keys_of(COMMANDS[command].config)
@@ -36,7 +44,9 @@ def test_examples_compose(command):
     for plugin in ("exchange", "protection", "judge"):
         pytest.importorskip(f"nmt.plugins.{plugin}")
     batches = list[dict[str, list[str]]]()
-    for example in sorted({example for (name, _), (example, _) in WORDS.items() if name == command}):
+    for example in sorted(
+        {example for (name, _), (example, _) in WORDS.items() if name == command}
+    ):
         words = shlex.split(re.sub(r"<(\S+?)>", r"\1", example))
         keys = {word.split("=")[0] if "." in word.split("=")[0] else "" for word in words}
         batch = next((batch for batch in batches if not keys & batch.keys()), None)
@@ -45,7 +55,11 @@ def test_examples_compose(command):
         batch |= dict.fromkeys(keys, words)
     for batch in batches:
         words = [*dict.fromkeys(word for words in batch.values() for word in words)]
-        needed = [word for word in NEEDED.get(command, []) if not any(given[:5] == word[:5] for given in words)]
+        needed = [
+            word
+            for word in NEEDED.get(command, [])
+            if not any(given[:5] == word[:5] for given in words)
+        ]
         compose(command, [*needed, *words])
 
 
@@ -53,28 +67,55 @@ def test_examples_compose(command):
     ("line", "answered"),
     [
         ("translate --beam 4", "--beam 4: use decode.beam_size=4"),
-        ("translate --beam=4 --text 'A b'", "--beam=4: use decode.beam_size=4; --text A b: use text='A b'"),
+        (
+            "translate --beam=4 --text 'A b'",
+            "--beam=4: use decode.beam_size=4; --text A b: use text='A b'",
+        ),
         (
             "translate -src a -model b -output c",
             "-src a: use input=a; -model b: use run=b; -output c: use output=c",
         ),
         ("translate -src corpus/x.en", "-src corpus/x.en: use input=corpus/x.en; a file of lines"),
         ("translate -src en", "-src: use input=input.en; a file of lines"),
-        ("fine-tune runs/fr", "fine-tune runs/fr: use nmt train data/corpus init=runs/fr minutes=30; prepare"),
+        (
+            "fine-tune runs/fr",
+            "fine-tune runs/fr: use nmt train data/corpus init=runs/fr minutes=30; prepare",
+        ),
         ("finetune --lr 1", "finetune: use nmt train data/corpus init=runs/base minutes=30"),
-        ("translate --no_such 3 --length-penalty -1", "--length-penalty -1: use decode.length_penalty=-1"),
+        (
+            "translate --no_such 3 --length-penalty -1",
+            "--length-penalty -1: use decode.length_penalty=-1",
+        ),
         ("translate --gpu runs/mine", "--gpu: use device=cuda; the default is"),
-        ("train optim.lr_scheduler=cosine", "optim.lr_scheduler=cosine: use optim.schedule=cosine; `nmt train"),
-        ("train lr=5e-4 --epochs 3", "lr=5e-4: use optim.learning_rate=5e-4; --epochs: use trainer.max_steps=20000"),
+        (
+            "train optim.lr_scheduler=cosine",
+            "optim.lr_scheduler=cosine: use optim.schedule=cosine; `nmt train",
+        ),
+        (
+            "train lr=5e-4 --epochs 3",
+            "lr=5e-4: use optim.learning_rate=5e-4; --epochs: use trainer.max_steps=20000",
+        ),
         ("train epochs 3", "epochs: use trainer.max_steps=20000; in updates"),
         ("train epoch=3", "epoch: use trainer.max_steps=20000; in updates"),
         ("train --LR many", "--LR: use optim.learning_rate=3e-4; by default"),
-        ("train --arch transformer --fp16", "--arch: use model=big; --fp16: use trainer.precision=bf16-mixed"),
-        ("train --src en --tgt de", "--src, --tgt: use nmt preprocess corpus/train.en corpus/train.de, then"),
+        (
+            "train --arch transformer --fp16",
+            "--arch: use model=big; --fp16: use trainer.precision=bf16-mixed",
+        ),
+        (
+            "train --src en --tgt de",
+            "--src, --tgt: use nmt preprocess corpus/train.en corpus/train.de, then",
+        ),
         ("train --model big --seed 3", "--model big: use model=big; --seed 3: use seed=3"),
-        ("preprocess --bpe x --train_src a", "--bpe: use tokenizer=bpe8k; --train_src a: use data=files data.train=a:"),
+        (
+            "preprocess --bpe x --train_src a",
+            "--bpe: use tokenizer=bpe8k; --train_src a: use data=files data.train=a:",
+        ),
         ("preprocess --source-lang a.en", "--source-lang: use data.source=en"),
-        ("train --multirun lr=1,2", "--multirun: use a shell loop; lr: use optim.learning_rate=3e-4"),
+        (
+            "train --multirun lr=1,2",
+            "--multirun: use a shell loop; lr: use optim.learning_rate=3e-4",
+        ),
         ("train -m", "-m: use a shell loop; for lr in 3e-4 5e-4; do nmt train"),
         ("delete runs/old", "delete: use nmt runs delete runs/mine"),
         ("runs list", "list: use nmt runs, or"),
@@ -96,7 +137,11 @@ def test_a_line_of_another_toolkit_is_answered_by_ours_with_its_values(nmt, line
 def test_a_number_of_epochs_is_answered_in_updates_of_the_corpus(nmt, toy):
     """As many as the tokens of its longer side need."""
     prepared = toy[-1].removeprefix("prepared=")
-    tokens = max(json.loads(Path(prepared, "manifest.json").read_text())["counts"]["train"]["tokens"].values())
+    tokens = max(
+        json.loads(Path(prepared, "manifest.json").read_text())["counts"]["train"][
+            "tokens"
+        ].values()
+    )
     updates = math.ceil(3 * tokens / 240)
     size = "batching.tokens_per_update=240"
     # The default warm-up is longer than this training.
@@ -106,12 +151,17 @@ def test_a_number_of_epochs_is_answered_in_updates_of_the_corpus(nmt, toy):
         nmt("train", prepared, size, *words).refused(answered)
     nmt("train", "--epochs", "3", size, f"prepared={prepared}").refused(f"use {keys};")
     short = "optim.warmup=2"
-    nmt("train", prepared, size, short, "epochs=1").refused("use trainer.max_steps=", "about 1 pass over")
+    nmt("train", prepared, size, short, "epochs=1").refused(
+        "use trainer.max_steps=", "about 1 pass over"
+    )
     nmt("train", prepared, "epochs=many").refused("use trainer.max_steps=20000; in updates")
 
 
 def test_every_flag_of_lightnings_trainer_is_a_key_or_refused_with_a_reason(nmt):
-    flags, offered = set(signature(Trainer.__init__).parameters) - {"self"}, set(keys_of(TrainerConfig))
+    flags, offered = (
+        set(signature(Trainer.__init__).parameters) - {"self"},
+        set(keys_of(TrainerConfig)),
+    )
     assert offered - {"max_time", "compile", "reduction"} < flags
     for flag in flags - offered:
         assert answer("train", [f"trainer.{flag}=1"]).startswith(f"trainer.{flag}: cannot be set: ")

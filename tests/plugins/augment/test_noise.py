@@ -21,7 +21,19 @@ from nmt.text import SentencePieceTokenizer, clean, train_tokenizer
 PAIR = ("The 3 old men didn't see her in Rome.", "Die 3 alten Männer sahen sie nicht in Rom.")
 some = settings(max_examples=100, deadline=None, derandomize=True, database=None)
 fragments = st.sampled_from(
-    [*"aAéßǆ\u0131.,?!¿¡;。、।؟…'\"(7", "ŉ", "ﬁ", "e\u0301", "\u0301", "क्ष", "日本", "한", "😀", " ", "don't"]
+    [
+        *"aAéßǆ\u0131.,?!¿¡;。、।؟…'\"(7",
+        "ŉ",
+        "ﬁ",
+        "e\u0301",
+        "\u0301",
+        "क्ष",
+        "日本",
+        "한",
+        "😀",
+        " ",
+        "don't",
+    ]
 )
 texts = st.one_of(st.text(max_size=20), st.lists(fragments, max_size=10).map("".join)).map(clean)
 numbers = st.integers(0, 2**32)
@@ -36,7 +48,12 @@ def always(kind: str, source: str, target: str, number: int = 0) -> tuple[str, s
 
 
 @some
-@given(source=texts, target=texts, kinds=st.sets(st.sampled_from(list(KINDS)), min_size=1), number=numbers)
+@given(
+    source=texts,
+    target=texts,
+    kinds=st.sets(st.sampled_from(list(KINDS)), min_size=1),
+    number=numbers,
+)
 def test_clean_lines_stay_clean_and_none_is_lost(source, target, kinds, number):
     assert noisy((source, target), NoiseConfig(), generator(number)) == (source, target)
     config = NoiseConfig(**dict.fromkeys(kinds, 1.0))
@@ -51,7 +68,9 @@ def test_clean_lines_stay_clean_and_none_is_lost(source, target, kinds, number):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_kind_happens_as_often_as_asked_for(kind):
     size, share = 4000, 0.3
-    happened = [noisy(PAIR, NoiseConfig(**{kind: share}), generator(n)) != PAIR for n in range(size)]
+    happened = [
+        noisy(PAIR, NoiseConfig(**{kind: share}), generator(n)) != PAIR for n in range(size)
+    ]
     places = sum(bool(PLACES[name].search(PAIR[0])) for name in TYPOS)
     rate = share * (1 - 0.9**places if kind == "typos" else 1)
     assert abs(np.mean(happened) - rate) < 5 * math.sqrt(share / size)
@@ -127,10 +146,16 @@ def test_a_typo_happens_at_every_place_that_has_it(monkeypatch):
     number=numbers,
 )
 def test_a_number_is_copied_to_the_same_share_of_both_sides(source, target, number):
-    changed = [side.split() for side in always("numbers", " ".join(source), " ".join(target), number)]
+    changed = [
+        side.split() for side in always("numbers", " ".join(source), " ".join(target), number)
+    ]
     shares, copied = [], set()
     for before, after in zip((source, target), changed, strict=True):
-        [place] = [n for n in range(len(after)) if after[:n] + after[n + 1 :] == before and after[n] not in before]
+        [place] = [
+            n
+            for n in range(len(after))
+            if after[:n] + after[n + 1 :] == before and after[n] not in before
+        ]
         copied.add(after[place])
         shares.append((place / len(after), (place + 1) / len(after)))
     assert re.fullmatch(r"[1-9][0-9]{0,5}", *copied)
@@ -147,12 +172,32 @@ def test_a_generator_is_a_function_of_its_numbers_and_no_two_share_draws():
 
 # BPE-dropout.
 
-SYLLABLES = ["ba", "na", "an", "ana", "ban", "ni", "in", "es", "est", "ne", "new", "we", "wes", "t", "s", "öß", "日本"]
+SYLLABLES = [
+    "ba",
+    "na",
+    "an",
+    "ana",
+    "ban",
+    "ni",
+    "in",
+    "es",
+    "est",
+    "ne",
+    "new",
+    "we",
+    "wes",
+    "t",
+    "s",
+    "öß",
+    "日本",
+]
 DRAW = random.Random(1)
 WORDS = ["".join(DRAW.choices(SYLLABLES, k=DRAW.randint(1, 4))) for _ in range(3000)]
 LINES = [" ".join(WORDS[start : start + 5]) for start in range(0, 3000, 5)]
 RESERVED = ["(NP", "(N", ")"]
-spellings = st.sampled_from([*SYLLABLES, *RESERVED, " ", "  ", "\u2581", "\ue000", "<s>", "<0x41>", "\0", "é", "😀"])
+spellings = st.sampled_from(
+    [*SYLLABLES, *RESERVED, " ", "  ", "\u2581", "\ue000", "<s>", "<0x41>", "\0", "é", "😀"]
+)
 spelled = st.one_of(st.text(max_size=30), st.lists(spellings, max_size=12).map("".join))
 
 
@@ -168,7 +213,9 @@ def tokenizer(request, bpe) -> SentencePieceTokenizer:
 
 @some
 @given(line=spelled, dropout=st.sampled_from([0.1, 0.5, 0.9, 1.0]), number=numbers)
-def test_draws_spell_the_line_and_equal_sentencepiece_without_dropout(tokenizer, line, dropout, number):
+def test_draws_spell_the_line_and_equal_sentencepiece_without_dropout(
+    tokenizer, line, dropout, number
+):
     assert [BpeDropout(tokenizer, 0).encode(line, generator())] == tokenizer.encode([line])
     ids = BpeDropout(tokenizer, dropout).encode(line, generator(number))
     assert tokenizer.decode(ids) == line
@@ -178,7 +225,10 @@ def test_draws_spell_the_line_and_equal_sentencepiece_without_dropout(tokenizer,
 def test_a_reserved_symbol_stays_whole_and_another_kind_of_vocabulary_is_refused():
     tokenizer = train_tokenizer(LINES, TokenizerConfig("bpe", 400), RESERVED)
     symbols = {tokenizer.encode([symbol])[0][0] for symbol in RESERVED}
-    drawn = {tuple(BpeDropout(tokenizer, 0.9).encode("(NP newest ) (N (NPx banana", generator(n))) for n in range(30)}
+    drawn = {
+        tuple(BpeDropout(tokenizer, 0.9).encode("(NP newest ) (N (NPx banana", generator(n)))
+        for n in range(30)
+    }
     whole = ["\u2581(NP", "\u2581)", "\u2581(N", "\u2581(NP"]
     assert all(tokenizer.subwords([id for id in ids if id in symbols]) == whole for ids in drawn)
     assert len(drawn) > 10
@@ -190,19 +240,33 @@ def test_a_line_depends_on_its_generator_alone(tokenizer):
     ours = BpeDropout(tokenizer, 0.5)
     copied = pickle.loads(pickle.dumps(ours))
     drawn = [ours.encode(line, generator(n)) for n, line in enumerate(LINES[:200])]
-    again = {n: copied.encode(LINES[n], generator(n)) for n in random.Random(1).sample(range(200), 200)}
+    again = {
+        n: copied.encode(LINES[n], generator(n)) for n in random.Random(1).sample(range(200), 200)
+    }
     assert [again[n] for n in range(200)] == drawn
     assert drawn != [ours.encode(line, generator(n + 1)) for n, line in enumerate(LINES[:200])]
 
 
-def merge_distribution(word: str, scores: dict[str, float], dropout: float) -> dict[tuple[str, ...], float]:
+def merge_distribution(
+    word: str, scores: dict[str, float], dropout: float
+) -> dict[tuple[str, ...], float]:
     """Probability of each result of merging the best pair, the left one of equals, each once by 1 - dropout."""
     results: Counter[tuple[str, ...]] = Counter()
 
-    def merge(parts: tuple[str, ...], dropped: frozenset[tuple[int, int]], probability: float) -> None:
+    def merge(
+        parts: tuple[str, ...], dropped: frozenset[tuple[int, int]], probability: float
+    ) -> None:
         starts = [sum(map(len, parts[:n])) for n in range(len(parts))]
-        places = [(a + b, starts[n], n) for n, (a, b) in enumerate(itertools.pairwise(parts)) if a + b in scores]
-        pairs = [(-scores[ab], start, n) for ab, start, n in places if (start, start + len(ab)) not in dropped]
+        places = [
+            (a + b, starts[n], n)
+            for n, (a, b) in enumerate(itertools.pairwise(parts))
+            if a + b in scores
+        ]
+        pairs = [
+            (-scores[ab], start, n)
+            for ab, start, n in places
+            if (start, start + len(ab)) not in dropped
+        ]
         if not pairs:
             results[parts] += probability
             return
@@ -233,7 +297,9 @@ def test_dropout_has_its_exact_distribution(bpe, word, dropout, kept_letters, si
     expected = merge_distribution("\u2581" + word, scores, dropout)
     assert sum(expected.values()) == pytest.approx(1)
     assert set(counts) <= set(expected)
-    cells = [(counts[parts], size * share) for parts, share in expected.items() if size * share >= 5]
+    cells = [
+        (counts[parts], size * share) for parts, share in expected.items() if size * share >= 5
+    ]
     rest = size - sum(count for count, _ in cells), size - sum(mean for _, mean in cells)
     cells += [rest] if rest[1] >= 5 else []
     assert_small(sum((count - mean) ** 2 / mean for count, mean in cells), len(cells))
@@ -243,8 +309,15 @@ def test_sentencepiece_draws_as_often(bpe):
     """Its draws differ in each process, so this is a comparison of two samples."""
     ours, line, one, size = BpeDropout(bpe, 0.3), "newest banest", generator(), 20_000
     mine = Counter(tuple(map(bpe.symbol, ours.encode(line, one))) for _ in range(size))
-    draws = (bpe.processor.encode(line, enable_sampling=True, alpha=0.3, nbest_size=-1) for _ in range(size))
+    draws = (
+        bpe.processor.encode(line, enable_sampling=True, alpha=0.3, nbest_size=-1)
+        for _ in range(size)
+    )
     theirs = Counter(tuple(map(bpe.symbol, draw)) for draw in draws)
-    pairs = [(mine[parts], theirs[parts]) for parts in {*mine, *theirs} if mine[parts] + theirs[parts] >= 10]
+    pairs = [
+        (mine[parts], theirs[parts])
+        for parts in {*mine, *theirs}
+        if mine[parts] + theirs[parts] >= 10
+    ]
     pairs.append((size - sum(a for a, _ in pairs), size - sum(b for _, b in pairs)))
     assert_small(sum((a - b) ** 2 / max(a + b, 1) for a, b in pairs), len(pairs))

@@ -20,7 +20,10 @@ def run(finished: Path, tmp_path: Path) -> Path:
 
 def test_the_model_is_the_mean_of_the_last_checkpoints(run, nmt):
     paths = list_checkpoints(run)[-2:]
-    assert nmt("average", "run=run", "last=2").out == "run/model is the mean of the checkpoints at updates 48, 60\n"
+    assert (
+        nmt("average", "run=run", "last=2").out
+        == "run/model is the mean of the checkpoints at updates 48, 60\n"
+    )
     states = [torch.load(path, weights_only=True)["state_dict"] for path in paths]
     for name, tensor in load_file(run / "model" / "model.safetensors").items():
         mean = (states[0][f"model.{name}"].double() + states[1][f"model.{name}"].double()) / 2

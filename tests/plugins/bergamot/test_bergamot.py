@@ -29,7 +29,9 @@ from nmt.translation import load_translator, score_pairs
 
 SSRU = Path(__file__).parents[2] / "fixtures" / "marian" / "ssru"
 SOURCES, TARGETS = ((SSRU / f"test.{side}").read_text().splitlines() for side in ("src", "trg"))
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
 
 
 @pytest.fixture
@@ -51,14 +53,17 @@ def prepared(nmt, imported, tmp_path) -> Path:
 
 
 def greedy(model: Path, lines: list[str]) -> list[str]:
-    options = translator_options(str(model), device="cpu", decode=DecodeConfig(beam_size=1), split="never")
+    options = translator_options(
+        str(model), device="cpu", decode=DecodeConfig(beam_size=1), split="never"
+    )
     return [row[0].text for row in load_translator(options, print).translate(lines)]
 
 
 def test_a_recurrent_decoder_scores_and_translates_as_in_marian(nmt, imported):
     """Sentences with unknown symbols, of 40 words, and of what the sentencepiece model normalizes."""
     scores = score_pairs(
-        load_translator(translator_options("imported", device="cpu"), print), list(zip(SOURCES, TARGETS, strict=True))
+        load_translator(translator_options("imported", device="cpu"), print),
+        list(zip(SOURCES, TARGETS, strict=True)),
     )
     differences = []
     for score, line in zip(scores, (SSRU / "scores.txt").read_text().splitlines(), strict=True):
@@ -67,7 +72,9 @@ def test_a_recurrent_decoder_scores_and_translates_as_in_marian(nmt, imported):
     assert max(differences) < 2e-5  # Marian prints five decimals
     short = "decode.max_extra_length=60", "device=cpu", f"input={SSRU / 'test.src'}"
     expected = (SSRU / "translations.txt").read_text().splitlines()
-    assert nmt("translate", "imported", *short).out.splitlines()[:-1] == expected[:-1]  # the last does not end
+    assert (
+        nmt("translate", "imported", *short).out.splitlines()[:-1] == expected[:-1]
+    )  # the last does not end
     assert "model.decoder=ssru" in nmt("export", "imported", "output=other").err
     assert nmt("attention", "kalo petu.", "imported", "output=attention.html").code == 0
     assert "Decoder self-attention" not in Path("attention.html").read_text()
@@ -89,7 +96,9 @@ def test_a_container_holds_what_was_written(imported, tmp_path):
     assert b"dec-cell: ssru" in arrays.pop("special:model.yml").tobytes()
     assert arrays.keys() == weights.keys()
     rounded = {name for name in weights if container.is_rounded(name)}
-    assert len(rounded) == 1 + 1 + 1 * 6 + 2 * 8  # embedding and its scale, matrices per encoder and decoder layer
+    assert (
+        len(rounded) == 1 + 1 + 1 * 6 + 2 * 8
+    )  # embedding and its scale, matrices per encoder and decoder layer
     for name, array in arrays.items():
         step = np.abs(weights[name]).max() / 127 if name in rounded else 0
         assert np.abs(array - weights[name]).max() <= step * 0.5001, name
@@ -100,12 +109,24 @@ def test_a_container_holds_what_was_written(imported, tmp_path):
 
 def test_a_damaged_container_is_refused_in_one_line(imported, tmp_path):
     content, file, draw = written(imported)[0], tmp_path / "model.bin", random.Random(5)
-    ends = [0, 7, 8, 15, 16, 40, 1000, len(content) - 1, *(draw.randrange(len(content)) for _ in range(20))]
+    ends = [
+        0,
+        7,
+        8,
+        15,
+        16,
+        40,
+        1000,
+        len(content) - 1,
+        *(draw.randrange(len(content)) for _ in range(20)),
+    ]
     damaged = [content[:end] for end in ends]
     for field in range(2, 2 + 4 * 3):  # the count and the first headers
         for value in (0, 2**31, 2**63, 2**64 - 1):
             if value or field % 4 == 1:
-                damaged.append(content[: 8 * field - 8] + struct.pack("<Q", value) + content[8 * field :])
+                damaged.append(
+                    content[: 8 * field - 8] + struct.pack("<Q", value) + content[8 * field :]
+                )
     for number, bad in enumerate(damaged):
         file.write_bytes(bad)
         with pytest.raises(NMTError, match=r"model\.bin: not a readable Firefox model") as error:
@@ -145,12 +166,22 @@ def test_an_exported_model_is_read_again(nmt, imported, prepared, tmp_path):
     # `nmt runs delete` deletes an export with its model.
     assert not [*foreign_files(imported, "run")]
     list_ = folder / "lex.50.50.ende.s2t.bin"
-    kept = nmt("export", "again", "format=bergamot", f"shortlist={list_}", f"sample={SSRU / 'test.src'}", "output=kept")
+    kept = nmt(
+        "export",
+        "again",
+        "format=bergamot",
+        f"shortlist={list_}",
+        f"sample={SSRU / 'test.src'}",
+        "output=kept",
+    )
     assert kept.code == 0, kept.err
     assert Path("kept/lex.50.50.ende.s2t.bin").read_bytes() == list_.read_bytes()
     (folder / "mine.txt").touch()
     (folder / "model_info.json").unlink()
-    assert "not an earlier export" in nmt("export", "imported", "format=bergamot", "prepared=data/text").err
+    assert (
+        "not an earlier export"
+        in nmt("export", "imported", "format=bergamot", "prepared=data/text").err
+    )
 
 
 def test_firefox_translates_an_unrounded_model_as_nmt_does(imported, monkeypatch):
@@ -174,7 +205,11 @@ def test_a_vocabulary_of_nmt_becomes_one_of_marian(kind):
         assert [order[id] for id in theirs.encode(line)] == ids, line
         assert theirs.decode([order.index(id) for id in ids]) == tokenizer.decode(ids)
     with pytest.raises(NMTError, match="sources with <2de>"):
-        vocabularies(train_tokenizer(SOURCES, TokenizerConfig(kind=kind, vocabulary_size=330), tags=["<2de>"]))
+        vocabularies(
+            train_tokenizer(
+                SOURCES, TokenizerConfig(kind=kind, vocabulary_size=330), tags=["<2de>"]
+            )
+        )
 
 
 def test_a_shortlist_has_the_layout_of_firefox():
@@ -186,15 +221,23 @@ def test_a_shortlist_has_the_layout_of_firefox():
     expected = 0
     for start in range(16, len(content) - 7, 8):
         (word,) = struct.unpack_from("<Q", content, start)
-        expected = (expected ^ (word + 0x9E3779B9 + (expected << 6) + (expected >> 2))) & 0xFFFFFFFFFFFFFFFF
+        expected = (
+            expected ^ (word + 0x9E3779B9 + (expected << 6) + (expected >> 2))
+        ) & 0xFFFFFFFFFFFFFFFF
     assert checksum == expected
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["page=nowhere.tgz", "format=bergamot", "prepared=data/text"], "nowhere.tgz: cannot be read"),
-        (["page=other.tgz", "format=bergamot", "prepared=data/text"], "npm pack @browsermt/bergamot-translator"),
+        (
+            ["page=nowhere.tgz", "format=bergamot", "prepared=data/text"],
+            "nowhere.tgz: cannot be read",
+        ),
+        (
+            ["page=other.tgz", "format=bergamot", "prepared=data/text"],
+            "npm pack @browsermt/bergamot-translator",
+        ),
         (["format=bergamot", "precision=int8"], "precision is for format=ctranslate2"),
         (["page=x.tgz"], "format=bergamot"),
         (["format=bergamot", "shortlist=other.tgz"], "not a Firefox shortlist"),
@@ -207,7 +250,14 @@ def test_mistakes_are_one_line(nmt, imported, prepared, options, said):
     with tarfile.open("other.tgz", "w:gz") as archive:
         archive.addfile(tarfile.TarInfo("package/empty"), io.BytesIO())
     Path("wide.bin").write_bytes(container.shortlist([[1], []], 4, 50))
-    words = "train.en", "train.de", "data.valid=valid", "data.test=valid", "data.name=other", "tokenizer=bpe4k"
+    words = (
+        "train.en",
+        "train.de",
+        "data.valid=valid",
+        "data.test=valid",
+        "data.name=other",
+        "tokenizer=bpe4k",
+    )
     assert nmt("preprocess", *words).code == 0
     done = nmt("export", "imported", f"sample={SSRU / 'test.src'}", *options)
     assert (done.code, done.err.count("\n")) == (2, 1)
@@ -215,7 +265,10 @@ def test_mistakes_are_one_line(nmt, imported, prepared, options, said):
 
 
 def test_a_model_of_another_shape_or_language_is_refused(nmt, word_model):
-    assert "must be a language code" in nmt("import", str(SSRU), "output=out", "source=../x", "target=de").err
+    assert (
+        "must be a language code"
+        in nmt("import", str(SSRU), "output=out", "source=../x", "target=de").err
+    )
     done = nmt("export", str(word_model), "format=bergamot", "output=out")
     assert (done.code, done.err.count("\n")) == (2, 1)
     assert "train with experiment=bergamot" in done.err
@@ -240,10 +293,18 @@ def test_the_page_translates_without_a_server(nmt, imported, prepared, tmp_path)
     npm = shutil.which("npm")
     if CHROMIUM is None or npm is None:
         pytest.skip("needs Chromium and npm")
-    if subprocess.run([npm, "pack", "@browsermt/bergamot-translator@0.4.9"], capture_output=True).returncode:
+    if subprocess.run(
+        [npm, "pack", "@browsermt/bergamot-translator@0.4.9"], capture_output=True
+    ).returncode:
         pytest.skip("npm cannot download the engine")
     page = f"page={next(tmp_path.glob('*.tgz'))}"
-    options = "format=bergamot", "prepared=data/text", f"sample={SSRU / 'test.src'}", "output=out", page
+    options = (
+        "format=bergamot",
+        "prepared=data/text",
+        f"sample={SSRU / 'test.src'}",
+        "output=out",
+        page,
+    )
     done = nmt("export", "imported", *options)
     assert done.code == 0, done.err
     with playwright.sync_playwright() as library:
@@ -251,9 +312,13 @@ def test_the_page_translates_without_a_server(nmt, imported, prepared, tmp_path)
         view, requests = browser.new_page(), list[str]()
         view.on("request", lambda request: requests.append(request.url))
         view.goto((tmp_path / "out" / "translator.html").as_uri())
-        playwright.expect(view.get_by_role("status")).to_have_text("Your text stays on this device.", timeout=60_000)
+        playwright.expect(view.get_by_role("status")).to_have_text(
+            "Your text stays on this device.", timeout=60_000
+        )
         view.get_by_role("textbox", name="Text in English").fill("\n".join(SOURCES[4:7]))
         box = view.get_by_role("textbox", name="Translation into German")
-        playwright.expect(box).to_have_value("\n".join(greedy(imported, SOURCES[4:7])), timeout=30_000)
+        playwright.expect(box).to_have_value(
+            "\n".join(greedy(imported, SOURCES[4:7])), timeout=30_000
+        )
         browser.close()
     assert all(request.startswith(("file:", "blob:")) for request in requests)

@@ -8,7 +8,9 @@ from nmt.files import ModelDescription
 from nmt.plugins.bergamot.page import page_of
 
 playwright = pytest.importorskip("playwright.sync_api")
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
 CODES = [
     # Code, name, what a browser takes as the language, and direction.
@@ -53,7 +55,11 @@ def browser():
 def view(browser, tmp_path):
     """The page with an engine that translates into capitals, in a browser that may use the clipboard."""
     path = tmp_path / "translator.html"
-    path.write_bytes(page_of([ENGINE.encode(), b"", b"m", b"l", b"v"], ModelDescription({}, 0, "ar", "de", "", {})))
+    path.write_bytes(
+        page_of(
+            [ENGINE.encode(), b"", b"m", b"l", b"v"], ModelDescription({}, 0, "ar", "de", "", {})
+        )
+    )
     context = browser.new_context(
         viewport={"width": 390, "height": 800},
         permissions=["clipboard-read", "clipboard-write"],
@@ -114,7 +120,10 @@ def test_the_page_starts_with_every_language_code(browser, tmp_path, code, name,
     assert view.title() == f"Arabic to {name}"
     assert view.get_by_role("heading").inner_text() == f"Arabic to {name}"
     source = view.get_by_role("textbox", name="Text in Arabic")
-    assert [source.get_attribute("lang"), source.evaluate("box => getComputedStyle(box).direction")] == ["ar", "rtl"]
+    assert [
+        source.get_attribute("lang"),
+        source.evaluate("box => getComputedStyle(box).direction"),
+    ] == ["ar", "rtl"]
     target = view.get_by_role("textbox", name=f"Translation into {name}")
     assert target.get_attribute("lang") == tag
     assert target.evaluate("box => getComputedStyle(box).direction") == direction

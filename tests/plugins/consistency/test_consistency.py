@@ -21,7 +21,10 @@ def model_and_batch(**keys: object) -> tuple[Transformer, Batch]:
     torch.manual_seed(1)
     model = Transformer(ModelConfig("t", 1, 1, 16, 32, 2, **{"dropout": 0.0, **keys}), 40)  # type: ignore[arg-type]
     source = torch.tensor([[5, 6, 7, 2], [8, 2, 0, 0]])
-    target_in, target_out = torch.tensor([[1, 9, 10], [1, 11, 0]]), torch.tensor([[9, 10, 2], [11, 2, 0]])
+    target_in, target_out = (
+        torch.tensor([[1, 9, 10], [1, 11, 0]]),
+        torch.tensor([[9, 10, 2], [11, 2, 0]]),
+    )
     return model, Batch(source, target_in, target_out, torch.tensor([0, 1, 2, 3, 4]))
 
 
@@ -32,9 +35,14 @@ def gradients(model: Transformer, loss: torch.Tensor) -> list[torch.Tensor]:
 @pytest.mark.parametrize("keys", [{}, {"zero_start": True, "output_bias": True}])
 def test_a_copy_without_noise_adds_nothing(keys: dict[str, object]) -> None:
     model, batch = model_and_batch(**keys)
-    plain, consistent = summed_losses(model, batch, SMOOTHING), consistent_losses(model, batch, SMOOTHING, 3.0, 0.0)
+    plain, consistent = (
+        summed_losses(model, batch, SMOOTHING),
+        consistent_losses(model, batch, SMOOTHING, 3.0, 0.0),
+    )
     assert_close(consistent, plain)
-    for ours, expected in zip(gradients(model, consistent[0]), gradients(model, plain[0]), strict=True):
+    for ours, expected in zip(
+        gradients(model, consistent[0]), gradients(model, plain[0]), strict=True
+    ):
         assert_close(ours, expected)
 
 
@@ -51,7 +59,9 @@ def test_the_copy_adds_its_divergence() -> None:
     assert_close(loss, plain[0] + 3 * (p * (p / q).log()).sum())
     assert_close(likelihood, plain[1])
     for ours, expected in zip(
-        gradients(model, loss), gradients(model, plain[0] + 3 * F.kl_div(q.log(), p, reduction="sum")), strict=True
+        gradients(model, loss),
+        gradients(model, plain[0] + 3 * F.kl_div(q.log(), p, reduction="sum")),
+        strict=True,
     ):
         assert_close(ours, expected)
 
@@ -74,8 +84,17 @@ def test_only_tokens_are_hidden_and_as_often_as_asked_for() -> None:
 
 
 def test_a_resumed_run_is_the_whole_run(toy, nmt, training_state) -> None:
-    options = [*toy, "optim.consistency.weight=3", "validation.bleu_sentences=0", "checkpoints.every_steps=4"]
+    options = [
+        *toy,
+        "optim.consistency.weight=3",
+        "validation.bleu_sentences=0",
+        "checkpoints.every_steps=4",
+    ]
     for run, steps in (("stopped", 4), ("stopped", 8), ("whole", 8)):
         assert nmt("train", *options, f"trainer.max_steps={steps}", f"run={run}").code == 0
-    torch.testing.assert_close(*(training_state(Path(run)) for run in ("stopped", "whole")), rtol=0, atol=0)
-    nmt("train", *toy, "trainer.max_steps=8", "run=whole").refused("optim.consistency.weight: 3.0 -> 0.0")
+    torch.testing.assert_close(
+        *(training_state(Path(run)) for run in ("stopped", "whole")), rtol=0, atol=0
+    )
+    nmt("train", *toy, "trainer.max_steps=8", "run=whole").refused(
+        "optim.consistency.weight: 3.0 -> 0.0"
+    )

@@ -24,7 +24,11 @@ DECODE = DecodeConfig(beam_size=2, max_extra_length=3)
 
 def random_lines(count: int) -> list[str]:
     draw = random.Random(2)
-    return ["", *(" ".join(draw.choices(WORDS, k=draw.randint(1, 9))) for _ in range(count - 2)), "  "]
+    return [
+        "",
+        *(" ".join(draw.choices(WORDS, k=draw.randint(1, 9))) for _ in range(count - 2)),
+        "  ",
+    ]
 
 
 def config(checkpoint: str, devices: int) -> TranslateConfig:
@@ -36,7 +40,9 @@ def compare_and_kill(checkpoint: str) -> None:
     others, lines = set(active_children()), random_lines(40)
     with on_devices(config(checkpoint, 2), ["cpu", "cpu"]) as two:
         for buffer in (1, 7):
-            expected = list(load_translator(config(checkpoint, 1).translator, print).stream(lines, buffer))
+            expected = list(
+                load_translator(config(checkpoint, 1).translator, print).stream(lines, buffer)
+            )
             assert len({translations[0].text for translations in expected}) > 20
             assert list(two.stream(lines, buffer)) == expected
         for _ in two.stream(random_lines(200), 4):
@@ -89,13 +95,18 @@ def test_a_killed_process_ends_the_others_in_one_line(toy, nmt, killed):
             wait_for(process, Path("run"), 20)
         children: list[str] = []
         while not children:
-            children = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True).stdout.split()
+            children = subprocess.run(
+                ["pgrep", "-P", str(process.pid)], capture_output=True, text=True
+            ).stdout.split()
         os.kill(process.pid if "launcher" in killed else int(children[-1]), signal.SIGKILL)
         errors = process.communicate(timeout=60)[1]  # until the last process has ended
     assert process.returncode == (-signal.SIGKILL if "launcher" in killed else 2), errors
     assert "Traceback" not in errors
     (line,) = [line for line in errors.splitlines() if line.startswith("nmt: ")]
-    assert f"process 1 of this training (pid {children[-1]}) was killed by SIGKILL" in line or killed != "launched"
+    assert (
+        f"process 1 of this training (pid {children[-1]}) was killed by SIGKILL" in line
+        or killed != "launched"
+    )
     assert "rerun the same command" in line
     assert nmt("train", *toy, *LONG).code == 0
 
@@ -106,7 +117,9 @@ def test_an_error_of_the_first_process_leaves_no_other_waiting(toy, nmt):
     with full_disk(60_000):  # as long as a process is left, standard error does not end
         ended = subprocess.run(words, stderr=subprocess.PIPE, text=True, timeout=200)
     assert ended.returncode == 2, ended.stderr
-    assert ended.stderr.splitlines()[-1].startswith("nmt: cannot write run/checkpoints/step=00000012.ckpt")
+    assert ended.stderr.splitlines()[-1].startswith(
+        "nmt: cannot write run/checkpoints/step=00000012.ckpt"
+    )
     assert "Traceback" not in ended.stderr
 
 

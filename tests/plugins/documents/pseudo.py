@@ -13,7 +13,10 @@ def same(lines: list[str]) -> list[Translated]:
 
 def capitals(lines: list[str]) -> list[Translated]:
     texts = [
-        "".join(part if number % 2 else part.upper() for number, part in enumerate(ITEM.split(line))) for line in lines
+        "".join(
+            part if number % 2 else part.upper() for number, part in enumerate(ITEM.split(line))
+        )
+        for line in lines
     ]
     return [Translated(text, [(n, n) for n in range(len(text.split()))]) for text in texts]
 

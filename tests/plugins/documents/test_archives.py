@@ -29,7 +29,9 @@ def slides(file):
     deck.save(file)
     (slide,) = pptx.Presentation((yield)).slides
     assert slide.shapes.title.text == "ONE LINE\vAND ANOTHER\tCOLUMN"
-    runs = [(run.text, run.font.bold) for run in slide.placeholders[1].text_frame.paragraphs[0].runs]
+    runs = [
+        (run.text, run.font.bold) for run in slide.placeholders[1].text_frame.paragraphs[0].runs
+    ]
     assert runs == [("A MAN IS ", None), ("RIDING A", True), (" ", None), ("HORSE.", None)]
     yield slide.notes_slide.notes_text_frame.text == "MY NOTES"
 
@@ -45,34 +47,66 @@ def sheet(file):
         page.write("B1", "Dark green")
         page.add_table("D1:D2", {"data": [["a boy"]], "columns": [{"header": "Name"}]})
     page = openpyxl.load_workbook((yield), rich_text=True)["Data"]
-    assert [part.text for part in page["A7"].value if not isinstance(part, str) and part.font.b] == ["RED"]
+    assert [
+        part.text for part in page["A7"].value if not isinstance(part, str) and part.font.b
+    ] == ["RED"]
     texts = [page["A1"].comment.text, page["D1"].value, *page.tables["Table1"].column_names]
     assert texts == ["a comment", "Name", "Name"]
     texts = [str(cell.value) for cell in (*page["A"], page["D2"])]
     assert page["B1"].value == "Dark green"
-    values = ["ONCE", "ONCE", "Yes", "A LINE\nAND ANOTHER", " BLANK ", "1.5", "A RED BALL", '=IF(A3="Yes",1,2)']
+    values = [
+        "ONCE",
+        "ONCE",
+        "Yes",
+        "A LINE\nAND ANOTHER",
+        " BLANK ",
+        "1.5",
+        "A RED BALL",
+        '=IF(A3="Yes",1,2)',
+    ]
     yield texts == [*values, "A BOY"]
 
 
 def text(file):
-    document, paragraph, table = Document("text"), Paragraph("A man rides a horse today."), Table("T", 3, 1)
+    document, paragraph, table = (
+        Document("text"),
+        Paragraph("A man rides a horse today."),
+        Table("T", 3, 1),
+    )
     paragraph.set_span("Bold", regex="rides a horse")
     paragraph.insert_note(after="horse", note_id="n", citation="1", body="a big one")
     paragraph.append(Annotation("my comment", creator="Bob"))
-    for place, cell in enumerate((Cell("a cell"), Cell(12.5, text="12 euros"), Cell("c", formula='of:=IF("A cat")'))):
+    for place, cell in enumerate(
+        (Cell("a cell"), Cell(12.5, text="12 euros"), Cell("c", formula='of:=IF("A cat")'))
+    ):
         table.set_cell((place, 0), cell)
     document.body.clear()
-    document.body.extend([Header(1, "a title"), paragraph, table, Paragraph("a cat"), Paragraph("A cat")])
+    document.body.extend(
+        [Header(1, "a title"), paragraph, table, Paragraph("a cat"), Paragraph("A cat")]
+    )
     document.save(file)
     body = Document((yield)).body
     assert [span.text for span in body.get_spans()] == ["RIDES A HORSE"]
     texts = [part.text for part in [*body.get_headers(), *body.get_paragraphs()]]
-    assert texts == ["A TITLE", "A MAN ", "A BIG ONE", "my comment", "A CELL", "12 euros", "c", "A CAT", "A cat"]
+    assert texts == [
+        "A TITLE",
+        "A MAN ",
+        "A BIG ONE",
+        "my comment",
+        "A CELL",
+        "12 euros",
+        "c",
+        "A CAT",
+        "A cat",
+    ]
     yield [*body.get_table(name="T").get_values()] == [["A CELL", 12.5, "c"]]
 
 
 def book(file):
-    book, chapter = epub.EpubBook(), epub.EpubHtml(title="day one", file_name="text/1 é.xhtml", lang="en")
+    book, chapter = (
+        epub.EpubBook(),
+        epub.EpubHtml(title="day one", file_name="text/1 é.xhtml", lang="en"),
+    )
     book.set_title("a book")
     book.set_language("en")
     book.add_author("Jane Doe")
@@ -87,14 +121,22 @@ def book(file):
     assert b"DAY ONE" in book.get_item_with_id("nav").content
     chapter = book.get_item_with_href("text/1 é.xhtml").content.decode()
     assert 'lang="de" xml:lang="de"' in chapter
-    assert [*re.findall("<p.*", chapter)] == ["<p>A <b>RED</b> BALL<br/>IS HERE.</p>", "<pre>code</pre>"]
+    assert [*re.findall("<p.*", chapter)] == [
+        "<p>A <b>RED</b> BALL<br/>IS HERE.</p>",
+        "<pre>code</pre>",
+    ]
     yield b"language>de</" in zipfile.ZipFile(translation).read("EPUB/content.opf")
 
 
-@pytest.mark.parametrize(("format", "case"), [("pptx", slides), ("xlsx", sheet), ("odt", text), ("epub", book)])
+@pytest.mark.parametrize(
+    ("format", "case"), [("pptx", slides), ("xlsx", sheet), ("odt", text), ("epub", book)]
+)
 def test_other_libraries_read_the_translation(format, case):
     next(steps := case(file := io.BytesIO()))
-    document, unchanged = read_document(format, file.getvalue(), "de"), read_document(format, file.getvalue())
+    document, unchanged = (
+        read_document(format, file.getvalue(), "de"),
+        read_document(format, file.getvalue()),
+    )
     assert unchanged.join(same(unchanged.lines)) == file.getvalue()
     result = io.BytesIO(document.join(upper(document.lines)))
     assert steps.send(result)

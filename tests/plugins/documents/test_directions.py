@@ -46,7 +46,12 @@ PAGES = [
     ("en", "ar", '<html lang="en"><p>a</p></html>', '<html dir="rtl" lang="ar"><p>A</p></html>'),
     ("en", "fa", "<html dir=ltr><p>a", '<html lang="fa" dir="rtl"><p>A'),
     ("en", "he", "<html dir=LTR><p dir='ltr'>a", '<html lang="he" dir="rtl"><p dir="rtl">A'),
-    ("en", "ur", "<html><p dir=auto>a<p dir=rtl>b", '<html lang="ur" dir="rtl"><p dir=auto>A<p dir=rtl>B'),
+    (
+        "en",
+        "ur",
+        "<html><p dir=auto>a<p dir=rtl>b",
+        '<html lang="ur" dir="rtl"><p dir=auto>A<p dir=rtl>B',
+    ),
     # Text that stays as it is keeps its direction.
     (
         "en",
@@ -90,7 +95,12 @@ PAGES = [
         '<pre dir="ltr" align="left">d</pre>',
     ),
     # The direction of a field is that of what users enter.
-    ("en", "ar", "<html><input dir=ltr title=a>", '<html lang="ar" dir="rtl"><input dir=ltr title="A">'),
+    (
+        "en",
+        "ar",
+        "<html><input dir=ltr title=a>",
+        '<html lang="ar" dir="rtl"><input dir=ltr title="A">',
+    ),
     ("en", "ar", "<html translate=no><p>a</p></html>", "<html translate=no><p>a</p></html>"),
     # Fragments
     (
@@ -111,7 +121,12 @@ PAGES = [
     ),
     # Without a turn, only languages change.
     ("he", "ar", "<html dir=rtl lang=he><p lang=he>a", '<html dir=rtl lang="ar"><p lang="ar">A'),
-    ("en", "zh_CN", "<html><p lang=en-GB>a<p dir=ltr>b", '<html lang="zh-CN"><p lang="zh-CN">A<p dir=ltr>B'),
+    (
+        "en",
+        "zh_CN",
+        "<html><p lang=en-GB>a<p dir=ltr>b",
+        '<html lang="zh-CN"><p lang="zh-CN">A<p dir=ltr>B',
+    ),
     (
         "en",
         "ja",
@@ -132,7 +147,12 @@ PAGES = [
         '<div dir="rtl"><p style="direction:ltr">+1 <b>55</b></p><p dir="rtl" style="text-align:right">A</p>'
         "<p dir=ltr>5",
     ),
-    ("en", "ar", "<p>a<p dir=ltr>/usr/local/bin/</p>", '<p dir="rtl">A<p dir=ltr>/USR/LOCAL/BIN/</p>'),
+    (
+        "en",
+        "ar",
+        "<p>a<p dir=ltr>/usr/local/bin/</p>",
+        '<p dir="rtl">A<p dir=ltr>/USR/LOCAL/BIN/</p>',
+    ),
     # The template of a page may declare any language.
     ("en", "ja", "<html lang=de><body lang=de><p>a", '<html lang="ja"><body lang="ja"><p>A'),
     # Passages in other languages stay, whether their closing tags are there or not.
@@ -163,7 +183,9 @@ PAGES = [
 
 
 @pytest.mark.parametrize(("source", "target", "page", "translation"), PAGES)
-def test_pages_declare_the_language_and_direction_of_their_translation(source, target, page, translation):
+def test_pages_declare_the_language_and_direction_of_their_translation(
+    source, target, page, translation
+):
     assert translated("html", page.encode(), source, target).decode() == translation
 
 
@@ -186,7 +208,10 @@ MARKDOWN = """<div dir="rtl" align="right">
 
 def test_passages_in_other_languages_are_counted():
     page = "<p>a <i lang=fr>oui</i></p><p lang=fr>non</p><p lang=ar>نص</p><p lang=fr>12</p>"
-    for source, notice in (("en", "passages declared in other languages left untranslated: 2"), ("", "")):
+    for source, notice in (
+        ("en", "passages declared in other languages left untranslated: 2"),
+        ("", ""),
+    ):
         document = read_document("html", page.encode(), "ar", source)
         document.join(capitals(document.lines))
         assert document.notice == notice
@@ -201,11 +226,20 @@ def test_blocks_of_html_in_markdown_turn():
 
 @pytest.mark.parametrize(
     ("target", "tag"),
-    [("ja", "ja-JP"), ("jpn", "ja-JP"), ("zt", "zh-TW"), ("sr@latin", "sr-Latn-RS"), ("uz_Cyrl", "uz-Cyrl-UZ")],
+    [
+        ("ja", "ja-JP"),
+        ("jpn", "ja-JP"),
+        ("zt", "zh-TW"),
+        ("sr@latin", "sr-Latn-RS"),
+        ("uz_Cyrl", "uz-Cyrl-UZ"),
+    ],
 )
 def test_letters_name_their_language_as_word_does(target, tag):
     body = '<w:p><w:r><w:rPr><w:lang w:val="en-US"/></w:rPr><w:t>a</w:t></w:r></w:p>'
-    assert f'w:val="{tag}"' in files_of(translated("docx", letter(body), "eng_Latn", target))["word/document.xml"]
+    assert (
+        f'w:val="{tag}"'
+        in files_of(translated("docx", letter(body), "eng_Latn", target))["word/document.xml"]
+    )
 
 
 UNIT = "<body><trans-unit><source>a</source></trans-unit></body>"
@@ -215,7 +249,11 @@ UNIT = "<body><trans-unit><source>a</source></trans-unit></body>"
     ("file", "target", "declared"),
     [
         ('<file source-language="en" original="x">', "zh_CN", ' target-language="zh-CN"'),
-        ('<file source-language="en" target-language="zh-Hans">', "zh_CN", ' target-language="zh-Hans"'),
+        (
+            '<file source-language="en" target-language="zh-Hans">',
+            "zh_CN",
+            ' target-language="zh-Hans"',
+        ),
         ('<file source-language="en-us" target-language="">', "zh_CN", ' target-language="zh-CN"'),
         ('<file original="x">', "zh_CN", ""),
         ('<file source-language="en">', "", ""),
@@ -272,7 +310,9 @@ msgstr ""
         ("", "en", "xx", "xx", False),
     ],
 )
-def test_catalogs_declare_the_language_of_their_translation(declared, source, target, language, has_notice):
+def test_catalogs_declare_the_language_of_their_translation(
+    declared, source, target, language, has_notice
+):
     document = read_document("po", CATALOG.format(declared).encode(), target, source)
     result = document.join(capitals(document.lines)).decode()
     assert f'"Language: {language}\\n"' in result
@@ -283,7 +323,11 @@ def test_catalogs_declare_the_language_of_their_translation(declared, source, ta
 
 
 def letter(body: str) -> bytes:
-    return packed(**{"word/document.xml": f'<w:document xmlns:w="{WORD}"><w:body>{body}</w:body></w:document>'})
+    return packed(
+        **{
+            "word/document.xml": f'<w:document xmlns:w="{WORD}"><w:body>{body}</w:body></w:document>'
+        }
+    )
 
 
 LETTER = """<w:p><w:pPr><w:pStyle w:val="Title"/><w:jc w:val="left"/></w:pPr><w:r><w:t>one</w:t></w:r></w:p>
@@ -310,22 +354,35 @@ def test_letters_turn_to_the_right_in_the_order_that_word_requires():
     ]
     assert names_in(tree, ".//w:tblPr") == [["tblStyle", "bidiVisual", "tblW"]]
     assert names_in(tree, ".//w:sectPr") == [["cols", "bidi", "docGrid"]]
-    assert [element.get(f"{{{WORD}}}val") for element in tree.iter(f"{{{WORD}}}bidi")] == [None, None, "1", None]
+    assert [element.get(f"{{{WORD}}}val") for element in tree.iter(f"{{{WORD}}}bidi")] == [
+        None,
+        None,
+        "1",
+        None,
+    ]
     assert tree.find(".//w:szCs", {"w": WORD}).get(f"{{{WORD}}}val") == "40"
-    assert tree.find(".//w:lang", {"w": WORD}).attrib == {f"{{{WORD}}}val": "ar-EG", f"{{{WORD}}}bidi": "ar-EG"}
+    assert tree.find(".//w:lang", {"w": WORD}).attrib == {
+        f"{{{WORD}}}val": "ar-EG",
+        f"{{{WORD}}}bidi": "ar-EG",
+    }
 
 
 def test_letters_turn_back_to_the_left():
     body = '<w:p><w:pPr><w:bidi/></w:pPr><w:r><w:rPr><w:b/><w:rtl w:val="1"/></w:rPr><w:t>a</w:t></w:r></w:p>'
     result = files_of(translated("docx", letter(body), "he", "en"))["word/document.xml"]
     tree = ElementTree.fromstring(result)
-    values = {name: tree.find(f".//w:{name}", {"w": WORD}).get(f"{{{WORD}}}val") for name in ("bidi", "rtl")}
+    values = {
+        name: tree.find(f".//w:{name}", {"w": WORD}).get(f"{{{WORD}}}val")
+        for name in ("bidi", "rtl")
+    }
     assert values == {"bidi": "0", "rtl": "0"}
     assert names_in(tree, ".//w:rPr") == [["b", "rtl"]]
     properties = '<w:bCs/><w:sz w:val="20"/><w:szCs w:val="36"/><w:rtl/>'
     body = f"<w:p><w:r><w:rPr>{properties}</w:rPr><w:t>a</w:t></w:r></w:p>"
     result = files_of(translated("docx", letter(body), "ar", "en"))["word/document.xml"]
-    assert names_in(ElementTree.fromstring(result), ".//w:rPr") == [["b", "bCs", "sz", "szCs", "rtl"]]
+    assert names_in(ElementTree.fromstring(result), ".//w:rPr") == [
+        ["b", "bCs", "sz", "szCs", "rtl"]
+    ]
 
 
 @pytest.mark.parametrize(("source", "target"), [("en", "de"), ("he", "ar")])
@@ -355,7 +412,11 @@ def test_slides_turn_to_the_right():
     assert '<a:tblPr rtl="1"' in files["ppt/slides/slide1.xml"]
     master = ElementTree.fromstring(files["ppt/slideMasters/slideMaster1.xml"])
     inherited = [*master.iterfind(f".//{{*}}txStyles//{{{DRAWING}}}lvl1pPr")]
-    assert [(style.get("rtl"), style.get("algn")) for style in inherited] == [("1", "ctr"), ("1", "r"), ("1", "r")]
+    assert [(style.get("rtl"), style.get("algn")) for style in inherited] == [
+        ("1", "ctr"),
+        ("1", "r"),
+        ("1", "r"),
+    ]
     usual = ElementTree.fromstring(files["ppt/presentation.xml"]).find(f".//{{{DRAWING}}}lvl1pPr")
     assert (usual.get("rtl"), usual.get("algn")) == ("1", "r")
     notes = ElementTree.fromstring(files["ppt/notesMasters/notesMaster1.xml"])
@@ -372,13 +433,22 @@ def test_tables_begin_at_the_right():
     book.create_sheet("numbers")["A1"] = 1
     book.save(file)
     result = translated("xlsx", file.getvalue(), "en", "fa")
-    assert [sheet.sheet_view.rightToLeft for sheet in openpyxl.load_workbook(io.BytesIO(result))] == [True, True]
+    assert [
+        sheet.sheet_view.rightToLeft for sheet in openpyxl.load_workbook(io.BytesIO(result))
+    ] == [True, True]
     back = translated("xlsx", result, "fa", "en")
-    assert [sheet.sheet_view.rightToLeft for sheet in openpyxl.load_workbook(io.BytesIO(back))] == [False, False]
+    assert [sheet.sheet_view.rightToLeft for sheet in openpyxl.load_workbook(io.BytesIO(back))] == [
+        False,
+        False,
+    ]
     cell = '<sheetData><row><c t="inlineStr"><is><t>a</t></is></c></row></sheetData>'
-    without_view = packed(**{"xl/worksheets/sheet1.xml": f'<worksheet xmlns="{SHEETS}"><cols/>{cell}</worksheet>'})
+    without_view = packed(
+        **{"xl/worksheets/sheet1.xml": f'<worksheet xmlns="{SHEETS}"><cols/>{cell}</worksheet>'}
+    )
     sheet = files_of(translated("xlsx", without_view, "en", "ar"))["xl/worksheets/sheet1.xml"]
-    assert '<sheetViews><sheetView rightToLeft="1" workbookViewId="0"/></sheetViews><cols/>' in sheet
+    assert (
+        '<sheetViews><sheetView rightToLeft="1" workbookViewId="0"/></sheetViews><cols/>' in sheet
+    )
 
 
 STYLES = """<x xmlns:style="s" xmlns:fo="f"><style:default-style style:family="paragraph">
@@ -391,11 +461,17 @@ STYLES = """<x xmlns:style="s" xmlns:fo="f"><style:default-style style:family="p
 
 
 def test_open_documents_turn_to_the_right_and_back():
-    content = packed(**{"content.xml": '<x xmlns:text="t"><text:p>a</text:p></x>', "styles.xml": STYLES})
+    content = packed(
+        **{"content.xml": '<x xmlns:text="t"><text:p>a</text:p></x>', "styles.xml": STYLES}
+    )
 
     def properties(content: bytes) -> list[tuple[str | None, str | None]]:
         elements = ElementTree.fromstring(files_of(content)["styles.xml"]).iter()
-        found = [element for element in elements if element.tag.endswith(("paragraph-properties", "t-properties"))]
+        found = [
+            element
+            for element in elements
+            if element.tag.endswith(("paragraph-properties", "t-properties"))
+        ]
         return [(element.get("{s}writing-mode"), element.get("{f}text-align")) for element in found]
 
     result = translated("odt", content, "en", "he")
@@ -437,7 +513,9 @@ def test_books_turn_their_pages_from_the_other_side():
     files = files_of(translated("epub", packed(**BOOK), "en", "ar"))
     assert files["c.xhtml"] == '<html dir="rtl" lang="ar" xml:lang="ar"><p>ONE</p></html>'
     assert files["n.ncx"] == '<ncx xml:lang="ar"><navLabel><text>ONE</text></navLabel></ncx>'
-    assert '<package xmlns:dc="d" xml:lang="ar" dir="rtl"><dc:title xml:lang="fr">' in files["a.opf"]
+    assert (
+        '<package xmlns:dc="d" xml:lang="ar" dir="rtl"><dc:title xml:lang="fr">' in files["a.opf"]
+    )
     assert '<spine page-progression-direction="rtl">' in files["a.opf"]
     same_side = files_of(translated("epub", packed(**BOOK), "en", "ja"))
     assert '<package xmlns:dc="d" xml:lang="ja" dir="ltr">' in same_side["a.opf"]
@@ -449,7 +527,10 @@ def test_lines_of_subtitles_begin_at_the_right_in_every_player(format):
     head = "WEBVTT\n\n" if format == "vtt" else ""
     override = "" if format == "vtt" else "{\\an8}"
     times = "00:00:01.000 --> 00:00:02.000\n"
-    file = "".join(f"{times}{text}\n\n" for text in (f"{override}one", "<i>two</i>", "<b>Linux</b> six", "ten مر"))
+    file = "".join(
+        f"{times}{text}\n\n"
+        for text in (f"{override}one", "<i>two</i>", "<b>Linux</b> six", "ten مر")
+    )
     lines = ["Linux هو", "Linux مر", "Linux", "ten مر"]
     document = read_document(format, f"{head}{file}".encode(), "ar", "en")
     translations = [Translated(line, [(0, 0)]) for line in lines]
@@ -458,7 +539,12 @@ def test_lines_of_subtitles_begin_at_the_right_in_every_player(format):
     assert texts[:2] == [f"{override}\u200fLinux هو", "\u200f<i>Linux مر</i>"]
     assert texts[3] == "ten مر"
     assert "\u200f" not in texts[2]
-    assert "\u200f" not in read_document(format, f"{head}{file}".encode(), "de", "en").join(translations).decode()
+    assert (
+        "\u200f"
+        not in read_document(format, f"{head}{file}".encode(), "de", "en")
+        .join(translations)
+        .decode()
+    )
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,10 @@ def upper(lines: list[str]) -> list[Translated]:
 def turned(lines: list[str]) -> list[Translated]:
     """A translation into capitals in reverse order."""
     rows = [line.upper().split()[::-1] for line in lines]
-    return [Translated(" ".join(words), [(n, len(words) - 1 - n) for n in range(len(words))]) for words in rows]
+    return [
+        Translated(" ".join(words), [(n, len(words) - 1 - n) for n in range(len(words))])
+        for words in rows
+    ]
 
 
 def packed(format: str, text: str) -> bytes:
@@ -47,7 +50,9 @@ def packed(format: str, text: str) -> bytes:
 def translated(format: str, text: str, by=upper) -> str:
     document = read_document(format, packed(format, text))
     result = document.join(by(document.lines))
-    return (zipfile.ZipFile(io.BytesIO(result)).read(MEMBERS[format]) if format in MEMBERS else result).decode()
+    return (
+        zipfile.ZipFile(io.BytesIO(result)).read(MEMBERS[format]) if format in MEMBERS else result
+    ).decode()
 
 
 def aligned(translation: str, pairs: str):
@@ -126,7 +131,11 @@ A ^[b c] and d[^e_f] | X Y und d | 0-0 1-1 2-1 3-2 4-3 | X ^[Y] und d[^e_f]
 So 2 * 3 is *six* | So 2 * 3 gibt * | 0-0 4-4 | So 2 * 3 *gibt* \*
 """
 ROWS = [("html", row) for row in PLACED.splitlines() if not row.startswith("#")]
-ROWS += [("markdown", row.replace("\\n", "\n")) for row in MARKDOWN_PLACED.split("\n")[1:-1] if row[0] != "#"]
+ROWS += [
+    ("markdown", row.replace("\\n", "\n"))
+    for row in MARKDOWN_PLACED.split("\n")[1:-1]
+    if row[0] != "#"
+]
 
 
 @pytest.mark.parametrize(("format", "row"), ROWS)
@@ -145,13 +154,16 @@ def test_words_of_a_page_are_translated_alone():
     assert translated("html", PAGE) == expected
 
 
-DAMAGED = (
-    "<|>|</|<b|<b>|</b>|<p>|<!--|-->|<script>|</script|<a title='|\"|=|&|&#0;|&amp|\0|<code>|</code>|<img alt=x y>"
+DAMAGED = "<|>|</|<b|<b>|</b>|<p>|<!--|-->|<script>|</script|<a title='|\"|=|&|&#0;|&amp|\0|<code>|</code>|<img alt=x y>"
+PIECES = st.sampled_from(
+    [*DAMAGED.split("|"), " translate=no", "/>", "<title>", "<br>", "\ufeff", " ", "\r\n"]
 )
-PIECES = st.sampled_from([*DAMAGED.split("|"), " translate=no", "/>", "<title>", "<br>", "\ufeff", " ", "\r\n"])
 
 
-@given(st.lists(PIECES | st.text(max_size=3), max_size=30).map("".join), st.sampled_from([upper, turned]))
+@given(
+    st.lists(PIECES | st.text(max_size=3), max_size=30).map("".join),
+    st.sampled_from([upper, turned]),
+)
 def test_damaged_html_is_kept_to_the_byte_where_it_is_not_translated(text, by):
     assume(text.count("\0") * 4 < len(text))  # else it is no text
     text = text.encode(errors="replace").decode()
@@ -169,7 +181,9 @@ PIECES_OF_TEXT = [
     "<a>x</a>",
     "<a>,</a>",
 ]
-LINEAR = [f"{format}|a {{}}|i|{piece}" for format in ("html", "markdown") for piece in PIECES_OF_TEXT]
+LINEAR = [
+    f"{format}|a {{}}|i|{piece}" for format in ("html", "markdown") for piece in PIECES_OF_TEXT
+]
 LINEAR += """markdown|a {}|i|**x_ \nodt|<p>{}</p>|span|a<s/>
 odt|<x>{}</x>|x|<p>a</p>\nodt|<p>a{}</p>|x|<s/>\nodt|<p>{}</p>|span|<span>a</span>
 odt|<p>a{}</p>|span|<i><p>b</p></i>\ndocx|<p>{}</p>|hyperlink|<r><t>a</t></r>\ndocx|<p>{}</p>|hyperlink|<x/>
@@ -188,7 +202,9 @@ def test_work_grows_with_the_size_of_a_file_and_not_with_its_depth(case):
     def calls(depth: int, pieces: int) -> int:
         """The number of calls, and of generators resumed, to read a file and write its translation."""
         events = list[str]()
-        content = packed(format, whole.format(f"<{level}>" * depth + piece * pieces + f"</{level}>" * depth))
+        content = packed(
+            format, whole.format(f"<{level}>" * depth + piece * pieces + f"</{level}>" * depth)
+        )
         sys.setprofile(lambda frame, event, argument: events.append(event))
         try:
             document = read_document(format, content)
@@ -204,18 +220,39 @@ def test_work_grows_with_the_size_of_a_file_and_not_with_its_depth(case):
 
 def test_what_is_translated():
     for source, lines in (
-        ('<img alt="A cat" src="A dog" alt="A cow"><p title=\'a &quot;b\'>c<br>d</p>', ["A cat", 'a "b', "c d"]),
-        ("<p translate=no>a</p><p class='x notranslate'>b</p><p class=nottranslate>c <b translate='no'>d", ["c d"]),
+        (
+            '<img alt="A cat" src="A dog" alt="A cow"><p title=\'a &quot;b\'>c<br>d</p>',
+            ["A cat", 'a "b', "c d"],
+        ),
+        (
+            "<p translate=no>a</p><p class='x notranslate'>b</p><p class=nottranslate>c <b translate='no'>d",
+            ["c d"],
+        ),
         ("<title>a <b> c</title><textarea>d</textarea>", ["a <b> c"]),
-        ("<input placeholder=Name value=x><button aria-label='Do it'>10 %</button>", ["Name", "Do it"]),
-        ('<meta name=description content="Ab c"><meta content="De f" property="og:title">', ["Ab c", "De f"]),
-        ("<META NAME='Twitter:Description' CONTENT='Ab'><meta name=viewport content=width><meta content=x>", ["Ab"]),
+        (
+            "<input placeholder=Name value=x><button aria-label='Do it'>10 %</button>",
+            ["Name", "Do it"],
+        ),
+        (
+            '<meta name=description content="Ab c"><meta content="De f" property="og:title">',
+            ["Ab c", "De f"],
+        ),
+        (
+            "<META NAME='Twitter:Description' CONTENT='Ab'><meta name=viewport content=width><meta content=x>",
+            ["Ab"],
+        ),
         (
             '<input type=submit value="Send it"><input type=Reset value=Undo><input value=x type=text>',
             ["Send it", "Undo"],
         ),
-        ("<select><optgroup label=Group><option label=One value=x>two</select>", ["Group", "One", "two"]),
-        ("<video><track label=Deutsch src=x></video><input type=button translate=no value=No>", ["Deutsch"]),
+        (
+            "<select><optgroup label=Group><option label=One value=x>two</select>",
+            ["Group", "One", "two"],
+        ),
+        (
+            "<video><track label=Deutsch src=x></video><input type=button translate=no value=No>",
+            ["Deutsch"],
+        ),
         ("<p aria-description='A b' aria-labelledby=c data-title=d>e", ["A b", "e"]),
         ("<p>12:30</p>&nbsp;—<p>Yes<b>/</b><i>no</i>, <b>{}</b> of", ["Yes/no, {} of"]),
     ):
@@ -249,7 +286,11 @@ def test_front_matter_stays_and_its_texts_are_reported(front, keys):
         ("![A cat](x.png 'y')\n", ["A cat"], "![A CAT](x.png 'y')\n"),
         ("See ![A *b*](x) so\n", ["See so", "A b"], "SEE ![A *B*](x) SO\n"),
         ("[![Logo](x)](y) Text ![](z)\n", ["Logo", "Text"], "[![LOGO](x)](y) TEXT ![](z)\n"),
-        ("An [![a](x)](y) or ![a](x) in\n", ["An or in", "a", "a"], "AN [![A](x)](y) OR ![A](x) IN\n"),
+        (
+            "An [![a](x)](y) or ![a](x) in\n",
+            ["An or in", "a", "a"],
+            "AN [![A](x)](y) OR ![A](x) IN\n",
+        ),
         ("A ![b] c ![d][b]\n\n[b]: x\n", ["d", "A c", "b"], "A ![B][b] C ![D][b]\n\n[b]: x\n"),
         ("A ![b] c\n", ["A ![b] c"], "A ![B] C\n"),
         ("A ![`x`](y) c\n", ["A c"], "A ![`x`](y) C\n"),
@@ -276,9 +317,24 @@ def test_json_keeps_placeholders_names_and_layout():
 def test_a_file_is_read_and_written_in_its_encoding_and_declares_the_target_language():
     for format, source, encoding, expected in (
         ("html", "<meta charset=latin-1><p>a b", "ascii", "&#233; &#223;&#26085;"),
-        ("html", "<meta charset=latin-1><p>日", "utf-8", "é ß日"),  # decoded by a client of the server
-        ("xliff", f"<?xml version='1.0' encoding='cp1252'?>{UNIT.format('é')}", "cp1252", "é ß&#26085;"),
-        ("html", "<meta http-equiv=x content='text/html; charset=Shift_JIS'><p>\u2460 日", "cp932", "&#233; &#223;日"),
+        (
+            "html",
+            "<meta charset=latin-1><p>日",
+            "utf-8",
+            "é ß日",
+        ),  # decoded by a client of the server
+        (
+            "xliff",
+            f"<?xml version='1.0' encoding='cp1252'?>{UNIT.format('é')}",
+            "cp1252",
+            "é ß&#26085;",
+        ),
+        (
+            "html",
+            "<meta http-equiv=x content='text/html; charset=Shift_JIS'><p>\u2460 日",
+            "cp932",
+            "&#233; &#223;日",
+        ),
         ("srt", "\ufeff00:00:01,000 --> 00:00:02,000\na\n", "utf-8", "é ß日"),
         ("text", "\ufeffa\n", "utf-16-be", "é ß日"),
     ):
@@ -295,18 +351,36 @@ def several(of, between):
     return pairs.map(lambda parts: "".join(a + b for a, b in parts[:-1]) + parts[-1][0])
 
 
-MARKDOWN_WORD = st.sampled_from(["wort", "Haus", "a_b", "5.", "C#", "2 * 3", r"\*", "&amp;", "(so)", "é"])
-MARKDOWN_ELEMENT = st.sampled_from(["*{}*", "**{}**", "[{}](http://a.b/c_d 'e')", "~~{}~~", "<ins>{}</ins>"])
-MARKDOWN_ALONE = st.sampled_from(["`ein *code*`", "![bild](x.png)", "<http://a.b>", "<kbd>Ein *x*</kbd>", "wort"])
+MARKDOWN_WORD = st.sampled_from(
+    ["wort", "Haus", "a_b", "5.", "C#", "2 * 3", r"\*", "&amp;", "(so)", "é"]
+)
+MARKDOWN_ELEMENT = st.sampled_from(
+    ["*{}*", "**{}**", "[{}](http://a.b/c_d 'e')", "~~{}~~", "<ins>{}</ins>"]
+)
+MARKDOWN_ALONE = st.sampled_from(
+    ["`ein *code*`", "![bild](x.png)", "<http://a.b>", "<kbd>Ein *x*</kbd>", "wort"]
+)
 MARKDOWN_PHRASE = st.recursive(
     several(MARKDOWN_WORD, st.sampled_from([" ", " ", "\n"])),
     lambda inside: several(
-        st.builds(str.format, MARKDOWN_ELEMENT, inside) | MARKDOWN_ALONE, st.sampled_from([" ", "\n", "  \n"])
+        st.builds(str.format, MARKDOWN_ELEMENT, inside) | MARKDOWN_ALONE,
+        st.sampled_from([" ", "\n", "  \n"]),
     ),
     max_leaves=4,
 )
-BLOCKS = ["# Titel #", "Titel\n===", "    code *a*", "```c\ncode *a*\n```", "| a wort | b |\n|---|--:|\n| c | `d` |"]
-BLOCKS += ["<div>\n<p>ein <b>Wort</b></p>\n</div>", "[a]: http://b.c", "---", "Fuß[^1].\n\n[^1]: Eine Note"]
+BLOCKS = [
+    "# Titel #",
+    "Titel\n===",
+    "    code *a*",
+    "```c\ncode *a*\n```",
+    "| a wort | b |\n|---|--:|\n| c | `d` |",
+]
+BLOCKS += [
+    "<div>\n<p>ein <b>Wort</b></p>\n</div>",
+    "[a]: http://b.c",
+    "---",
+    "Fuß[^1].\n\n[^1]: Eine Note",
+]
 MARKDOWN_BLOCK = st.one_of(
     MARKDOWN_PHRASE,
     MARKDOWN_PHRASE.map(lambda text: "> " + text.replace("\n", "\n> ")),
@@ -314,16 +388,24 @@ MARKDOWN_BLOCK = st.one_of(
     st.sampled_from(BLOCKS),
 )
 # The tildes of two nested strikethroughs can form a fence.
-MARKDOWN_PAGE = st.lists(MARKDOWN_BLOCK, max_size=4).map("\n\n".join).filter(lambda page: page.count("~~") <= 2)
+MARKDOWN_PAGE = (
+    st.lists(MARKDOWN_BLOCK, max_size=4).map("\n\n".join).filter(lambda page: page.count("~~") <= 2)
+)
 
 
 def markdown_skeleton(text: str, left_out: tuple[str, ...] = ()) -> list[object]:
     """The blocks that markdown-it sees, each with its sorted markup and its code."""
-    blocks, texts = list[object](), ("text", "softbreak", "hardbreak", *left_out)  # a break is left out at an edge
+    blocks, texts = (
+        list[object](),
+        ("text", "softbreak", "hardbreak", *left_out),
+    )  # a break is left out at an edge
     for token in MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(text):
         content = token.content if token.type in ("fence", "code_block") else ""
         inside = [part for part in token.children or [] if not part.type.startswith(texts)]
-        shown = sorted(f"{part.type} {sorted(part.attrs.items())} {part.content * (not part.attrs)}" for part in inside)
+        shown = sorted(
+            f"{part.type} {sorted(part.attrs.items())} {part.content * (not part.attrs)}"
+            for part in inside
+        )
         blocks.append((token.type, token.markup, content, shown))
     return blocks
 
@@ -341,9 +423,18 @@ def test_a_translation_of_markdown_has_the_same_blocks_and_markup(page, by, line
     page = page.replace("\n", line_end)
     assert translated("markdown", page, same) == page
     result = translated("markdown", page, by)
-    ways = ((), ("em_", "strong_", "s_"))  # emphasis that CommonMark would not recognize is left out
+    ways = (
+        (),
+        ("em_", "strong_", "s_"),
+    )  # emphasis that CommonMark would not recognize is left out
     assert any(markdown_skeleton(result, way) == markdown_skeleton(page, way) for way in ways)
-    assert min(accumulate(1 if tag == "<ins>" else -1 for tag in re.findall("</?ins>", result)), default=0) >= 0
+    assert (
+        min(
+            accumulate(1 if tag == "<ins>" else -1 for tag in re.findall("</?ins>", result)),
+            default=0,
+        )
+        >= 0
+    )
 
 
 DIRECTIVES = "%s %d 100 %% 100|% %(a)s {} {0} {a} {{ %1 ~a ~{ $x <b> %< ' @ Wort Haus.".split()  # noqa: SIM905
@@ -365,7 +456,9 @@ def test_msgfmt_accepts_every_translation():
     assert result.count("fuzzy") > 500
     assert document.notice.startswith("messages left untranslated")
     command = ["msgfmt", "--check-format", "-o", "/dev/null", "-"]
-    assert not subprocess.run(command, input=result.replace("#, fuzzy, ", "#, "), capture_output=True, text=True).stderr
+    assert not subprocess.run(
+        command, input=result.replace("#, fuzzy, ", "#, "), capture_output=True, text=True
+    ).stderr
 
 
 def test_po_as_people_write_it():
@@ -389,7 +482,9 @@ msgstr[1] ""
     expected = source.replace("#,python", "#, fuzzy, python").replace('[1] ""', '[1] "B FILES"')
     expected = expected.replace('101"\r\nmsgstr ""', '101"\r\nmsgstr "A BELL\\a OR \\101"')
     result = translated("po", source)
-    expected = expected.replace('0] ""\r\n"one"', '0] "one"').replace("#, fuzzy\r\n#, c", "#, fuzzy\r\n#, c")
+    expected = expected.replace('0] ""\r\n"one"', '0] "one"').replace(
+        "#, fuzzy\r\n#, c", "#, fuzzy\r\n#, c"
+    )
     assert result == expected
 
 
@@ -401,7 +496,10 @@ def test_subtitles_keep_times_tags_and_lines():
     for end in ("\n", "\r\n"):
         assert translated("srt", source.replace("\n", end)) == expected.replace("\n", end)
     # An empty line would end the subtitle.
-    assert translated("srt", f"{times}\na b\nc d\ne f\n", aligned("x y", "0-0 5-1")) == f"{times}\nx\ny\n"
+    assert (
+        translated("srt", f"{times}\na b\nc d\ne f\n", aligned("x y", "0-0 5-1"))
+        == f"{times}\nx\ny\n"
+    )
 
 
 @given(st.text(st.sampled_from("ab \t\r\n\u2028\u00a0")))
@@ -425,7 +523,10 @@ XLIFF = """<?xml version="1.0"?>
 def test_xliff_gets_the_missing_targets_alone():
     mark, expected = 'state="needs-review-translation"', XLIFF
     for old, new in (
-        ("</ph></source>", f'\\g<0><target {mark}>ONE <g id="1">TWO &amp; THREE</g><ph id="2">{{\\\\b}}</ph></target>'),
+        (
+            "</ph></source>",
+            f'\\g<0><target {mark}>ONE <g id="1">TWO &amp; THREE</g><ph id="2">{{\\\\b}}</ph></target>',
+        ),
         ("<target/>", f'<target {mark}>A <x id="1"/> B</target>'),
         ('state="new">b', f"{mark}>A"),
     ):
@@ -467,7 +568,9 @@ def document_of(inside: str) -> str:
 def docx_skeleton(xml: str) -> list[str]:
     """All elements except runs, their properties and their text."""
     names = [element.tag.rpartition("}")[2] for element in ElementTree.fromstring(xml).iter()]
-    return sorted(name for name in names if name not in ("r", "rPr", "t", "b", "u", "lang", "proofErr"))
+    return sorted(
+        name for name in names if name not in ("r", "rPr", "t", "b", "u", "lang", "proofErr")
+    )
 
 
 @given(st.lists(st.sampled_from(RUNS), max_size=7), st.sampled_from([upper, turned]))
@@ -480,7 +583,9 @@ def test_docx_keeps_all_but_the_text_of_runs(runs, by):
         assert archive.namelist() == ["a.bin", "word/document.xml"]
         result = archive.read("word/document.xml").decode()
     assert docx_skeleton(result) == docx_skeleton(xml)
-    letters = [sorted("".join(ElementTree.fromstring(tree).itertext()).upper()) for tree in (result, xml)]
+    letters = [
+        sorted("".join(ElementTree.fromstring(tree).itertext()).upper()) for tree in (result, xml)
+    ]
     assert [c for c in letters[0] if not c.isspace()] == [c for c in letters[1] if not c.isspace()]
     assert result[: result.index("</w:pPr>")] == xml[: xml.index("</w:pPr>")]
 
@@ -509,11 +614,16 @@ def test_superscripts_and_subscripts_are_items_unless_they_are_words(format, row
     assert [COPY.sub("*", line) for line in document.lines] == [line]
     pieces = re.findall(r"<su[bp]\b.*?</su[bp]>", source)
     if "nothing" not in source:
-        assert sorted(re.findall(r"<su[bp]\b.*?</su[bp]>", translated(format, source, turned))) == sorted(pieces)
+        assert sorted(
+            re.findall(r"<su[bp]\b.*?</su[bp]>", translated(format, source, turned))
+        ) == sorted(pieces)
 
 
 RAISED = '<w:r><w:rPr><w:vertAlign w:val="superscript"/></w:rPr><w:t>{}</w:t></w:r>'
-RUN_OF_SLIDE, SHIFTED = "<a:r><a:rPr/><a:t>{}</a:t></a:r>", '<a:r><a:rPr baseline="{}"/><a:t>{}</a:t></a:r>'
+RUN_OF_SLIDE, SHIFTED = (
+    "<a:r><a:rPr/><a:t>{}</a:t></a:r>",
+    '<a:r><a:rPr baseline="{}"/><a:t>{}</a:t></a:r>',
+)
 STYLES = '<style:style style:name="{}"><style:text-properties style:text-position="{} 58%"/></style:style>'
 
 
@@ -521,7 +631,13 @@ STYLES = '<style:style style:name="{}"><style:text-properties style:text-positio
     ("format", "name", "run", "raised", "file"),
     [
         ("docx", "word/document.xml", "<w:r><w:t>{}</w:t></w:r>", RAISED, "<w:p>{}</w:p>"),
-        ("pptx", "ppt/slides/slide1.xml", RUN_OF_SLIDE, SHIFTED.format(30000, "{}"), "<a:p>{}</a:p>"),
+        (
+            "pptx",
+            "ppt/slides/slide1.xml",
+            RUN_OF_SLIDE,
+            SHIFTED.format(30000, "{}"),
+            "<a:p>{}</a:p>",
+        ),
         (
             "odt",
             "content.xml",
@@ -532,7 +648,13 @@ STYLES = '<style:style style:name="{}"><style:text-properties style:text-positio
     ],
 )
 def test_office_files_have_superscripts_too(format, name, run, raised, file):
-    text = run.format("About 10") + raised.format("6") + run.format(" words") + raised.format("1") + run.format(" now")
+    text = (
+        run.format("About 10")
+        + raised.format("6")
+        + run.format(" words")
+        + raised.format("1")
+        + run.format(" now")
+    )
     names = 'xmlns:w="w" xmlns:x="x" xmlns:style="s" xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"'
     content = archive_of(f"<x {names}>{file.format(text)}</x>", name)
     document = read_document(format, content)
@@ -544,23 +666,52 @@ def test_office_files_have_superscripts_too(format, name, run, raised, file):
 
 LATIN = ["Haus", "geht", "x", "X-Ein", "%s", "5 GB", "(so)", "ab,", "a\u0301", "e\u0301x"]
 WITHOUT_BLANKS = ["を使う", "設定", "ファイル", "。", "「", "」", "ภาษาไทย", "ကို", "文件", "\u0301"]
-WITHOUT_BLANKS += ["\U0001f469\u200d\U0001f469\u200d\U0001f467", "\u0928\u092e\u0938\u094d\u0924\u0947"]
+WITHOUT_BLANKS += [
+    "\U0001f469\u200d\U0001f469\u200d\U0001f467",
+    "\u0928\u092e\u0938\u094d\u0924\u0947",
+]
 COPIED = ["x", "make all", "設定", "a\u0301", "%s", "messages %s", "5 GB", "用"]
 TEXTS = st.sampled_from([" ", " ", *LATIN, *WITHOUT_BLANKS])
 MIXED = st.recursive(
-    st.lists(TEXTS | st.tuples(st.just("copied"), st.sampled_from(COPIED)) | st.just(("point", "")), max_size=5),
+    st.lists(
+        TEXTS | st.tuples(st.just("copied"), st.sampled_from(COPIED)) | st.just(("point", "")),
+        max_size=5,
+    ),
     lambda inside: st.lists(TEXTS | st.tuples(st.just("element"), inside), max_size=4),
 )
 ODF = "urn:oasis:names:tc:opendocument:xmlns:text:1.0"
 RUN = '<w:r><w:t xml:space="preserve">{}</w:t></w:r>'
 LINKED = f"<w:hyperlink>{RUN.format('Ha')}{{}}</w:hyperlink>"
 WAYS = {
-    "html": {"file": "<p>{}</p>", "element": "<b>Ha{}</b>", "copied": "<code>{}</code>", "point": "<img>"},
+    "html": {
+        "file": "<p>{}</p>",
+        "element": "<b>Ha{}</b>",
+        "copied": "<code>{}</code>",
+        "point": "<img>",
+    },
     "markdown": {"file": "{}", "element": "<b>Ha{}</b>", "copied": "`{}`", "point": "<wbr>"},
-    "srt": {"file": "00:00:01,000 --> 00:00:02,000\n{}\n", "element": "<i>Ha{}</i>", "point": "{{\\an8}}"},
-    "xliff": {"file": UNIT, "element": "<g>Ha{}</g>", "copied": '<mrk translate="no">{}</mrk>', "point": "<x/>"},
-    "docx": {"file": document_of("{}"), "element": LINKED, "text": RUN, "point": "<w:r><w:tab/></w:r>"},
-    "odt": {"file": f'<p xmlns="{ODF}">{{}}</p>', "element": "<span>Ha{}</span>", "point": "<tab/>"},
+    "srt": {
+        "file": "00:00:01,000 --> 00:00:02,000\n{}\n",
+        "element": "<i>Ha{}</i>",
+        "point": "{{\\an8}}",
+    },
+    "xliff": {
+        "file": UNIT,
+        "element": "<g>Ha{}</g>",
+        "copied": '<mrk translate="no">{}</mrk>',
+        "point": "<x/>",
+    },
+    "docx": {
+        "file": document_of("{}"),
+        "element": LINKED,
+        "text": RUN,
+        "point": "<w:r><w:tab/></w:r>",
+    },
+    "odt": {
+        "file": f'<p xmlns="{ODF}">{{}}</p>',
+        "element": "<span>Ha{}</span>",
+        "point": "<tab/>",
+    },
 }
 MEMBERS = {"docx": "word/document.xml", "odt": "content.xml"}
 """How formats write text, an element, copied code and a tag between words."""
@@ -572,12 +723,18 @@ def written(ways: dict[str, str], pieces) -> str:
     for piece in pieces:
         kind, inside = ("text", piece) if isinstance(piece, str) else piece
         piece = ways.get(kind, "{}").format(written(ways, inside) if kind == "element" else inside)
-        result += f" {piece} " if kind == "copied" else piece  # letters that adjoin code are part of it
+        result += (
+            f" {piece} " if kind == "copied" else piece
+        )  # letters that adjoin code are part of it
     return result
 
 
 @pytest.mark.parametrize("format", WAYS)
-@given(MIXED, st.lists(TEXTS | st.sampled_from([*COPIED, *COPIES[:4]]), min_size=1, max_size=12), st.data())
+@given(
+    MIXED,
+    st.lists(TEXTS | st.sampled_from([*COPIED, *COPIES[:4]]), min_size=1, max_size=12),
+    st.data(),
+)
 def test_nothing_of_a_translation_is_lost(format, pieces, words, data):
     """In any script and with any alignment, the text without the markup is the translation."""
     ways, translation = WAYS[format], " ".join("".join(words).split())
@@ -589,10 +746,15 @@ def test_nothing_of_a_translation_is_lost(format, pieces, words, data):
     result = translated(format, content, lambda lines: [Translated(translation, pairs)])
     before, after = ways["file"].split("{}")
     text = result.removeprefix(before).removesuffix(after)
-    text = re.split('<target state="needs-review-translation">|</target>', text)[-2 if "<target" in text else 0]
+    text = re.split('<target state="needs-review-translation">|</target>', text)[
+        -2 if "<target" in text else 0
+    ]
     copied = re.escape(ways.get("copied", "\0{}")).replace(r"\{\}", "(.*?)")
     parts = re.split(copied, text)
-    parts = [part if number % 2 else re.sub(r"<[^>]*>|\{\\an8\}", "", part) for number, part in enumerate(parts)]
+    parts = [
+        part if number % 2 else re.sub(r"<[^>]*>|\{\\an8\}", "", part)
+        for number, part in enumerate(parts)
+    ]
     texts = ["".join(html.unescape(part).split()) for part in parts]
     copies = re.findall(copied, content)
     assert sorted(texts[1::2]) == sorted("".join(copy.split()) for copy in copies)
@@ -604,7 +766,9 @@ def test_nothing_of_a_translation_is_lost(format, pieces, words, data):
     found = [copy[1] for copy in COPY.finditer(translation)]
     if sorted(found) == sorted(marks) and "element" not in str(pieces):
         code_of = dict(zip(marks, copies, strict=True))
-        assert "".join(texts) == "".join(COPY.sub(lambda copy: code_of[copy[1]], translation).split())
+        assert "".join(texts) == "".join(
+            COPY.sub(lambda copy: code_of[copy[1]], translation).split()
+        )
     # Elements that adjoin in the source adjoin in the translation.
     if not texts[1:] and "point" not in str(pieces) and not re.search("</[bi]><[bi]>", content):
         assert " ".join(html.unescape("".join(parts)).split()) == translation
@@ -641,20 +805,36 @@ def test_unreadable_documents_are_refused():
     for format, content, problem in (
         ("docx", archive_of("<w:p>", "x.xml"), "its text is missing"),
         ("docx", archive_of("<w:p>"), "not well-formed"),
-        ("docx", archive_of('<!DOCTYPE w [<!ENTITY e "ee">]><w>&e;</w>'), "declares the entity 'e'"),
+        (
+            "docx",
+            archive_of('<!DOCTYPE w [<!ENTITY e "ee">]><w>&e;</w>'),
+            "declares the entity 'e'",
+        ),
         ("docx", archive_of(document_of("<w:ins>" * 300 + "</w:ins>" * 300)), "nested more than"),
         ("docx", archive_of("<w:p>", more=" " * 2**26), "bytes when unpacked"),
         ("docx", archive_of("<w:p/>" * 2**21), "XML tags; the limit is"),
-        ("xliff", b"<?xml version='1.0' encoding='klingon'?><x/>", "cannot read its encoding 'klingon'"),
+        (
+            "xliff",
+            b"<?xml version='1.0' encoding='klingon'?><x/>",
+            "cannot read its encoding 'klingon'",
+        ),
         ("docx", b"\xd0\xcf\x11\xe0" + bytes(600), "protected with a password"),
         ("odt", archive_of("\1", "content.xml"), "without a password"),
         ("xlsx", archive_of("", "xl/a")[:-9], "damaged"),
-        ("epub", archive_of("<rootfile full-path='a.opf'/>", "META-INF/container.xml"), "a.opf is missing"),
+        (
+            "epub",
+            archive_of("<rootfile full-path='a.opf'/>", "META-INF/container.xml"),
+            "a.opf is missing",
+        ),
         ("json", b'{"a": 1,}', "not valid JSON: .*line 1"),
         ("json", b"[" * 9999, "nested too deeply"),
         ("text", archive_of("<w>"), "not text: save it as plain text or TSV"),
         ("html", b"a" * 2**21, "longer than"),
-        ("po", b'msgid ""\nmsgstr "Content-Type: text/plain; charset=koi8-r\\n"\n', "the charset koi8-r"),
+        (
+            "po",
+            b'msgid ""\nmsgstr "Content-Type: text/plain; charset=koi8-r\\n"\n',
+            "the charset koi8-r",
+        ),
     ):
         with pytest.raises(NMTError, match=problem):
             read_document(format, content)

@@ -21,7 +21,8 @@ def pairs_between(source: str, target: str, phrases: str) -> list[tuple[int, int
             sides.append([n for n, (begin, end) in words if begin < at + len(part) and end > at])
         longest = max(map(len, sides))
         result += [
-            (sides[0][n * len(sides[0]) // longest], sides[1][n * len(sides[1]) // longest]) for n in range(longest)
+            (sides[0][n * len(sides[0]) // longest], sides[1][n * len(sides[1]) // longest])
+            for n in range(longest)
         ]
     return result
 
@@ -41,21 +42,46 @@ def rendered(format: str, text: str, target: str, phrases: str) -> str:
         ("<b>（新）</b>文件", "the (new) file", "新=(new)", "the <b>(new)</b> file"),
         ("See <i>“Red”</i>.", "看《红》。", "See=看 “Red”.=红》。", "看<i>《红》</i>。"),
         ("See <i>Red</i>.", "看《红》。", "See=看 Red.=《红》。", "看《<i>红</i>》。"),
-        ("<b>“Wait!”</b> he said", "「待って！」と言った", "“Wait!”=待って！」", "<b>「待って！」</b>と言った"),
-        ("<b>「待って！」</b>と言った", "“Wait!” he said", "待って！」=“Wait!”", "<b>“Wait!”</b> he said"),
+        (
+            "<b>“Wait!”</b> he said",
+            "「待って！」と言った",
+            "“Wait!”=待って！」",
+            "<b>「待って！」</b>と言った",
+        ),
+        (
+            "<b>「待って！」</b>と言った",
+            "“Wait!” he said",
+            "待って！」=“Wait!”",
+            "<b>“Wait!”</b> he said",
+        ),
         ("<b>«Ждите»</b> там", "„Wartet“ dort", "«Ждите»=„Wartet“", "<b>„Wartet“</b> dort"),
         ("<b>“Wait”</b> there", "« Attendez » là", "“Wait”=Attendez", "<b>« Attendez »</b> là"),
         ('<b>"Wait"</b> there', "»Warte« dort", '"Wait"=»Warte«', "<b>»Warte«</b> dort"),
         ("<b>“انتظر”</b> هناك", '"חכה" שם', "انتظر=חכה", '<b>"חכה"</b> שם'),
         ('(<b>"he"</b>) left', "（彼）は去る", '("he")=（彼）', "（<b>彼</b>）は去る"),
         ('(<b>"he"</b>) left', "（「彼」）は去る", '("he")=（「彼」）', "（<b>「彼」</b>）は去る"),
-        ("<b>(a) or (b)</b> now", "（甲）或（乙）现在", "(a)=甲 or=或 (b)=乙", "<b>（甲）或（乙）</b>现在"),
-        ("<b>(A)</b> <i>(B)</i>", "（甲）（乙）", "(A)=（甲 (B)=）（乙）", "<b>（甲）</b><i>（乙）</i>"),
+        (
+            "<b>(a) or (b)</b> now",
+            "（甲）或（乙）现在",
+            "(a)=甲 or=或 (b)=乙",
+            "<b>（甲）或（乙）</b>现在",
+        ),
+        (
+            "<b>(A)</b> <i>(B)</i>",
+            "（甲）（乙）",
+            "(A)=（甲 (B)=）（乙）",
+            "<b>（甲）</b><i>（乙）</i>",
+        ),
         # The larger part, if the other sign is too far away.
         ("<b>Wait!</b> (ok all of you)", "待って（皆）", "Wait!=待って（", "<b>待って</b>（皆）"),
         # One sign alone in the source.
         ("<b>(new</b> file)", "（新文件）", "(new=（新 file)=文件）", "<b>（新</b>文件）"),
-        ("The <b>rock ’n’ roll</b>", "Der Rock ’n’ Roll", "rock=Rock ’n’=’n’ roll=Roll", "Der <b>Rock ’n’ Roll</b>"),
+        (
+            "The <b>rock ’n’ roll</b>",
+            "Der Rock ’n’ Roll",
+            "rock=Rock ’n’=’n’ roll=Roll",
+            "Der <b>Rock ’n’ Roll</b>",
+        ),
         ("<b>(a)b</b> c", "x (a)b", "(a)b=(a)b c=x", "x <b>(a)b</b>"),
         ("<b>don’t</b> (go)", "geht’s (los)", "don’t=geht’s", "<b>geht’s</b> (los)"),
         # The sign of repetition belongs to the word before it.
@@ -65,7 +91,12 @@ def rendered(format: str, text: str, target: str, phrases: str) -> str:
         ("เดิน<b>ช้า</b> ๆ", "Walk slowly", "เดิน=Walk ช้า=slowly", "Walk <b>slowly</b>"),
         # A number and a letter of two elements are no measurement.
         ("a <i>555</i> <b>b</b>", "A 555 B", "a=A 555=555 b=B", "A <i>555</i> <b>B</b>"),
-        ("a <i>55</i> <b>b</b> 1.5 GB", "A 55 B 1,5 GB", "a=A 55=55 b=B", "A <i>55</i> <b>B</b> 1,5 GB"),
+        (
+            "a <i>55</i> <b>b</b> 1.5 GB",
+            "A 55 B 1,5 GB",
+            "a=A 55=55 b=B",
+            "A <i>55</i> <b>B</b> 1,5 GB",
+        ),
     ],
 )
 def test_an_element_takes_the_brackets_that_it_has_in_the_source(source, target, phrases, expected):
@@ -75,9 +106,19 @@ def test_an_element_takes_the_brackets_that_it_has_in_the_source(source, target,
 @pytest.mark.parametrize(
     ("source", "target", "phrases", "expected"),
     [
-        ("（甲）待て\n（乙）行け", "（丙）等我（丁）走", "甲=丙 待て=等我 乙=丁 行け=走", "（丙）等我\n（丁）走"),
+        (
+            "（甲）待て\n（乙）行け",
+            "（丙）等我（丁）走",
+            "甲=丙 待て=等我 乙=丁 行け=走",
+            "（丙）等我\n（丁）走",
+        ),
         ("彼は\n「待て」と", "他说“等等”", "彼=他 待て=等等", "他说\n“等等”"),
-        ("<i>待て</i>\n<i>行け</i>", "等等我走吧", "待て=等等我 行け=走吧", "<i>等等我</i>\n<i>走吧</i>"),
+        (
+            "<i>待て</i>\n<i>行け</i>",
+            "等等我走吧",
+            "待て=等等我 行け=走吧",
+            "<i>等等我</i>\n<i>走吧</i>",
+        ),
         ("待て\n～行け", "等等♪走吧♪", "待て=等等 行け=走吧", "等等\n♪走吧♪"),
         ("Wait\n(now)", "Warte (jetzt)", "Wait=Warte (now)=(jetzt)", "Warte\n(jetzt)"),
         ("Wait\n“now”", "Ici « maintenant »", "Wait=Ici “now”=maintenant", "Ici\n« maintenant »"),
@@ -87,13 +128,17 @@ def test_an_element_takes_the_brackets_that_it_has_in_the_source(source, target,
         ("待て\n・・・行け", "等等…走吧", "待て=等等 行け=走吧", "等等…\n走吧"),
     ],
 )
-def test_a_line_breaks_before_an_opening_sign_and_after_a_closing_one(source, target, phrases, expected):
+def test_a_line_breaks_before_an_opening_sign_and_after_a_closing_one(
+    source, target, phrases, expected
+):
     times = "1\n00:00:01,000 --> 00:00:03,000\n"
     assert rendered("srt", times + source, target, phrases) == times + expected
 
 
 @pytest.mark.parametrize("mark", ["－", "・", "‐", "—", "―", "－ ", "—　", "- ", "– ", "• "])
-@pytest.mark.parametrize("header", ["1\n00:00:01,000 --> 00:00:03,000\n", "WEBVTT\n\n00:01.000 --> 00:03.000\n"])
+@pytest.mark.parametrize(
+    "header", ["1\n00:00:01,000 --> 00:00:03,000\n", "WEBVTT\n\n00:01.000 --> 00:03.000\n"]
+)
 def test_a_dialog_has_a_sentence_in_each_line(mark, header):
     source = f"{header}{mark}待って\n{mark}行かないで\n"
     document = read_document("srt", source.encode())
@@ -170,7 +215,9 @@ def written(groups: list, language: str, is_reversed: bool) -> str:
     st.booleans(),
     st.data(),
 )
-def test_no_element_has_one_sign_of_a_pair(groups, source_language, target_language, is_reversed, data):
+def test_no_element_has_one_sign_of_a_pair(
+    groups, source_language, target_language, is_reversed, data
+):
     source = written(groups, source_language, False) + FINAL[source_language]
     target = written(groups, target_language, is_reversed) + FINAL[target_language]
     begin = data.draw(st.integers(0, len(source) - 1))

@@ -60,9 +60,15 @@ def translated(text: str, *translations: str) -> tuple[str, str]:
 
 def test_a_translation_is_written_as_icu_reads_it():
     source = "{n, plural, one {a} other {# b}} c"
-    assert translated(source, "l'ami {n}", "x", "{n} #'")[0] == "l''ami {n, plural, one {x} other {# '#'''}}"
+    assert (
+        translated(source, "l'ami {n}", "x", "{n} #'")[0]
+        == "l''ami {n, plural, one {x} other {# '#'''}}"
+    )
     text, notice = translated(source, "c", "{n} a", "{n} b")
-    assert (text, notice) == (source, "strings left untranslated because the model lost their placeholders: 1")
+    assert (text, notice) == (
+        source,
+        "strings left untranslated because the model lost their placeholders: 1",
+    )
 
 
 @pytest.mark.parametrize("text", [
@@ -96,5 +102,7 @@ def test_malformed_messages_stay_and_are_counted(text):
 ])  # fmt: skip
 def test_plural_forms_that_the_target_needs_are_named(text, target, forms):
     _, result, notice = pseudo("json", json.dumps([text]), target=target)
-    assert notice == (f"messages without plural forms that {target} has ({forms}): 1" if forms else "")
+    assert notice == (
+        f"messages without plural forms that {target} has ({forms}): 1" if forms else ""
+    )
     assert json.loads(result)[0].upper() == text.upper()

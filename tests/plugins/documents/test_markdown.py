@@ -104,7 +104,9 @@ def test_markdown_in_capitals(source, expected):
     ],
 )
 def test_words_beside_tags_and_notes_stay_apart(source, lines):
-    assert [" ".join(line.split()) for line in read_document("markdown", source.encode()).lines] == lines
+    assert [
+        " ".join(line.split()) for line in read_document("markdown", source.encode()).lines
+    ] == lines
 
 
 @pytest.mark.parametrize(
@@ -136,7 +138,9 @@ def test_a_translation_that_would_lose_markup_is_left_out_and_reported():
     document = read_document("markdown", b"one <x/>\ntwo")
     swapped = aligned("TWO ONE", "0-1 1-0")
     assert document.join(swapped(document.lines)) == b"one <x/>\ntwo"
-    assert document.notice == "blocks of text left untranslated because their markup would be lost: 1"
+    assert (
+        document.notice == "blocks of text left untranslated because their markup would be lost: 1"
+    )
     document.join(same(document.lines))
     assert document.notice == ""
 
@@ -144,23 +148,51 @@ def test_a_translation_that_would_lose_markup_is_left_out_and_reported():
 @pytest.mark.parametrize(
     ("format", "source", "notice"),
     [
-        ("markdown", "a [b](c 'd') ![e](f 'g') [h]\n\n[h]: x 'i'", "titles of links and images left untranslated: 3"),
-        ("markdown", "a <img alt='b c' title='1'> d", "attributes of HTML in text left untranslated: 1"),
+        (
+            "markdown",
+            "a [b](c 'd') ![e](f 'g') [h]\n\n[h]: x 'i'",
+            "titles of links and images left untranslated: 3",
+        ),
+        (
+            "markdown",
+            "a <img alt='b c' title='1'> d",
+            "attributes of HTML in text left untranslated: 1",
+        ),
         ("markdown", "- <svg><text>a</text></svg>", "texts in SVG images left untranslated: 1"),
         ("markdown", "a \0b\n\nc", "blocks of text left untranslated: 1"),
-        ("markdown", '{{< note title="Warning" icon="fire" >}}\nHot\n{{< /note >}}', LEFT_IN_TAGS.format(1)),
+        (
+            "markdown",
+            '{{< note title="Warning" icon="fire" >}}\nHot\n{{< /note >}}',
+            LEFT_IN_TAGS.format(1),
+        ),
         ("markdown", "a {{% tip title=`Two words` text='c' %}} b", LEFT_IN_TAGS.format(2)),
-        ("markdown", '{{< figure\n src="x.png"\n caption="Two \\"b\\" c"\n>}}', LEFT_IN_TAGS.format(1)),
+        (
+            "markdown",
+            '{{< figure\n src="x.png"\n caption="Two \\"b\\" c"\n>}}',
+            LEFT_IN_TAGS.format(1),
+        ),
         ("markdown", '- {% include alert.html text="A b" %}\n- c', LEFT_IN_TAGS.format(1)),
-        ("markdown", '{{< details "Read more here" >}}\na\n{{< /details >}}', LEFT_IN_TAGS.format(1)),
+        (
+            "markdown",
+            '{{< details "Read more here" >}}\na\n{{< /details >}}',
+            LEFT_IN_TAGS.format(1),
+        ),
         ("markdown", ':::note{title="Warning"}\na\n:::', LEFT_IN_TAGS.format(1)),
         ("markdown", 'a [b](c){title="Warning" width="1"} d', LEFT_IN_TAGS.format(1)),
         ("markdown", '| a |\n|---|\n| {{< x label="Warning" >}} |', LEFT_IN_TAGS.format(1)),
-        ("markdown", '{% if page.title == "Home page" %}\na\n{% endif %}\n{{< youtube "abc" >}} b', ""),
+        (
+            "markdown",
+            '{% if page.title == "Home page" %}\na\n{% endif %}\n{{< youtube "abc" >}} b',
+            "",
+        ),
         ("markdown", '`{{< note title="Warning" >}}`\n\n    {{< note title="Warning" >}}\n\na', ""),
         ("markdown", '{{< note title="12" >}}\na', ""),
         ("html", "<iframe srcdoc='<p>x'>a</iframe>", "embedded pages left untranslated: 1"),
-        ("html", "a <svg><title>b</title><text>1</text><path></svg>", "texts in SVG images left untranslated: 1"),
+        (
+            "html",
+            "a <svg><title>b</title><text>1</text><path></svg>",
+            "texts in SVG images left untranslated: 1",
+        ),
     ],
 )
 def test_what_stays_untranslated_is_reported(format, source, notice):

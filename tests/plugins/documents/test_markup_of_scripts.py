@@ -44,16 +44,36 @@ def rendered(format: str, text: str, target: str, pairs: list[tuple[int, int]] |
 @pytest.mark.parametrize(
     ("source", "target", "expected"),
     [
-        ("<i>Open</i> the new file.", "新しいファイルを開きます。", "新しいファイルを<i>開きます</i>。"),
+        (
+            "<i>Open</i> the new file.",
+            "新しいファイルを開きます。",
+            "新しいファイルを<i>開きます</i>。",
+        ),
         (
             'Delete the <a href="x">old printer</a>.',
             "古いプリンターを削除します。",
             '<a href="x">古いプリンター</a>を削除します。',
         ),
-        ("Open the <b>new</b> <i>file</i>.", "新しいファイルを開きます。", "<b>新しい</b><i>ファイル</i>を開きます。"),
-        ("Open the <b>new file.</b>", "新しいファイルを開きます。", "<b>新しいファイル</b>を開きます。"),
-        ("Delete the<br>old printer.", "古いプリンターを削除します。", "古い<br>プリンターを削除します。"),
-        ("Delete the old<br>printer.", "古いプリンターを削除します。", "古い<br>プリンターを削除します。"),
+        (
+            "Open the <b>new</b> <i>file</i>.",
+            "新しいファイルを開きます。",
+            "<b>新しい</b><i>ファイル</i>を開きます。",
+        ),
+        (
+            "Open the <b>new file.</b>",
+            "新しいファイルを開きます。",
+            "<b>新しいファイル</b>を開きます。",
+        ),
+        (
+            "Delete the<br>old printer.",
+            "古いプリンターを削除します。",
+            "古い<br>プリンターを削除します。",
+        ),
+        (
+            "Delete the old<br>printer.",
+            "古いプリンターを削除します。",
+            "古い<br>プリンターを削除します。",
+        ),
     ],
 )
 def test_elements_go_around_the_aligned_characters(source, target, expected):
@@ -66,16 +86,46 @@ def test_elements_go_around_the_aligned_characters(source, target, expected):
     ("source", "target", "pairs", "expected"),
     [
         # A model's token spells several phrases, of which its source word is only one.
-        ("<i>Open</i> the new file.", "新しいファイルを開く。", "2-012 3-3456789", "新しいファイルを<i>開く</i>。"),
-        ("Open the <b>new file</b>.", "新しいファイルを開く。", "2-012 3-3456789", "<b>新しいファイル</b>を開く。"),
-        ("Vim opens the <b>old</b> file.", "Vimは古い窓を開く。", "0-0 3-1234567", "Vimは<b>古い</b>窓を開く。"),
-        ("<i>새</i> 파일을 열기", "新しいファイルを開く。", "0-012 1-3456789", "<i>新しい</i>ファイルを開く。"),
-        ("Run <code>x</code> <b>now</b>", "今􎀀x􎀀を動かす", "0-023456 1-1", "<b>今</b><code>x</code>を動かす"),
+        (
+            "<i>Open</i> the new file.",
+            "新しいファイルを開く。",
+            "2-012 3-3456789",
+            "新しいファイルを<i>開く</i>。",
+        ),
+        (
+            "Open the <b>new file</b>.",
+            "新しいファイルを開く。",
+            "2-012 3-3456789",
+            "<b>新しいファイル</b>を開く。",
+        ),
+        (
+            "Vim opens the <b>old</b> file.",
+            "Vimは古い窓を開く。",
+            "0-0 3-1234567",
+            "Vimは<b>古い</b>窓を開く。",
+        ),
+        (
+            "<i>새</i> 파일을 열기",
+            "新しいファイルを開く。",
+            "0-012 1-3456789",
+            "<i>新しい</i>ファイルを開く。",
+        ),
+        (
+            "Run <code>x</code> <b>now</b>",
+            "今􎀀x􎀀を動かす",
+            "0-023456 1-1",
+            "<b>今</b><code>x</code>を動かす",
+        ),
         # Alignments that end within katakana, a Thai syllable or a Latin word.
         ("The <b>printer</b> runs", "プリンターが動く", "1-012 2-34567", "<b>プリンター</b>が動く"),
         ("The <b>file</b> runs", "ไฟล์ทำงาน", "1-12 2-34567", "<b>ไฟล์</b>ทำงาน"),
         # Names that stay the same are aligned with themselves, whatever a model says.
-        ("Use <b>Vim</b> 9 here", "ここでVim 9を使う", "0-0123 1-67 2-5", "ここで<b>Vim</b> 9を使う"),
+        (
+            "Use <b>Vim</b> 9 here",
+            "ここでVim 9を使う",
+            "0-0123 1-67 2-5",
+            "ここで<b>Vim</b> 9を使う",
+        ),
         ("Use <b>5</b> GB here", "这里用5 GB吧", "0-012 1-5 2-3", "这里用<b>5</b> GB吧"),
         # A unit in the translation only.
         ("a <b>55</b> <i>b</i>", "A 55 B", "0-0 1-1 2-2", "A <b>55</b> <i>B</i>"),
@@ -83,19 +133,36 @@ def test_elements_go_around_the_aligned_characters(source, target, expected):
         ("<b>10</b> <i>км</i> here", "10 km ici", "0-0 1-1 2-2", "<b>10</b> <i>km</i> ici"),
         ("Use <b>Vim</b> here", "Используй Vim здесь", "0-1 1-0", "Используй <b>Vim</b> здесь"),
         # No element is empty.
-        ("Close the <b>red</b> <i>window</i>.", "赤い窓を閉じます。", "0-01234567", "<b>赤い</b><i>窓</i>を閉じます。"),
+        (
+            "Close the <b>red</b> <i>window</i>.",
+            "赤い窓を閉じます。",
+            "0-01234567",
+            "<b>赤い</b><i>窓</i>を閉じます。",
+        ),
         ("<b>Now</b> <i>open</i>", "開く", "1-01", "<b><i>開く</i></b>"),
     ],
 )
 def test_alignments_of_models_are_refined(source, target, pairs, expected):
-    alignment = [(int(row.split("-")[0]), int(word)) for row in pairs.split() for word in row.split("-")[1]]
+    alignment = [
+        (int(row.split("-")[0]), int(word)) for row in pairs.split() for word in row.split("-")[1]
+    ]
     assert rendered("html", source, target, alignment) == expected
 
 
 @pytest.mark.parametrize(
-    "target", ["新しいファイルを開きます。", "打开新文件。", "เปิดไฟล์ใหม่", "បើកឯកសារថ្មី", "ဖိုင်သတ္တဝါ", "👩‍👩‍👧新文👍🏽件"]
+    "target",
+    [
+        "新しいファイルを開きます。",
+        "打开新文件。",
+        "เปิดไฟล์ใหม่",
+        "បើកឯកសារថ្មី",
+        "ဖိုင်သတ္တဝါ",
+        "👩‍👩‍👧新文👍🏽件",
+    ],
 )
-@pytest.mark.parametrize("source", ["<b>Open</b> the <i>new</i> <a>file</a>.", "Open <b>the</b> new<br>file."])
+@pytest.mark.parametrize(
+    "source", ["<b>Open</b> the <i>new</i> <a>file</a>.", "Open <b>the</b> new<br>file."]
+)
 @pytest.mark.parametrize("seed", range(4))
 def test_no_element_is_empty_or_splits_a_word_whatever_the_alignment(source, target, seed):
     count = len(word_spans(target))
@@ -113,7 +180,11 @@ def test_no_element_is_empty_or_splits_a_word_whatever_the_alignment(source, tar
 @pytest.mark.parametrize(
     ("format", "text", "lines"),
     [
-        ("html", "<p>設定\n  ファイルを<br>開く。\nDebian\nです 。</p>", ["設定ファイルを開く。Debian です 。"]),
+        (
+            "html",
+            "<p>設定\n  ファイルを<br>開く。\nDebian\nです 。</p>",
+            ["設定ファイルを開く。Debian です 。"],
+        ),
         ("html", "<p>파일을\n엽니다</p><p>ตั้งค่า\nไฟล์</p>", ["파일을 엽니다", "ตั้งค่า ไฟล์"]),
         ("html", "<p><a>設定</a><a>説明</a></p>", ["設定 説明"]),
         ("html", "<p><b>「設定」</b><i>を開く</i></p>", ["「設定」を開く"]),
@@ -127,7 +198,9 @@ def test_no_element_is_empty_or_splits_a_word_whatever_the_alignment(source, tar
         ("po", 'msgid "設定\\n開く"\nmsgstr ""\n', ["設定開く"]),
     ],
 )
-def test_line_breaks_of_a_paragraph_become_blanks_only_where_the_script_has_them(format, text, lines):
+def test_line_breaks_of_a_paragraph_become_blanks_only_where_the_script_has_them(
+    format, text, lines
+):
     document = read_document(format, text.encode(), "en", "ja")
     assert document.lines == lines
     same = document.join([Translated(line) for line in lines]).decode()

@@ -110,14 +110,20 @@ def test_elements_inside_a_word_do_not_split_it(source, line):
 def test_strings_of_programs_have_adjoining_elements_too():
     source = f'["{LINKS}"]'.replace('"/', "'/").replace('a"', "a'").replace('/"', "/'")
     assert read_document("json", source.encode()).lines == ["Home About us"]
-    assert translated("json", source) == source.replace("Home", "HOME").replace("About us", "ABOUT US")
+    assert translated("json", source) == source.replace("Home", "HOME").replace(
+        "About us", "ABOUT US"
+    )
 
 
 @pytest.mark.parametrize(
     ("format", "text", "combination"),
     [
         ("html", "<p>Press <kbd>Ctrl</kbd>+<kbd>S</kbd> now.</p>", "<kbd>Ctrl</kbd>+<kbd>S</kbd>"),
-        ("html", "<p>Open <code>a</code> &gt; <code>b</code> now.</p>", "<code>a</code> &gt; <code>b</code>"),
+        (
+            "html",
+            "<p>Open <code>a</code> &gt; <code>b</code> now.</p>",
+            "<code>a</code> &gt; <code>b</code>",
+        ),
         ("markdown", "Press `Ctrl` + `Alt` + `Del` now.\n", "`Ctrl` + `Alt` + `Del`"),
     ],
 )

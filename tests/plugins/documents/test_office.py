@@ -57,10 +57,14 @@ def test_alternative_texts_of_a_letter_are_translated():
     assert lines == ["a title", 'red & "blue" ball', "a dog", "a cat", "a table", "of x", "One two"]
     root, before = map(ElementTree.fromstring, (files["word/document.xml"], content))
     read = ("descr", "title", "alt", f"{{{WORD}}}val")
-    values = [value for element in root.iter() for name, value in element.attrib.items() if name in read]
+    values = [
+        value for element in root.iter() for name, value in element.attrib.items() if name in read
+    ]
     assert values == ["A TITLE", 'RED & "BLUE"\nBALL', "A DOG", "A CAT", "A TABLE", "OF X"]
     assert "".join(root.itertext()).split() == ["ONE", "TWO"]
-    assert [element.get("name") for element in root.iter()] == [element.get("name") for element in before.iter()]
+    assert [element.get("name") for element in root.iter()] == [
+        element.get("name") for element in before.iter()
+    ]
     assert notice == ""
 
 
@@ -71,7 +75,11 @@ def test_alternative_texts_of_slides_and_their_language():
     run = slide.shapes.title.text_frame.paragraphs[0].runs[0]
     run.font.language_id = pptx.enum.lang.MSO_LANGUAGE_ID.ENGLISH_UK
     other = slide.shapes.title.text_frame.paragraphs[0].add_run()
-    other.text, other.font.language_id, other.font.bold = " deux", pptx.enum.lang.MSO_LANGUAGE_ID.FRENCH, True
+    other.text, other.font.language_id, other.font.bold = (
+        " deux",
+        pptx.enum.lang.MSO_LANGUAGE_ID.FRENCH,
+        True,
+    )
     picture = slide.shapes.add_picture(io.BytesIO(PNG), 0, 0, Inches(1))
     picture._element.nvPicPr.cNvPr.set("descr", "a picture")
     deck.core_properties.title, deck.core_properties.keywords = "my slides", "a, b"
@@ -80,7 +88,10 @@ def test_alternative_texts_of_slides_and_their_language():
     result = pptx.Presentation(io.BytesIO(document.join(capitals(document.lines))))
     shapes = result.slides[0].shapes
     assert shapes[2]._element.nvPicPr.cNvPr.get("descr") == "A PICTURE"
-    runs = [(run.text.strip(), run._r.rPr.get("lang")) for run in shapes.title.text_frame.paragraphs[0].runs]
+    runs = [
+        (run.text.strip(), run._r.rPr.get("lang"))
+        for run in shapes.title.text_frame.paragraphs[0].runs
+    ]
     assert [run for run in runs if run[0]] == [("ONE", "de-DE"), ("DEUX", "fr-FR")]
     assert (result.core_properties.title, result.core_properties.keywords) == ("MY SLIDES", "a, b")
     assert document.notice == "keywords left untranslated: 1"
@@ -124,7 +135,10 @@ def test_alternative_texts_and_properties_of_open_document():
         expected = expected.replace(word, word.upper().replace("AMP", "amp"))
     assert result["content.xml"] == expected
     assert result["meta.xml"] == META.format(NAMES, "de-DE").replace("my text", "MY TEXT")
-    assert sorted(notice.split("; ")) == ["comments left untranslated: 1", "keywords left untranslated: 1"]
+    assert sorted(notice.split("; ")) == [
+        "comments left untranslated: 1",
+        "keywords left untranslated: 1",
+    ]
 
 
 @pytest.mark.parametrize(("codes", "before", "after"), [
@@ -186,7 +200,9 @@ def book(roots: int = 1, description: str = "a book", more: str = "") -> bytes:
      "&lt;p&gt;A &lt;b&gt;RED&lt;/b&gt;&lt;/p&gt;&lt;p&gt;CAT&lt;/p&gt;"),
     ("<![CDATA[<p>x &amp; y</p>]]>", ["x & y"], "&lt;p&gt;X &amp;amp; Y&lt;/p&gt;"),
 ])  # fmt: skip
-def test_the_description_of_a_book_is_translated_and_its_subjects_are_not(description, lines, expected):
+def test_the_description_of_a_book_is_translated_and_its_subjects_are_not(
+    description, lines, expected
+):
     content = book(description=description, more="<dc:subject>Fiction</dc:subject>")
     files, found, _ = translated("epub", content)
     assert found == ["my book", *lines, "one"]

@@ -26,9 +26,19 @@ ROWS = [
     ("html", "a <ruby><rt>x</rt></ruby> b", "A B", 1),
     ("html", "<p><ruby>5<rt>five</rt></ruby></p>", "<p><ruby>5<rt>five</rt></ruby></p>", 0),
     ("html", f"<p translate=no>{WORD}</p><p>a", f"<p translate=no>{WORD}</p><p>A", 0),
-    ("markdown", f"# {WORD}\n\na {WORD} *b*\n\n<p>{WORD}</p>\n", "# BASE\n\nA BASE *B*\n\n<p>BASE</p>\n", 3),
+    (
+        "markdown",
+        f"# {WORD}\n\na {WORD} *b*\n\n<p>{WORD}</p>\n",
+        "# BASE\n\nA BASE *B*\n\n<p>BASE</p>\n",
+        3,
+    ),
     ("json", f'{{"a": "the {WORD} of it"}}', '{"a": "THE BASE OF IT"}', 1),
-    ("srt", f"1\n00:00:01,000 --> 00:00:02,000\na {WORD}\n", "1\n00:00:01,000 --> 00:00:02,000\nA BASE\n", 1),
+    (
+        "srt",
+        f"1\n00:00:01,000 --> 00:00:02,000\na {WORD}\n",
+        "1\n00:00:01,000 --> 00:00:02,000\nA BASE\n",
+        1,
+    ),
     (
         "vtt",
         "WEBVTT\n\n00:01.000 --> 00:02.000\n<v A>a <ruby>b<rt>x</ruby> <i>c</i>\n",
@@ -52,7 +62,9 @@ def test_a_translation_has_the_word_without_its_reading(format, file, translatio
 
 
 def test_messages_lose_their_readings():
-    document = read_document("po", PO.format(f"a {WORD}", "").replace("#, fuzzy\n", "").encode(), "en", "ja")
+    document = read_document(
+        "po", PO.format(f"a {WORD}", "").replace("#, fuzzy\n", "").encode(), "en", "ja"
+    )
     assert PO.format(f"a {WORD}", "A BASE") in document.join(capitals(document.lines)).decode()
     assert document.notice == notice_of(1)
 
@@ -80,7 +92,9 @@ def test_office_documents_report_the_readings_that_they_lose(format, name, parag
         archive.writestr(name, f'<x xmlns:w="w" xmlns:text="t">{paragraph}</x>')
     document = read_document(format, file.getvalue(), "en", "ja")
     assert document.lines == ["base"]
-    result = zipfile.ZipFile(io.BytesIO(document.join(capitals(document.lines)))).read(name).decode()
+    result = (
+        zipfile.ZipFile(io.BytesIO(document.join(capitals(document.lines)))).read(name).decode()
+    )
     assert "BASE" in result
     assert "ruby" not in result
     assert ">x<" not in result

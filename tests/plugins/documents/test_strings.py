@@ -15,8 +15,12 @@ from nmt.plugins.protection.items import COPY
 def lines_of(text: str) -> list[str]:
     """The lines of a JSON string, the same for a message of a catalog and, if possible, for a subtitle."""
     lines, _, _ = pseudo("json", json.dumps([text], ensure_ascii=False))
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\t", "\\t").replace("\n", "\\n")
-    catalog, _, _ = pseudo("po", f'msgid "{escaped}"\nmsgstr ""\n', by=lambda lines: [Translated("")] * len(lines))
+    escaped = (
+        text.replace("\\", "\\\\").replace('"', '\\"').replace("\t", "\\t").replace("\n", "\\n")
+    )
+    catalog, _, _ = pseudo(
+        "po", f'msgid "{escaped}"\nmsgstr ""\n', by=lambda lines: [Translated("")] * len(lines)
+    )
     assert catalog == lines
     if "," not in text:
         times = "00:00:01,000 --> 00:00:02,000"
@@ -62,15 +66,57 @@ def test_breaks_and_tags_keep_their_places_and_count(text):
     for tag in ("<p>", "</p>", "<br>", r"\n", "Ctrl+O"):
         expected = expected.replace(tag.upper(), tag) if tag != r"\n" else expected
     assert json.loads(result)["a"].replace("\\n", "\\N") == expected
-    _, result, _ = pseudo("json", json.dumps([text]), by=lambda lines: [Translated("x", [])] * len(lines))
+    _, result, _ = pseudo(
+        "json", json.dumps([text]), by=lambda lines: [Translated("x", [])] * len(lines)
+    )
     for piece in ("\n", "\t", "\r", "<br>", "\\n", "\\N"):
         assert json.loads(result)[0].count(piece) == text.count(piece)
 
 
 PIECES = [
-    *("{n, plural, one {", "} other {", "}}", "{g, select, a {", "{x}", "{", "}", "'", "''", "#", "'{"),
-    *("<b>", "</b>", "<br>", "<p>", "</p>", "<!--", "<", "<v Bob>", "&amp;", "&Open", "Ctrl+O", "- "),
-    *("\t", "\\n", "\n", "\r\n", " ", "wort", "Haus", "\0", "\1", "\0001", "\ue000", "\ue100", "%s", "C:\\new"),
+    *(
+        "{n, plural, one {",
+        "} other {",
+        "}}",
+        "{g, select, a {",
+        "{x}",
+        "{",
+        "}",
+        "'",
+        "''",
+        "#",
+        "'{",
+    ),
+    *(
+        "<b>",
+        "</b>",
+        "<br>",
+        "<p>",
+        "</p>",
+        "<!--",
+        "<",
+        "<v Bob>",
+        "&amp;",
+        "&Open",
+        "Ctrl+O",
+        "- ",
+    ),
+    *(
+        "\t",
+        "\\n",
+        "\n",
+        "\r\n",
+        " ",
+        "wort",
+        "Haus",
+        "\0",
+        "\1",
+        "\0001",
+        "\ue000",
+        "\ue100",
+        "%s",
+        "C:\\new",
+    ),
 ]
 
 
@@ -80,7 +126,9 @@ def test_no_string_is_damaged(text, data):
 
     def any_words(lines: list[str]) -> list[Translated]:
         pairs = st.none() | st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=6)
-        return [Translated(" ".join(line.upper().split()[::-1]), data.draw(pairs)) for line in lines]
+        return [
+            Translated(" ".join(line.upper().split()[::-1]), data.draw(pairs)) for line in lines
+        ]
 
     _, result, _ = pseudo("json", json.dumps([text, text]), by=any_words)
     assert len(json.loads(result)) == 2

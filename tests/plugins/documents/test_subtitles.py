@@ -24,7 +24,11 @@ ODD_TIMES = [
 @pytest.mark.parametrize("index", ["7\n", "", "#7\n", " 7 \n", "7.\n"])
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_times_as_people_write_them(times, index, end):
-    source = f"1\n{TIMES}\nOne\n\n{index}{times}\nTwo\nthree\n{index}{times}\n- Four\n- five".replace("\n", end)
+    source = (
+        f"1\n{TIMES}\nOne\n\n{index}{times}\nTwo\nthree\n{index}{times}\n- Four\n- five".replace(
+            "\n", end
+        )
+    )
     lines, result, notice = pseudo("srt", source)
     assert (lines, notice) == (["One", "Two three", "Four", "five"], "")
     for word in ("One", "Two", "three", "Four", "five"):
@@ -38,12 +42,17 @@ def test_times_as_people_write_them(times, index, end):
 def test_text_after_an_empty_line_belongs_to_the_subtitle(end, blank, cue):
     texts = {number: f"One {number}\n" for number in (1, 2, 3)}
     texts[cue] += f"{blank}Two\n{blank}Three 3\n"
-    source = "".join(f"{number}\n{TIMES}\n{text}\n" for number, text in texts.items()).replace("\n", end)
+    source = "".join(f"{number}\n{TIMES}\n{text}\n" for number, text in texts.items()).replace(
+        "\n", end
+    )
     lines, result, notice = pseudo("srt", source)
     expected = {number: [f"One {number}"] for number in texts}
     expected[cue] += ["Two", "Three 3"]
     assert lines == [line for row in expected.values() for line in row]
-    assert (result, notice) == (source.replace("One", "ONE").replace("Two", "TWO").replace("Three", "THREE"), "")
+    assert (result, notice) == (
+        source.replace("One", "ONE").replace("Two", "TWO").replace("Three", "THREE"),
+        "",
+    )
 
 
 BEFORE, AFTER = "00:00:03,000", "00:00:04,000"
@@ -127,7 +136,10 @@ def test_text_that_is_in_no_subtitle_is_named():
         "text before the first subtitle left unchanged: 1 (line 1); "
         "lines that are not valid as times left unchanged: 1 (line 9)"
     )
-    assert pseudo("srt", "{0}{25}One\n")[::2] == ([], "text before the first subtitle left unchanged: 1 (line 1)")
+    assert pseudo("srt", "{0}{25}One\n")[::2] == (
+        [],
+        "text before the first subtitle left unchanged: 1 (line 1)",
+    )
 
 
 WEBVTT = """WEBVTT - A title
@@ -164,7 +176,13 @@ NOTE the end
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_webvtt_keeps_all_but_the_text(format, end):
     lines, result, notice = pseudo(format, WEBVTT.replace("\n", end))
-    spoken = ["Hello old you & me <3 x", "Hi there, you", "after an empty line", "one", "two bof\u200e"]
+    spoken = [
+        "Hello old you & me <3 x",
+        "Hi there, you",
+        "after an empty line",
+        "one",
+        "two bof\u200e",
+    ]
     assert (lines, notice) == (spoken, "")
     expected = WEBVTT.replace("&nbsp;", " ").replace("&lrm;", "\u200e")
     for word in (

@@ -25,7 +25,12 @@ def test_a_page_keeps_its_tags_with_either_engine(word_model, tmp_path):
     result = translate(word_model, str(page))
     assert result.startswith("<!DOCTYPE html>\n<p class='x'>")
     assert result.endswith("</p>\n<pre> va  so </pre>\n")
-    assert [result.count(part) for part in ("<b>", "</b>", "<br>", "<code>nu()</code>")] == [1, 1, 1, 1]
+    assert [result.count(part) for part in ("<b>", "</b>", "<br>", "<code>nu()</code>")] == [
+        1,
+        1,
+        1,
+        1,
+    ]
     assert "va so" not in result.removesuffix("<pre> va  so </pre>\n")
     assert translate(word_model, "format=html", content=PAGE) == result
     translate(word_model, f"input={page}", f"output={output}", "engine=ctranslate2")
@@ -36,14 +41,27 @@ def test_a_page_keeps_its_tags_with_either_engine(word_model, tmp_path):
 def test_a_file_that_is_not_text_is_not_written_to_a_terminal(word_model, tmp_path):
     (tmp_path / "a.docx").write_bytes(archive_of("<p/>", "word/document.xml"))
     ours, theirs = pty.openpty()
-    command = [python(), "-m", "nmt", "translate", f"run={word_model}", f"input={tmp_path / 'a.docx'}"]
+    command = [
+        python(),
+        "-m",
+        "nmt",
+        "translate",
+        f"run={word_model}",
+        f"input={tmp_path / 'a.docx'}",
+    ]
     done = subprocess.run(command, stdout=theirs, stderr=subprocess.PIPE, timeout=300)
-    assert (done.returncode, b"output=FILE.docx" in done.stderr, select.select([ours], [], [], 0)[0]) == (2, True, [])
+    assert (
+        done.returncode,
+        b"output=FILE.docx" in done.stderr,
+        select.select([ours], [], [], 0)[0],
+    ) == (2, True, [])
 
 
 def test_unsuitable_documents_are_refused_in_one_line(word_model, tmp_path):
     (tmp_path / "a.html").write_bytes(b"<p>va")
-    (tmp_path / "a.po").write_bytes(b'msgid ""\nmsgstr "Content-Type: text/plain; charset=CHARSET"\n')
+    (tmp_path / "a.po").write_bytes(
+        b'msgid ""\nmsgstr "Content-Type: text/plain; charset=CHARSET"\n'
+    )
     for name, option, problem in (
         ("a.html", "format=jsonl", "a.html is a document"),
         ("a.html", "output=o.docx", "output=o.docx"),
@@ -56,6 +74,8 @@ def test_unsuitable_documents_are_refused_in_one_line(word_model, tmp_path):
 
 def test_a_document_is_compressed_as_its_name_says(word_model, tmp_path):
     (tmp_path / "page.html.gz").write_bytes(gzip.compress(PAGE.encode()))
-    translate(word_model, f"input={tmp_path / 'page.html.gz'}", f"output={tmp_path / 'out.html.gz'}")
+    translate(
+        word_model, f"input={tmp_path / 'page.html.gz'}", f"output={tmp_path / 'out.html.gz'}"
+    )
     expected = translate(word_model, "format=html", content=PAGE)
     assert gzip.decompress((tmp_path / "out.html.gz").read_bytes()).decode() == expected

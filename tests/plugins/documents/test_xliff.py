@@ -44,23 +44,35 @@ def test_a_target_gets_the_segments_of_its_source(target):
 def test_segments_inside_of_elements_and_what_is_between_them():
     two = seg(3, '<x id="4"/>Two!')
     inside = f"  <g id='9'>{seg(1, 'One.')} - {seg(2, '12')}</g><ph id='3'>and</ph>\n{two} "
-    lines, result, notice = translated(f"<source>One. 12 Two!</source><seg-source>{inside}</seg-source>")
+    lines, result, notice = translated(
+        f"<source>One. 12 Two!</source><seg-source>{inside}</seg-source>"
+    )
     expected = inside.replace("One", "ONE").replace("Two", "TWO")
     assert (lines, notice) == (["One.", "Two!"], "")
     assert result.endswith(f"<target{STATE}>{expected}</target>")
     between = f"<seg-source>{seg(1, 'One')} and {seg(2, 'two')}</seg-source>"
-    assert translated(f"<source>x</source>{between}")[2].startswith("units with text between segments")
+    assert translated(f"<source>x</source>{between}")[2].startswith(
+        "units with text between segments"
+    )
 
 
-@pytest.mark.parametrize("empty", ['<mrk mtype="seg" mid="1"></mrk>', '<mrk mtype="seg" mid="1" />', seg(1, " ")])
+@pytest.mark.parametrize(
+    "empty", ['<mrk mtype="seg" mid="1"></mrk>', '<mrk mtype="seg" mid="1" />', seg(1, " ")]
+)
 def test_empty_segments_of_a_target_are_filled(empty):
     done = seg(0, "Ein Ball.")
-    lines, result, notice = translated(f"{SOURCE}{SEGMENTS}<target state='translated'>{done} {empty}</target>")
+    lines, result, notice = translated(
+        f"{SOURCE}{SEGMENTS}<target state='translated'>{done} {empty}</target>"
+    )
     assert (lines, notice) == (["A bird & x!"], "")
     target = ElementTree.fromstring(result.partition("</seg-source>")[2])
     assert ["".join(segment.itertext()) for segment in target] == ["Ein Ball.", "A BIRD & X!"]
     unit = f"{SOURCE}{SEGMENTS}<target>{done}</target>"
-    assert translated(unit) == ([], unit, "segments left untranslated because their target lacks them: 1")
+    assert translated(unit) == (
+        [],
+        unit,
+        "segments left untranslated because their target lacks them: 1",
+    )
     unit = f"{SOURCE}{SEGMENTS}<target>{done} {seg(1, 'b')}</target>"
     assert translated(unit) == ([], unit, "")
 
@@ -110,7 +122,11 @@ def test_messages_are_translated_branch_by_branch():
         expected = expected.replace(text, text.upper())
     assert result.endswith(f"<target{STATE}>{expected}</target>")
     paired = "<source>{N, plural, other {<g id='1'>a</g> b}}</source>"
-    assert translated(paired) == ([], paired, "units left untranslated because nmt cannot parse their ICU syntax: 1")
+    assert translated(paired) == (
+        [],
+        paired,
+        "units left untranslated because nmt cannot parse their ICU syntax: 1",
+    )
     kept = "<source>{N, plural, other {# {a} b}}</source>"
     lost = translated(kept, by=lambda lines: [Translated("x")])
     assert lost[1:] == (

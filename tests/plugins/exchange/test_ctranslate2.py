@@ -25,32 +25,60 @@ from nmt.translation.segments import Limits
 SYLLABLES = ["ba", "dem", "ki", "lo", "nu", "schi", "ße", "tra"]
 KINDS = {
     "post": {},
-    "pre, uneven": {"norm": "pre", "tied_embeddings": False, "encoder_layers": 1, "decoder_layers": 3},
+    "pre, uneven": {
+        "norm": "pre",
+        "tied_embeddings": False,
+        "encoder_layers": 1,
+        "decoder_layers": 3,
+    },
     "learned, one head": {"positions": "learned", "max_positions": 40, "heads": 1},
-    "biases": {"attention_bias": True, "output_bias": True, "activation": "swish", "norm_epsilon": 1e-3},
+    "biases": {
+        "attention_bias": True,
+        "output_bias": True,
+        "activation": "swish",
+        "norm_epsilon": 1e-3,
+    },
     "zero start, no source end": {
-        **{"zero_start": True, "activation": "quick_gelu", "positions": "tensor2tensor", "source_end": False}
+        **{
+            "zero_start": True,
+            "activation": "quick_gelu",
+            "positions": "tensor2tensor",
+            "source_end": False,
+        }
     },
     "deep, own source matrix": {
-        **{"decoder_layers": 4, "source_vocabulary_size": 320, "activation": "gelu", "padding_probability": False}
+        **{
+            "decoder_layers": 4,
+            "source_vocabulary_size": 320,
+            "activation": "gelu",
+            "padding_probability": False,
+        }
     },
 }
 
 
 def random_text(count: int) -> list[str]:
     draw = random.Random(1)
-    return [" ".join("".join(draw.choices(SYLLABLES, k=2)) for _ in range(draw.randint(1, 6))) for _ in range(count)]
+    return [
+        " ".join("".join(draw.choices(SYLLABLES, k=2)) for _ in range(draw.randint(1, 6)))
+        for _ in range(count)
+    ]
 
 
 def learn_to_reverse(model: Transformer) -> None:
     """Train until the model is neither certain nor at a loss."""
-    generator, optimizer = torch.Generator().manual_seed(1), torch.optim.Adam(model.parameters(), lr=5e-3)
+    generator, optimizer = (
+        torch.Generator().manual_seed(1),
+        torch.optim.Adam(model.parameters(), lr=5e-3),
+    )
     for _ in range(60):
         words = torch.randint(UNK + 1, model.vocabulary_size, (32, 6), generator=generator)
         end, start = torch.full((32, 1), EOS), torch.full((32, 1), 1)
         target = torch.cat((words.flip(1)[:, :4], end), dim=1)
         logits = model(torch.cat((words, end), dim=1), torch.cat((start, target[:, :-1]), dim=1))
-        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), target.flatten(), label_smoothing=0.1)
+        loss = torch.nn.functional.cross_entropy(
+            logits.flatten(0, 1), target.flatten(), label_smoothing=0.1
+        )
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -60,7 +88,14 @@ def make(folder: Path, **kind) -> Path:
     """A model directory with its conversions, float32/ and int8/, beside it."""
     tokenizer = train_tokenizer(random_text(60), TokenizerConfig("bpe", 320))
     torch.manual_seed(2)
-    settings = {"encoder_layers": 2, "decoder_layers": 2, "d_model": 32, "d_ff": 48, "heads": 4, "dropout": 0.0}
+    settings = {
+        "encoder_layers": 2,
+        "decoder_layers": 2,
+        "d_model": 32,
+        "d_ff": 48,
+        "heads": 4,
+        "dropout": 0.0,
+    }
     model = Transformer(ModelConfig(name="x", **{**settings, **kind}), tokenizer.vocabulary_size)
     learn_to_reverse(model)
     save_model(folder / "model", model, tokenizer)
@@ -84,7 +119,9 @@ def sentences() -> list[list[int]]:
     return train_tokenizer(random_text(60), TokenizerConfig("bpe", 320)).encode(random_text(30))
 
 
-def by_ctranslate2(folder: Path, precision: str = "float32", threads: int = 1, scores: bool = True, **settings):
+def by_ctranslate2(
+    folder: Path, precision: str = "float32", threads: int = 1, scores: bool = True, **settings
+):
     config = DecodeConfig(**{"beam_size": 4, "max_extra_length": 8, **settings})
     return CTranslate2Engine(folder / "model", folder / precision, config, threads, scores)
 
@@ -94,13 +131,22 @@ def both(folder: Path, **settings) -> tuple:
     return TorchEngine([load_model(folder / "model")], engine.config), engine
 
 
-def searches(folder: Path, sentences: list[list[int]], prefixes: list[list[int]] | None = None, **settings):
-    return [engine.search(sentences, prefixes or [[]] * len(sentences)) for engine in both(folder, **settings)]
+def searches(
+    folder: Path, sentences: list[list[int]], prefixes: list[list[int]] | None = None, **settings
+):
+    return [
+        engine.search(sentences, prefixes or [[]] * len(sentences))
+        for engine in both(folder, **settings)
+    ]
 
 
 def assert_same(torch_results, results, least: int = 30) -> None:
     """At least `least` of the 30 lines have the same best translation, with the same score."""
-    pairs = [(a[0], b[0]) for a, b in zip(torch_results, results, strict=True) if a[0].tokens == b[0].tokens]
+    pairs = [
+        (a[0], b[0])
+        for a, b in zip(torch_results, results, strict=True)
+        if a[0].tokens == b[0].tokens
+    ]
     assert len(pairs) >= least
     for expected, hypothesis in pairs:
         assert hypothesis.log_probability == pytest.approx(expected.log_probability, abs=1e-3)
@@ -119,12 +165,20 @@ def assert_same(torch_results, results, least: int = 30) -> None:
     ],
     ids=str,
 )
-def test_translations_and_scores_are_those_of_torch_and_of_forced_decoding(kind, sentences, settings):
+def test_translations_and_scores_are_those_of_torch_and_of_forced_decoding(
+    kind, sentences, settings
+):
     expected, results = searches(kind, sentences, **settings)
     assert_same(expected, results, least=29)
-    pairs = [(ids, hypothesis.tokens) for ids, row in zip(sentences, results, strict=True) for hypothesis in row]
+    pairs = [
+        (ids, hypothesis.tokens)
+        for ids, row in zip(sentences, results, strict=True)
+        for hypothesis in row
+    ]
     scores = [sum(score.log_probabilities) for score in both(kind)[0].token_scores(pairs)]
-    assert [hypothesis.log_probability for row in results for hypothesis in row] == pytest.approx(scores, abs=1e-3)
+    assert [hypothesis.log_probability for row in results for hypothesis in row] == pytest.approx(
+        scores, abs=1e-3
+    )
     assert all(row == sorted(row, key=lambda hypothesis: -hypothesis.score) for row in results)
     assert {len(row) for row in results} == {settings.get("n_best", 1)}
 
@@ -132,7 +186,9 @@ def test_translations_and_scores_are_those_of_torch_and_of_forced_decoding(kind,
 def test_int8_is_what_ctranslate2_writes_but_for_the_largest_number(folder, tmp_path, monkeypatch):
     monkeypatch.setattr("nmt.plugins.exchange.ctranslate2.LEVELS", 127)
     write(folder / "model", tmp_path / "ours", "int8")
-    monkeypatch.setattr("nmt.plugins.exchange.ctranslate2.quantize", lambda spec: spec._quantize("int8"))
+    monkeypatch.setattr(
+        "nmt.plugins.exchange.ctranslate2.quantize", lambda spec: spec._quantize("int8")
+    )
     write(folder / "model", tmp_path / "theirs", "int8")
     folders = (tmp_path / "ours", tmp_path / "theirs", folder / "int8")
     contents = [(folder / "model.bin").read_bytes() for folder in folders]
@@ -165,7 +221,9 @@ def test_text_alone_is_the_same_text(folder, sentences, beam_size):
     assert all(math.isnan(h.score) == (beam_size == 1) for h, *_ in results)
     alone = [engine.search([ids], [[]])[0][0].tokens for ids in sentences]
     assert [h.tokens for h, *_ in results] == alone
-    assert beam_size > 1 or any(len(tokens) == len(ids) for tokens, ids in zip(alone, sentences, strict=True))
+    assert beam_size > 1 or any(
+        len(tokens) == len(ids) for tokens, ids in zip(alone, sentences, strict=True)
+    )
 
 
 @pytest.mark.parametrize("beam_size", [1, 4])
@@ -176,8 +234,13 @@ def test_lines_translated_ahead_are_the_same_and_in_order(folder, beam_size, mon
     translator = Translator(engine, load_tokenizer(folder / "model.spm"), Limits(positions=30))
     lines = [*random_text(20), "", "", random_text(1)[0] * 30, *random_text(5)]
     blocks = [replace(translator, ahead=ahead).translate_each(lines) for ahead in (False, True)]
-    assert [[n for n, row in enumerate(rows) if isinstance(row, RefusedLine)] for rows in blocks] == [[22], [22]]
-    texts, others = ([[translation.text for translation in row] for row in rows[:22] + rows[23:]] for rows in blocks)
+    assert [
+        [n for n, row in enumerate(rows) if isinstance(row, RefusedLine)] for rows in blocks
+    ] == [[22], [22]]
+    texts, others = (
+        [[translation.text for translation in row] for row in rows[:22] + rows[23:]]
+        for rows in blocks
+    )
     assert texts == others
     with pytest.raises(RefusedLine, match="line 23: "):
         translator.translate(lines)
@@ -209,7 +272,9 @@ def test_any_prefix_is_kept_up_to_the_last_position(folder, sentences):
     assert_same(*searches(folder, sentences, prefixes, beam_size=1, max_extra_length=0))
     torch_engine, engine = both(folder, max_extra_length=0, n_best=2)
     results = engine.search(sentences, prefixes)
-    assert all(h.tokens[: len(p)] == p for p, row in zip(prefixes, results, strict=True) for h in row)
+    assert all(
+        h.tokens[: len(p)] == p for p, row in zip(prefixes, results, strict=True) for h in row
+    )
     pairs = [(ids, h.tokens) for ids, row in zip(sentences, results, strict=True) for h in row]
     scores = [sum(score.log_probabilities) for score in torch_engine.token_scores(pairs)]
     assert [h.log_probability for row in results for h in row] == pytest.approx(scores, abs=1e-3)
@@ -217,7 +282,11 @@ def test_any_prefix_is_kept_up_to_the_last_position(folder, sentences):
 
 def test_token_scores_are_those_of_torch(kind, sentences):
     """Also of targets that the model would not write, and without a target."""
-    pairs = [*zip(sentences, reversed(sentences), strict=True), (sentences[0], []), ([7], sentences[1] * 3)]
+    pairs = [
+        *zip(sentences, reversed(sentences), strict=True),
+        (sentences[0], []),
+        ([7], sentences[1] * 3),
+    ]
     expected, results = (engine.token_scores(pairs) for engine in both(kind, batch_tokens=30))
     for (source, target), one, other in zip(pairs, expected, results, strict=True):
         assert other.log_probabilities == pytest.approx(one.log_probabilities, abs=1e-3)
@@ -226,8 +295,12 @@ def test_token_scores_are_those_of_torch(kind, sentences):
     assert both(kind)[1].token_scores([]) == []
 
 
-@pytest.mark.parametrize("settings", [{"beam_size": 1}, {"n_best": 3}, {"length_penalty": 0.0, "batch_tokens": 20}])
-def test_another_search_by_the_same_weights_is_that_of_an_engine_of_its_own(folder, sentences, settings):
+@pytest.mark.parametrize(
+    "settings", [{"beam_size": 1}, {"n_best": 3}, {"length_penalty": 0.0, "batch_tokens": 20}]
+)
+def test_another_search_by_the_same_weights_is_that_of_an_engine_of_its_own(
+    folder, sentences, settings
+):
     prefixes = [[]] * len(sentences)
     for loaded, fresh in zip(both(folder), both(folder, **settings), strict=True):
         other, before = loaded.with_search(fresh.config), loaded.search(sentences, prefixes)

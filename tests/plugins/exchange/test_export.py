@@ -41,8 +41,12 @@ def describe(model: Path, part: str, **changes) -> None:
 
 
 def translated(checkpoint: Path, notices: list[str] | None = None, **settings) -> list[str]:
-    config = translator_options(str(checkpoint), decode=GREEDY, **{"engine": "ctranslate2", "threads": 1, **settings})
-    translator = load_translator(config, notices.append if notices is not None else lambda words: None)
+    config = translator_options(
+        str(checkpoint), decode=GREEDY, **{"engine": "ctranslate2", "threads": 1, **settings}
+    )
+    translator = load_translator(
+        config, notices.append if notices is not None else lambda words: None
+    )
     return [translations[0].text for translations in translator.translate(LINES)]
 
 
@@ -64,7 +68,9 @@ def test_the_validation_set_is_the_sample_if_it_still_exists(toy, model, nmt):
         (prepared, 2, "the same translation for 40 of 40 lines (100.0%)"),
         ("nowhere", 1, "no sample was compared: nowhere: no prepared corpus"),
     ):
-        describe(model, "training", config={"prepared": folder, "data": {"filters": {"max_tokens": 50}}})
+        describe(
+            model, "training", config={"prepared": folder, "data": {"filters": {"max_tokens": 50}}}
+        )
         assert nmt("export", "model").out.splitlines()[line].startswith(text)
 
 
@@ -78,7 +84,9 @@ def test_only_an_earlier_export_is_replaced_and_nmt_reads_none(model, nmt, tmp_p
     assert nmt("export", "model", "output=other").code == 0
     for settings in ([], ["precision=int8"], ["format=huggingface"], []):
         assert nmt("export", "model", "output=out", *settings).code == 0
-        with pytest.raises(NMTError, match=r"config\.json: not an nmt model.*pass the run or its model directory$"):
+        with pytest.raises(
+            NMTError, match=r"config\.json: not an nmt model.*pass the run or its model directory$"
+        ):
             translated(tmp_path / "out")
     assert {path.name for path in tmp_path.iterdir()} == {"out", "other", "model", "cache"}
 
@@ -112,7 +120,11 @@ def test_a_conversion_belongs_to_the_content_of_a_model(model):
     ("architecture", "words", "problem"),
     [
         ({"d_k": 4}, [], "model.d_k=4: engine=ctranslate2 needs model.d_k=8"),
-        ({"attention_window": 5}, [], "model.attention_window=5: engine=ctranslate2 needs model.attention_window=null"),
+        (
+            {"attention_window": 5},
+            [],
+            "model.attention_window=5: engine=ctranslate2 needs model.attention_window=null",
+        ),
         ({}, ["device=cuda"], "device=cuda: engine=ctranslate2 needs device=auto or cpu"),
         ({}, ["run=[model,model]"], "2 models, but no support for ensembles"),
         ({}, ["decode.length_penalty=1.1"], "decode.length_penalty=1.1"),
@@ -120,7 +132,9 @@ def test_a_conversion_belongs_to_the_content_of_a_model(model):
 )
 def test_what_the_engine_cannot_do_is_one_line(model, nmt, architecture, words, problem):
     describe(model, "model", **architecture)
-    nmt("translate", "ka nu", "run=model", "engine=ctranslate2", *words).failed(problem, "engine=torch")
+    nmt("translate", "ka nu", "run=model", "engine=ctranslate2", *words).failed(
+        problem, "engine=torch"
+    )
 
 
 @pytest.mark.parametrize(
@@ -140,10 +154,14 @@ def test_what_the_engine_cannot_do_is_one_line(model, nmt, architecture, words, 
 )
 def test_auto_chooses_an_engine_and_gives_the_reason(checkpoint, words, engine, reason):
     notices = []
-    config = with_engine(compose("translate", [f"run={checkpoint}", *words]).translator, notices.append)
+    config = with_engine(
+        compose("translate", [f"run={checkpoint}", *words]).translator, notices.append
+    )
     assert config.compute.engine == engine
     # There is nothing to report if only one engine has the arithmetic.
-    assert len(notices) == (words not in (["precision=bfloat16"], ["precision=int8"], ["devices=2"]))
+    assert len(notices) == (
+        words not in (["precision=bfloat16"], ["precision=int8"], ["devices=2"])
+    )
     assert all(notice.startswith(f"engine={engine}") and reason in notice for notice in notices)
 
 
@@ -155,7 +173,9 @@ def test_auto_chooses_torch_for_a_gpu_and_a_job_resumes_with_no_other(checkpoint
     assert what_affects_output(with_engine(on_processor, print))["engine"] == "ctranslate2"
 
 
-def test_the_command_reports_the_engine_and_splits_what_is_longer_than_its_positions(nmt, checkpoint):
+def test_the_command_reports_the_engine_and_splits_what_is_longer_than_its_positions(
+    nmt, checkpoint
+):
     done = nmt("translate", checkpoint, "ka nu lo")
     assert "nmt: engine=ctranslate2\n" in done.err
     assert nmt("translate", checkpoint, "ka nu lo", "engine=torch").out == done.out

@@ -9,9 +9,21 @@ from tokenizers import normalizers
 from nmt.plugins.exchange.normalization import sentencepiece_normalizer, tokenizers_steps
 from nmt.text import NORMALIZATIONS
 
-BLOCKS = [(0x20, 0x24F), (0x300, 0x36F), (0x5D0, 0x6FF), (0x1100, 0x1112), (0xAC00, 0xAC40), (0x30A0, 0x30FF)]
+BLOCKS = [
+    (0x20, 0x24F),
+    (0x300, 0x36F),
+    (0x5D0, 0x6FF),
+    (0x1100, 0x1112),
+    (0xAC00, 0xAC40),
+    (0x30A0, 0x30FF),
+]
 BLOCKS += [(0xFB00, 0xFB50), (0xFE70, 0xFEFC), (0xFF00, 0xFFDC), (0x1F300, 0x1F5FF)]
-POOL = [chr(code) for first, last in BLOCKS for code in range(first, last) if unicodedata.category(chr(code)) != "Cn"]
+POOL = [
+    chr(code)
+    for first, last in BLOCKS
+    for code in range(first, last)
+    if unicodedata.category(chr(code)) != "Cn"
+]
 
 
 def lines(number: int) -> list[str]:

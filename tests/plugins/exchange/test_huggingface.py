@@ -23,12 +23,31 @@ from nmt.translation import load_translator
 transformers = pytest.importorskip("transformers")
 
 CPU = torch.device("cpu")
-WORDS = ["ba", "demki", "lo", "nuschi", "ße", "tra", "vorzug", "the", "cat's", "1984", "(so)", "größer,"]
+WORDS = [
+    "ba",
+    "demki",
+    "lo",
+    "nuschi",
+    "ße",
+    "tra",
+    "vorzug",
+    "the",
+    "cat's",
+    "1984",
+    "(so)",
+    "größer,",
+]
 SHAPES = {
     "untied": {"tied_embeddings": False},
     "one head": {"heads": 1, "d_model": 10},
     "biases": {"attention_bias": True, "output_bias": True, "activation": "swish"},
-    "gelu, uneven": {"activation": "gelu", "encoder_layers": 3, "decoder_layers": 1, "d_model": 24, "d_ff": 7},
+    "gelu, uneven": {
+        "activation": "gelu",
+        "encoder_layers": 3,
+        "decoder_layers": 1,
+        "d_model": 24,
+        "d_ff": 7,
+    },
     "quick gelu": {"activation": "quick_gelu", "attention_bias": True},
 }
 
@@ -39,9 +58,18 @@ def random_lines(count: int, seed: int = 1) -> list[str]:
 
 
 def make(tokenizer: Tokenizer, **settings) -> Transformer:
-    base = {"encoder_layers": 2, "decoder_layers": 2, "d_model": 32, "d_ff": 48, "heads": 2, "dropout": 0.0}
+    base = {
+        "encoder_layers": 2,
+        "decoder_layers": 2,
+        "d_model": 32,
+        "d_ff": 48,
+        "heads": 2,
+        "dropout": 0.0,
+    }
     torch.manual_seed(2)
-    return Transformer(ModelConfig(name="tiny", **{**base, **settings}), tokenizer.vocabulary_size).eval()
+    return Transformer(
+        ModelConfig(name="tiny", **{**base, **settings}), tokenizer.vocabulary_size
+    ).eval()
 
 
 @pytest.fixture(scope="module")
@@ -56,8 +84,12 @@ def trained(tokenizer, tmp_path_factory) -> tuple[Path, Path]:
     optimizer = torch.optim.Adam(model.parameters(), lr=4e-3)
     for _ in range(100):
         lines = [draw.choices(WORDS, k=draw.randint(1, 6)) for _ in range(32)]
-        stutters = [[word for word in line for _ in range(draw.choice((0, 1, 1, 1, 2)))] for line in lines]
-        sources, targets = (tokenizer.encode([" ".join(line) for line in side]) for side in (lines, stutters))
+        stutters = [
+            [word for word in line for _ in range(draw.choice((0, 1, 1, 1, 2)))] for line in lines
+        ]
+        sources, targets = (
+            tokenizer.encode([" ".join(line) for line in side]) for side in (lines, stutters)
+        )
         target_BT = pad_source([[BOS, *ids] for ids in targets], CPU)
         logits = model(pad_source(sources, CPU), target_BT[:, :-1])
         optimizer.zero_grad()
@@ -90,17 +122,55 @@ def test_logits_are_ours(tokenizer, tmp_path, shape):
             for ns in (lengths, [min(n, 20) for n in lengths[::-1]])
         )
         target = torch.cat((torch.full_like(target[:, :1], BOS), target), dim=1)
-        results = marian(input_ids=source, attention_mask=(source != PAD).long(), decoder_input_ids=target).logits
+        results = marian(
+            input_ids=source, attention_mask=(source != PAD).long(), decoder_input_ids=target
+        ).logits
         real = target != PAD
         torch.testing.assert_close(results[real], model(source, target)[real], atol=2e-4, rtol=1e-4)
 
 
 HOSTILE = [
-    *("", " ", "   a", "a  b   c ", "a\tb", "\x1ca\x1d", "a\x85b\u2028c", "a\u3000b\xa0c", "a\0b", "##a &quot; x@@ y"),
-    *("\u2581", "\u2581a \u2581 \u2581\u2581b\u2581", "\ue000", "\ue0000\ue0001\ue000\u2581", "\u25b8a \u25b8"),
-    *("<s>", "a<s>b</s> <pad><unk>", "<0x41>", "a <0xE2><0x96><0x81> b", "\u0120a\u010a", "\ufffd", "\ufeffab\ufeff"),
-    *("\U0001f468\u200d\U0001f469\u200d\U0001f467 \U0001f3f4\U000e0067", "漢字かな交じり文", "ไทยภาษา", "አማርኛ", "𓀀𓀁"),
-    *("e\u0301\u0327 \ufb01 \u2126 \u3300 \uff21", "\ufdd0\uffff\U0010ffff", "x" * 600, "日本" * 100),
+    *(
+        "",
+        " ",
+        "   a",
+        "a  b   c ",
+        "a\tb",
+        "\x1ca\x1d",
+        "a\x85b\u2028c",
+        "a\u3000b\xa0c",
+        "a\0b",
+        "##a &quot; x@@ y",
+    ),
+    *(
+        "\u2581",
+        "\u2581a \u2581 \u2581\u2581b\u2581",
+        "\ue000",
+        "\ue0000\ue0001\ue000\u2581",
+        "\u25b8a \u25b8",
+    ),
+    *(
+        "<s>",
+        "a<s>b</s> <pad><unk>",
+        "<0x41>",
+        "a <0xE2><0x96><0x81> b",
+        "\u0120a\u010a",
+        "\ufffd",
+        "\ufeffab\ufeff",
+    ),
+    *(
+        "\U0001f468\u200d\U0001f469\u200d\U0001f467 \U0001f3f4\U000e0067",
+        "漢字かな交じり文",
+        "ไทยภาษา",
+        "አማርኛ",
+        "𓀀𓀁",
+    ),
+    *(
+        "e\u0301\u0327 \ufb01 \u2126 \u3300 \uff21",
+        "\ufdd0\uffff\U0010ffff",
+        "x" * 600,
+        "日本" * 100,
+    ),
 ]
 
 
@@ -124,13 +194,20 @@ def test_translations_are_ours(trained, beam_size, least):
     model, tokenizer = loaded(output)
     lines = [*random_lines(11, seed=5), "☃ 漢字 <s>"]
     options = translator_options(
-        str(folder), device="cpu", decode=DecodeConfig(beam_size=beam_size, max_extra_length=20), protect="none"
+        str(folder),
+        device="cpu",
+        decode=DecodeConfig(beam_size=beam_size, max_extra_length=20),
+        protect="none",
     )
     ours = [row[0].text for row in load_translator(options, print).translate(lines)]
     theirs = []
     for line in lines:
         ids = tokenizer(line, return_tensors="pt")["input_ids"]
-        beam = {"num_beams": 1, "length_penalty": None, "early_stopping": None} if beam_size == 1 else {}
+        beam = (
+            {"num_beams": 1, "length_penalty": None, "early_stopping": None}
+            if beam_size == 1
+            else {}
+        )
         tokens = model.generate(ids, max_length=ids.shape[1] + 21, **beam)
         theirs.append(" ".join(tokenizer.decode(tokens[0], skip_special_tokens=True).split()))
     assert sum(a == b for a, b in zip(ours, theirs, strict=True)) >= least
@@ -165,7 +242,13 @@ def by_readme(export: Path, lines: list[str]) -> list[str]:
 
 def test_the_code_of_the_readme_translates_as_it_says(trained, nmt, tmp_path):
     folder, export = trained
-    lines = [*random_lines(30, seed=6), "", " \u00ad ", "  the\u00a0 cat's\t(so) ", " ".join(WORDS[:6])]
+    lines = [
+        *random_lines(30, seed=6),
+        "",
+        " \u00ad ",
+        "  the\u00a0 cat's\t(so) ",
+        " ".join(WORDS[:6]),
+    ]
     (tmp_path / "sample").write_text("".join(f"{line}\n" for line in lines))
     words = ("split=never", "protect=none", "engine=torch", "device=cpu")
     done = nmt("translate", f"run={folder}", *words, "input=sample")
@@ -187,5 +270,8 @@ def test_the_code_of_the_readme_translates_as_it_says(trained, nmt, tmp_path):
 )
 def test_what_marian_cannot_express_is_refused(tokenizer, tmp_path, settings, named):
     with pytest.raises(NMTError, match=named):
-        write(save_model(tmp_path / "model", make(tokenizer, **settings), tokenizer), tmp_path / "export")
+        write(
+            save_model(tmp_path / "model", make(tokenizer, **settings), tokenizer),
+            tmp_path / "export",
+        )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "model.spm"]

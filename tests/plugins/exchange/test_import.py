@@ -30,19 +30,33 @@ SPM = "source.spm", "target.spm"
 
 
 @pytest.mark.parametrize("name", ["tied", "separate", "tagged"])
-def test_a_model_of_marian_scores_and_translates_as_marian_and_is_exported(nmt, tmp_path, monkeypatch, name):
+def test_a_model_of_marian_scores_and_translates_as_marian_and_is_exported(
+    nmt, tmp_path, monkeypatch, name
+):
     """Sentences with unknown symbols, of 40 words, and of what its sentencepiece models normalize."""
     folder, short = FIXTURES / name, "decode.max_extra_length=60"
     for output in "ab":
-        assert nmt("import", str(folder), f"output={output}").out == f"{output}: {folder}, trained by marian\n"
+        assert (
+            nmt("import", str(folder), f"output={output}").out
+            == f"{output}: {folder}, trained by marian\n"
+        )
     for file in ("README.md", "config.json", "model.safetensors", "tokenizer.model"):
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
-    pairs = list(zip(*((folder / f"test.{side}").read_text().splitlines() for side in ("src", "trg")), strict=True))
+    pairs = list(
+        zip(
+            *((folder / f"test.{side}").read_text().splitlines() for side in ("src", "trg")),
+            strict=True,
+        )
+    )
     scores = score_pairs(load_translator(translator_options("a", device="cpu"), print), pairs)
     for score, line in zip(scores, (folder / "scores.txt").read_text().splitlines(), strict=True):
         expected = [float(word) for word in line.split(" ||| WordScores= ")[1].split()]
-        assert score.token_log_probabilities == pytest.approx(expected, abs=2e-5)  # Marian prints five decimals
-    results = nmt("translate", "a", short, f"input={folder / 'test.src'}", "device=cpu").out.splitlines()
+        assert score.token_log_probabilities == pytest.approx(
+            expected, abs=2e-5
+        )  # Marian prints five decimals
+    results = nmt(
+        "translate", "a", short, f"input={folder / 'test.src'}", "device=cpu"
+    ).out.splitlines()
     if name != "tagged":
         # All but one, which does not end. With pre-norm layers, Marian's search and its scores do not agree.
         # nmt copies lines without a letter.
@@ -74,7 +88,9 @@ def pieces(tmp_path_factory) -> Path:
     for name in SPM:
         shutil.copy(FIXTURES / "tagged" / name, folder)
     table.remove("\u2581tu")
-    (folder / "vocab.json").write_text(json.dumps({piece: n for n, piece in enumerate([*table, "<s>", "<pad>"])}))
+    (folder / "vocab.json").write_text(
+        json.dumps({piece: n for n, piece in enumerate([*table, "<s>", "<pad>"])})
+    )
     return folder
 
 
@@ -86,19 +102,35 @@ def test_token_ids_are_those_of_transformers(pieces, tmp_path):
     tokenizer.save(tmp_path / "tokenizer.model")
     ours = load_tokenizer(tmp_path / "tokenizer.model")
     names, draw = {number: piece for piece, number in table.items()}, random.Random(3)
-    lines = [" ".join("".join(draw.choices(SYLLABLES, k=2)) for _ in range(draw.randint(0, 9))) for _ in range(200)]
-    lines += [">>fra<< kalo mi.", ">>deu<<kalo", ">>xyz<< kalo", "kalo >>fra<< mi", ">> kalo <<", ""]
+    lines = [
+        " ".join("".join(draw.choices(SYLLABLES, k=2)) for _ in range(draw.randint(0, 9)))
+        for _ in range(200)
+    ]
+    lines += [
+        ">>fra<< kalo mi.",
+        ">>deu<<kalo",
+        ">>xyz<< kalo",
+        "kalo >>fra<< mi",
+        ">> kalo <<",
+        "",
+    ]
     lines += ["tu  \uff11 \uff21\ufb01\u2019 \u2603", "\u2581ka", "KALO \u200b lo", "\uff5e ka"]
     assert len(set(ours.vocabulary())) == ours.vocabulary_size == len(table) + 1
     for side, key in ((SOURCE, "text"), (TARGET, "text_target")):
-        for line, ids in zip(lines, ours.encode([ours.clean(line) for line in lines], side), strict=True):
+        for line, ids in zip(
+            lines, ours.encode([ours.clean(line) for line in lines], side), strict=True
+        ):
             *expected, end = theirs(**{key: line})["input_ids"]
             assert end == 0
-            pieces_of_ours = ["<unk>" if number == UNK else ours.symbol(number, side) for number in ids]
+            pieces_of_ours = [
+                "<unk>" if number == UNK else ours.symbol(number, side) for number in ids
+            ]
             assert pieces_of_ours == [names[number] for number in expected], line
     for ids in ours.encode([line for line in lines if "\u2603" not in line], TARGET):
         numbers = [table[ours.symbol(number)] for number in ids if number != UNK]
-        assert ours.decode(ids).split() == theirs.decode(numbers, use_source_tokenizer=False).split()
+        assert (
+            ours.decode(ids).split() == theirs.decode(numbers, use_source_tokenizer=False).split()
+        )
 
 
 OWN_SOURCE = {"share_encoder_decoder_embeddings": False}
@@ -113,10 +145,25 @@ def marian_model(transformers, pieces: Path, folder: Path, trained_by: str, **se
     """A MarianMTModel with random weights, written as on the hub; Marian's has a row of zeros for <pad>."""
     size = len(json.loads((pieces / "vocab.json").read_text()))
     base = {
-        **{"d_model": 16, "encoder_layers": 2, "decoder_layers": 2, "encoder_ffn_dim": 24, "decoder_ffn_dim": 24},
-        **{"encoder_attention_heads": 2, "decoder_attention_heads": 2, "activation_function": "swish"},
+        **{
+            "d_model": 16,
+            "encoder_layers": 2,
+            "decoder_layers": 2,
+            "encoder_ffn_dim": 24,
+            "decoder_ffn_dim": 24,
+        },
+        **{
+            "encoder_attention_heads": 2,
+            "decoder_attention_heads": 2,
+            "activation_function": "swish",
+        },
         **{"pad_token_id": size - 1, "decoder_start_token_id": size - 1, "scale_embedding": True},
-        **{"max_position_embeddings": 128, "vocab_size": size, "decoder_vocab_size": size, "num_beams": 4},
+        **{
+            "max_position_embeddings": 128,
+            "vocab_size": size,
+            "decoder_vocab_size": size,
+            "num_beams": 4,
+        },
     }
     torch.manual_seed(4)
     model = transformers.MarianMTModel(transformers.MarianConfig(**{**base, **settings})).eval()
@@ -126,7 +173,11 @@ def marian_model(transformers, pieces: Path, folder: Path, trained_by: str, **se
                 parameter.add_(torch.randn_like(parameter) * 0.2)
         model.final_logits_bias.normal_()
         if trained_by == "marian":
-            for part in (model.model.encoder.embed_tokens, model.model.decoder.embed_tokens, model.lm_head):
+            for part in (
+                model.model.encoder.embed_tokens,
+                model.model.decoder.embed_tokens,
+                model.lm_head,
+            ):
                 part.weight[-1] = 0
             model.final_logits_bias[0, -1] = 0
     model.save_pretrained(folder)
@@ -139,7 +190,9 @@ def compute_as_marian(model) -> None:
     """Give a model of transformers Marian's sinusoids and its epsilon."""
     for stack in (model.model.encoder, model.model.decoder):
         length, width = stack.embed_positions.weight.shape
-        angles = np.arange(length)[:, None] * np.exp(-np.arange(width // 2) * np.log(10000) / (width / 2 - 1))
+        angles = np.arange(length)[:, None] * np.exp(
+            -np.arange(width // 2) * np.log(10000) / (width / 2 - 1)
+        )
         table = np.concatenate((np.sin(angles), np.cos(angles)), axis=1)
         stack.embed_positions.weight.copy_(torch.tensor(table))
     for module in model.modules():
@@ -157,7 +210,10 @@ def test_a_model_of_the_hub_has_the_logits_of_transformers_and_comes_back_as_it_
     theirs = marian_model(transformers, pieces, tmp_path / "hub", trained_by, **SHAPES[shape])
     marian = read_hub(tmp_path / "hub")
     assert marian.trained_by == trained_by
-    model, order = marian.model, torch.tensor(rows_of(marian.tokenizer.tables[-1], has_padding=True))
+    model, order = (
+        marian.model,
+        torch.tensor(rows_of(marian.tokenizer.tables[-1], has_padding=True)),
+    )
     ids = torch.Generator().manual_seed(5)
     source, target = torch.randint(UNK + 1, model.vocabulary_size, (2, 1, 30), generator=ids)
     target = torch.cat((torch.tensor([[BOS]]), target), dim=1)
@@ -165,8 +221,13 @@ def test_a_model_of_the_hub_has_the_logits_of_transformers_and_comes_back_as_it_
     first = UNK - 1 if trained_by == "marian" else BOS
     if trained_by == "marian":
         compute_as_marian(theirs)
-    logits, results = theirs(input_ids=order[source], decoder_input_ids=order[target]).logits, model(source, target)
-    torch.testing.assert_close(results[..., first:], logits[..., order[first:]], atol=1e-5, rtol=1e-5)
+    logits, results = (
+        theirs(input_ids=order[source], decoder_input_ids=order[target]).logits,
+        model(source, target),
+    )
+    torch.testing.assert_close(
+        results[..., first:], logits[..., order[first:]], atol=1e-5, rtol=1e-5
+    )
     assert results[..., PAD:first].isneginf().all()
     done = nmt("import", "hub", "output=opus", "source=en", "target=de")
     assert done.out == f"opus: hub, trained by {trained_by}\n"
@@ -180,8 +241,13 @@ def test_a_model_of_the_hub_has_the_logits_of_transformers_and_comes_back_as_it_
         assert "embed_positions" in name or torch.equal(tensor, expected[name]), name
     for name in SPM:
         assert (tmp_path / "back" / name).read_bytes() == (tmp_path / "hub" / name).read_bytes()
-    assert json.loads((tmp_path / "back" / "vocab.json").read_text()) == json.loads((pieces / "vocab.json").read_text())
-    assert (back.config.decoder_start_token_id, back.config.eos_token_id) == (theirs.config.pad_token_id, 0)
+    assert json.loads((tmp_path / "back" / "vocab.json").read_text()) == json.loads(
+        (pieces / "vocab.json").read_text()
+    )
+    assert (back.config.decoder_start_token_id, back.config.eos_token_id) == (
+        theirs.config.pad_token_id,
+        0,
+    )
 
 
 # What cannot be imported ends in one line with the reason, and leaves nothing behind.
@@ -212,7 +278,12 @@ def refused(nmt, path: Path, *words: str) -> None:
 
 def test_what_is_refused_below_can_be_imported_and_nothing_else_is_opened(nmt, hub, folder):
     """A pipe or an endless file that a library opens by itself would never end."""
-    for name in ("special_tokens_map.json", "added_tokens.json", "tokenizer.json", "pytorch_model.bin"):
+    for name in (
+        "special_tokens_map.json",
+        "added_tokens.json",
+        "tokenizer.json",
+        "pytorch_model.bin",
+    ):
         os.mkfifo(hub / name)
     for path in (hub, folder, folder / "model.npz"):
         done = nmt("import", str(path), "output=out")
@@ -232,8 +303,13 @@ def settings(name: str = "config.json", only: bool = False, **values):
 
 def tensors(**changes):
     def change(folder: Path) -> None:
-        weights = load_file(folder / "model.safetensors") | {k.replace("__", "."): v for k, v in changes.items()}
-        save_file({k: tensor for k, tensor in weights.items() if tensor is not None}, folder / "model.safetensors")
+        weights = load_file(folder / "model.safetensors") | {
+            k.replace("__", "."): v for k, v in changes.items()
+        }
+        save_file(
+            {k: tensor for k, tensor in weights.items() if tensor is not None},
+            folder / "model.safetensors",
+        )
 
     return change
 
@@ -250,17 +326,26 @@ def marian(**changes):
         with np.load(folder / "model.npz") as stored:
             content = {name: stored[name] for name in stored}
         lines = content["special:model.yml"].tobytes().rstrip(b"\0").decode().splitlines()
-        texts = {key.replace("_", "-"): value for key, value in changes.items() if isinstance(value, str)}
+        texts = {
+            key.replace("_", "-"): value for key, value in changes.items() if isinstance(value, str)
+        }
         lines = [line for line in lines if line.partition(":")[0] not in texts]
         lines += [f"{key}: {value}" for key, value in texts.items()]
-        content["special:model.yml"] = np.frombuffer("\n".join([*lines, ""]).encode() + b"\0", np.int8)
-        np.savez(folder / "model.npz", **content | {k: v for k, v in changes.items() if not isinstance(v, str)})
+        content["special:model.yml"] = np.frombuffer(
+            "\n".join([*lines, ""]).encode() + b"\0", np.int8
+        )
+        np.savez(
+            folder / "model.npz",
+            **content | {k: v for k, v in changes.items() if not isinstance(v, str)},
+        )
 
     return change
 
 
 def decoder(models: str, vocabularies: str):
-    return lambda folder: (folder / "decoder.yml").write_text(f"models: [{models}]\nvocabs: [{vocabularies}]\n")
+    return lambda folder: (folder / "decoder.yml").write_text(
+        f"models: [{models}]\nvocabs: [{vocabularies}]\n"
+    )
 
 
 def nul_piece(folder):
@@ -276,32 +361,54 @@ OF_THE_HUB = [
     (lambda folder: (folder / "config.json").unlink(), ("config.json", "decoder.yml")),
     (settings(d_model="24"), ("hub: d_model=24: must be a whole number",)),
     (settings(encoder_ffn_dim=8), ("config.json: decoder_ffn_dim=48 differs from the encoder's",)),
-    (settings("generation_config.json", length_penalty=99.0), ("length_penalty=99.0", "between 0 and 10")),
-    (tensors(model__encoder__layernorm_embedding__weight=torch.ones(24)), ("layernorm_embedding", "unexpected")),
+    (
+        settings("generation_config.json", length_penalty=99.0),
+        ("length_penalty=99.0", "between 0 and 10"),
+    ),
+    (
+        tensors(model__encoder__layernorm_embedding__weight=torch.ones(24)),
+        ("layernorm_embedding", "unexpected"),
+    ),
     (tensors(model__shared__weight=None), ("no embeddings",)),
     (tensors(**{FC1: torch.full((48,), torch.nan)}), ("fc1.bias", "not finite")),
     (settings("vocab.json", only=True, **SYMBOLS, a=3), ("must be numbered",)),
     (settings("vocab.json", only=True, **{"a": 0, "<pad>": 1}), ("lacks </s> or <unk>",)),
-    (lambda folder: (folder / "source.spm").write_bytes(b"\x80nonsense"), ("cannot make a tokenizer",)),
+    (
+        lambda folder: (folder / "source.spm").write_bytes(b"\x80nonsense"),
+        ("cannot make a tokenizer",),
+    ),
     (nul_piece, ("source.spm: cannot make a tokenizer", "piece 7 contains a NUL character")),
     (link, ("source.spm", "a link, which is not followed")),
 ]
 OF_MARIAN = [
-    (marian(transformer_decoder_autoreg="rnn"), ("transformer-decoder-autoreg=rnn", "self-attention")),
+    (
+        marian(transformer_decoder_autoreg="rnn"),
+        ("transformer-decoder-autoreg=rnn", "self-attention"),
+    ),
     (marian(transformer_dim_ffn="64"), ("encoder_l1_ffn_W1", "[64, 24]")),
     (marian(dim_emb="&a 24\nx: *a"), ("special:model.yml", "alias")),
     (marian(Wemb=np.zeros((142, 24), np.int8)), ("Wemb has type int8", "8-bit")),
-    (lambda folder: np.savez(folder / "model.npz", Wemb=np.zeros((142, 24))), ("no special:model.yml",)),
+    (
+        lambda folder: np.savez(folder / "model.npz", Wemb=np.zeros((142, 24))),
+        ("no special:model.yml",),
+    ),
     (decoder("model.npz", "vocab.yml"), ("has 1 vocabularies, not two",)),
     (decoder("a.npz, b.npz", "vocab.yml, vocab.yml"), ("pass the .npz of one",)),
-    (decoder("model.npz", "/etc/passwd.yml, /etc/passwd.yml"), ("model/passwd.yml", "No such file")),
+    (
+        decoder("model.npz", "/etc/passwd.yml, /etc/passwd.yml"),
+        ("model/passwd.yml", "No such file"),
+    ),
     (decoder("model.npz", '"v\\0.yml", "v\\0.yml"'), ("cannot be read",)),
-    (lambda folder: (folder / "vocab.yml").write_text("- " * 100_000), ("vocab.yml", "nested too deeply")),
+    (
+        lambda folder: (folder / "vocab.yml").write_text("- " * 100_000),
+        ("vocab.yml", "nested too deeply"),
+    ),
 ]
 
 
 @pytest.mark.parametrize(
-    ("kind", "change", "words"), [*(("hub", *row) for row in OF_THE_HUB), *(("folder", *row) for row in OF_MARIAN)]
+    ("kind", "change", "words"),
+    [*(("hub", *row) for row in OF_THE_HUB), *(("folder", *row) for row in OF_MARIAN)],
 )
 def test_what_does_not_fit_is_named(nmt, request, kind, change, words):
     folder = request.getfixturevalue(kind)
@@ -311,7 +418,9 @@ def test_what_does_not_fit_is_named(nmt, request, kind, change, words):
 
 def test_an_npz_is_never_unpickled_or_larger_than_its_file(nmt, folder):
     header = io.BytesIO()
-    np.lib.format.write_array_header_1_0(header, {"descr": "<f4", "fortran_order": False, "shape": (2**40, 2**20)})
+    np.lib.format.write_array_header_1_0(
+        header, {"descr": "<f4", "fortran_order": False, "shape": (2**40, 2**20)}
+    )
     with zipfile.ZipFile(folder / "model.npz", "w") as archive:
         archive.writestr("Wemb.npy", header.getvalue())
     refused(nmt, folder, "model.npz", "not a readable .npz")

@@ -16,14 +16,20 @@ from nmt.text import Pair
 
 CARD = "---\nconfigs:\n- config_name: de-en\n  data_files:\n  - split: test\n    path: {}\n---\n"
 SPLITS = {
-    "train": [("Resumption of the session", "Wiederaufnahme der Sitzungsperiode"), ("", "leer"), ("\u2028 a", "b  c")],
+    "train": [
+        ("Resumption of the session", "Wiederaufnahme der Sitzungsperiode"),
+        ("", "leer"),
+        ("\u2028 a", "b  c"),
+    ],
     "validation": [("A Republican strategy", "Eine republikanische Strategie")],
     "test": [("Gutach: Increased safety", "Gutach: Noch mehr Sicherheit"), ("Yes.", "Ja.")],
 }
 
 
 def write(path: Path, pairs: list[Pair]) -> None:
-    pq.write_table(pa.table({"translation": [{"de": target, "en": source} for source, target in pairs]}), path)
+    pq.write_table(
+        pa.table({"translation": [{"de": target, "en": source} for source, target in pairs]}), path
+    )
 
 
 @pytest.fixture
@@ -39,7 +45,13 @@ def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def configuration(path: Path, **changes: Any) -> DataConfig:
-    values = {"name": "toy", "kind": "hub", "hub": "wmt/wmt14", "subset": "de-en", "path": str(path)}
+    values = {
+        "name": "toy",
+        "kind": "hub",
+        "hub": "wmt/wmt14",
+        "subset": "de-en",
+        "path": str(path),
+    }
     return build(DataConfig, {**values, **changes})
 
 
@@ -56,7 +68,9 @@ def test_the_default_corpora_are_the_papers():
         assert vars(config.data.plugins["hub"]) == {"hub": "wmt/wmt14", "subset": subset}
 
 
-def test_a_local_copy_has_the_pairs_of_each_split_in_order_and_its_readme_names_no_file(copy, tmp_path):
+def test_a_local_copy_has_the_pairs_of_each_split_in_order_and_its_readme_names_no_file(
+    copy, tmp_path
+):
     write(tmp_path / "private.parquet", [("My password.", "Mein Passwort.")])
     (copy / "README.md").write_text(CARD.format(tmp_path / "private.parquet"))
     for split, name in (("train", "train"), ("valid", "validation"), ("test", "test")):
@@ -65,7 +79,9 @@ def test_a_local_copy_has_the_pairs_of_each_split_in_order_and_its_readme_names_
 
 
 def test_a_missing_language_or_subset_is_named(copy):
-    with pytest.raises(NMTError, match=r"row 1: .* strings en and fr; check data.source and data.target"):
+    with pytest.raises(
+        NMTError, match=r"row 1: .* strings en and fr; check data.source and data.target"
+    ):
         read(configuration(copy, target="fr"), "train")
     with pytest.raises(NMTError, match=r"no files match None/train-\*\.parquet"):
         read(configuration(copy, subset=None), "train")
@@ -83,8 +99,14 @@ def test_a_row_without_two_texts_is_named_or_counted(copy, rows, malformed):
     for file in (copy / "de-en").glob("train-*"):
         file.unlink()
     pq.write_table(pa.table({"translation": rows}), copy / "de-en" / "train-00000-of-00001.parquet")
-    with pytest.raises(NMTError, match=r"train, row [12]: not an object with strings en and de; .*data\.errors=skip"):
+    with pytest.raises(
+        NMTError,
+        match=r"train, row [12]: not an object with strings en and de; .*data\.errors=skip",
+    ):
         read(configuration(copy), "train")
     counts: Counter[str] = Counter()
-    assert len(list(corpus_for(configuration(copy, errors="skip")).read("train", counts))) == 2 - malformed
+    assert (
+        len(list(corpus_for(configuration(copy, errors="skip")).read("train", counts)))
+        == 2 - malformed
+    )
     assert counts == {"malformed": malformed}

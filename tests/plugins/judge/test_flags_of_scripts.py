@@ -40,7 +40,9 @@ def test_broken_translations_are_flagged(code):
     assert "repetition" in flags_in(code, right + " " + right[half : half + 12] * 4)
     assert "repetition" in flags_in(code, right + " " + right)
     assert "wrong_script" in flags_in(code, GERMAN)
-    assert "wrong_script" in flags_in(code, f"{right[:half]} and close the window again before you start.")
+    assert "wrong_script" in flags_in(
+        code, f"{right[:half]} and close the window again before you start."
+    )
     for other, translation in TRANSLATIONS.items():
         if scripts_of_language(other) != scripts_of_language(code):
             assert "wrong_script" in flags_in(code, translation), other
@@ -77,7 +79,11 @@ def test_the_wrong_language_is_flagged(code, source, translation):
 
 RIGHT = [
     ("ja", "The manual of the portable format", "ポータブル形式 (PDF) のマニュアル"),
-    ("ja", "This binary format is small.", "このバイナリ形式 (binary alignment map、BAM) は小さい。"),
+    (
+        "ja",
+        "This binary format is small.",
+        "このバイナリ形式 (binary alignment map、BAM) は小さい。",
+    ),
     ("ja", "the operating system of your computer", "お使いのコンピューターのOS"),
     ("ja", "10,000 users opened it.", "1万人のユーザーが開いた。"),
     ("ja", "120 million yen", "1億2000万円"),
@@ -228,14 +234,18 @@ def test_text_read_in_another_encoding_is_broken(text, codec):
         broken = broken.decode("latin-1")
     else:
         # Programs keep the five bytes that Windows-1252 does not define.
-        broken = "".join(bytes([byte]).decode("cp1252", errors="ignore") or chr(byte) for byte in broken)
+        broken = "".join(
+            bytes([byte]).decode("cp1252", errors="ignore") or chr(byte) for byte in broken
+        )
     if broken != text:
         assert "broken_text" in flags(ENGLISH, broken)
         assert "broken_text" not in flags(broken, broken)
     assert "broken_text" not in flags(ENGLISH, text)
 
 
-@pytest.mark.parametrize("text", ["«\u00a0Voilà\u00a0»", "Où\u00a0?", "à\u00a0» è\u00a0»", "„MENÜ“ – Ä…", "naïve Öl"])
+@pytest.mark.parametrize(
+    "text", ["«\u00a0Voilà\u00a0»", "Où\u00a0?", "à\u00a0» è\u00a0»", "„MENÜ“ – Ä…", "naïve Öl"]
+)
 def test_signs_after_accented_letters_are_right(text):
     assert "broken_text" not in flags("A text.", text)
 

@@ -53,9 +53,13 @@ def test_pairs_are_scored_line_by_line(nmt, words, expected, monkeypatch):
     summary = done.err.splitlines()[-1]
     total, count = sum(map(sum, expected)), sum(map(len, expected))
     assert f"pairs: 5, tokens: {count}, log probability " in summary
-    assert float(summary.split("log probability ")[1].split(",")[0]) == pytest.approx(total, abs=1e-3)
+    assert float(summary.split("log probability ")[1].split(",")[0]) == pytest.approx(
+        total, abs=1e-3
+    )
     assert float(summary.rsplit(" ", 1)[1]) == pytest.approx(math.exp(-total / count), rel=1e-3)
-    records = [json.loads(line) for line in nmt(*words, "--json", "batch_tokens=7").out.splitlines()]
+    records = [
+        json.loads(line) for line in nmt(*words, "--json", "batch_tokens=7").out.splitlines()
+    ]
     for record, target, tokens in zip(records, TARGETS, expected, strict=True):
         assert record["token_log_probabilities"] == pytest.approx(tokens, abs=1e-4)
         assert record["log_probability"] == pytest.approx(sum(tokens), abs=1e-4)
@@ -75,7 +79,9 @@ def test_mistakes_are_one_line(nmt, words):
 def test_translations_have_flags_and_the_log_probability_that_score_gives_them(nmt, finished):
     lines = ["ka lo mi", "nu  pe ri", "ka " * 9, "ka https://a.org/x lo", ""]
     write("s", *lines)
-    done = nmt("translate", f"run={finished}", "input=s", "format=jsonl", "device=cpu", "decode.n_best=2")
+    done = nmt(
+        "translate", f"run={finished}", "input=s", "format=jsonl", "device=cpu", "decode.n_best=2"
+    )
     records, raised = [json.loads(line) for line in done.out.splitlines()], set[str]()
     assert [record["source"] for record in records] == lines
     for source, record in zip(lines[:-1], records, strict=False):
@@ -85,7 +91,9 @@ def test_translations_have_flags_and_the_log_probability_that_score_gives_them(n
             assert item["flags"] == flags(source, item["text"], frozenset(["LATIN"]), scores)
             raised |= {*item["flags"]}
             if "http" not in source:
-                assert {target for _, target in item["alignment"]} == set(range(len(item["text"].split())))
+                assert {target for _, target in item["alignment"]} == set(
+                    range(len(item["text"].split()))
+                )
     assert "low_confidence" in raised
     empty = {"text": "", "score": 0.0, "log_probability": 0.0, "flags": [], "tokens": []}
     lists = ("token_log_probabilities", "alignment", "word_log_probabilities")
@@ -93,13 +101,28 @@ def test_translations_have_flags_and_the_log_probability_that_score_gives_them(n
 
 
 def test_flags_are_counted_beside_those_of_the_references(nmt):
-    for name, often, *more in (("s", "In 1998.", "Yes."), ("h", "1989.", ""), ("r", "1998.", "Ja.")):
+    for name, often, *more in (
+        ("s", "In 1998.", "Yes."),
+        ("h", "1989.", ""),
+        ("r", "1998.", "Ja."),
+    ):
         write(name, *[often] * 11, *more)
-    words, ten = ["score", "h", "source=s", "flags=true"], "lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, ..."
-    assert nmt(*words).out == f"empty: 1, 8.33%: lines 12\nnumber: 11, 91.67%: {ten}\nany: 12, 100.00%: {ten}\n"
+    words, ten = (
+        ["score", "h", "source=s", "flags=true"],
+        "lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, ...",
+    )
+    assert (
+        nmt(*words).out
+        == f"empty: 1, 8.33%: lines 12\nnumber: 11, 91.67%: {ten}\nany: 12, 100.00%: {ten}\n"
+    )
     write("r", *["1998."] * 9, *["1999."] * 3)
-    assert f"number: 11, 91.67% (references 16.67%): {ten}\n" in nmt(*words, "reference=r", "metrics=bleu").out
+    assert (
+        f"number: 11, 91.67% (references 16.67%): {ten}\n"
+        in nmt(*words, "reference=r", "metrics=bleu").out
+    )
     tree = json.loads(nmt(*words, "reference=r", "metrics=bleu", "--json").out)
     assert [score["metric"] for score in tree["scores"]] == ["bleu"]
-    assert {flag["flag"]: flag["lines"] for flag in tree["flags"] if flag["count"] == 1} == {"empty": [12]}
+    assert {flag["flag"]: flag["lines"] for flag in tree["flags"] if flag["count"] == 1} == {
+        "empty": [12]
+    }
     nmt("score", "h", "flags=true").refused("source: required with flags=true")

@@ -30,15 +30,21 @@ def corpus(toy: list[str], monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def size(d_model: int) -> ModelConfig:
-    return ModelConfig("tiny", encoder_layers=1, decoder_layers=1, d_model=d_model, d_ff=2 * d_model, heads=2)
+    return ModelConfig(
+        "tiny", encoder_layers=1, decoder_layers=1, d_model=d_model, d_ff=2 * d_model, heads=2
+    )
 
 
 def settled(run: str) -> dict[str, Any]:
     return yaml.safe_load(Path(run, "config.yaml").read_text())
 
 
-def test_a_run_resumes_with_its_settings_and_more_minutes_continue_it(corpus, nmt, training_state, monkeypatch):
-    monkeypatch.setattr(minutes, "measured_pace", lambda *arguments: minutes.Pace(10, 200))  # as if slow
+def test_a_run_resumes_with_its_settings_and_more_minutes_continue_it(
+    corpus, nmt, training_state, monkeypatch
+):
+    monkeypatch.setattr(
+        minutes, "measured_pace", lambda *arguments: minutes.Pace(10, 200)
+    )  # as if slow
     monkeypatch.setattr(pacer, "TOLERANCE", math.inf)
     monkeypatch.setattr(limit, "AIM", 0.95)
     words = [corpus, "model=tiny", "model.d_model=16", "model.heads=2", "logger=csv", "name=toy"]
@@ -47,18 +53,33 @@ def test_a_run_resumes_with_its_settings_and_more_minutes_continue_it(corpus, nm
     assert f"to update {updates};" in said
     assert settled(first)["minutes_settles"] == ["optim", "batching", "checkpoints", "validation"]
     assert settled(first)["validation"]["every_steps"] == -(-updates // 4)
-    optim, rate = settled(first)["optim"], pytest.approx(2 * minutes.HIGHEST_RATE / 16)  # doubled in short runs
-    assert (optim["decay_steps"], optim["optimizer"], optim["learning_rate"]) == (updates, "muon", rate)
+    optim, rate = (
+        settled(first)["optim"],
+        pytest.approx(2 * minutes.HIGHEST_RATE / 16),
+    )  # doubled in short runs
+    assert (optim["decay_steps"], optim["optimizer"], optim["learning_rate"]) == (
+        updates,
+        "muon",
+        rate,
+    )
     assert optim["learning_rate"] * optim["weight_decay"] * updates == pytest.approx(minutes.DECAY)
     assert f"is already trained for {updates:,} updates" in nmt("train", *words, "minutes=3").err
 
     said = nmt("train", *words, "minutes=6").err
-    assert f"continuing the model of {first} from its update {updates:,} for 3 minutes in {second};" in said
+    assert (
+        f"continuing the model of {first} from its update {updates:,} for 3 minutes in {second};"
+        in said
+    )
     assert settled(second)["init"] == first
     assert settled(second)["model"] == settled(first)["model"]
     assert settled(second)["optim"]["learning_rate"] == pytest.approx(minutes.HIGHEST_RATE / 16)
     assert nmt("train", *words[:-1], "minutes=3", "run=adapted", f"init={first}").code == 0
-    expected = {"learning_rate": 0.0167705, "schedule": "linear", "optimizer": "adam", "weight_decay": 0.0}
+    expected = {
+        "learning_rate": 0.0167705,
+        "schedule": "linear",
+        "optimizer": "adam",
+        "weight_decay": 0.0,
+    }
     assert expected.items() <= settled("adapted")["optim"].items()
     assert Path("runs/latest").resolve() == Path(second).resolve()
     before, state = settled(second), training_state(Path(second))
@@ -69,16 +90,24 @@ def test_a_run_resumes_with_its_settings_and_more_minutes_continue_it(corpus, nm
     torch.testing.assert_close(training_state(Path(second)), state, rtol=0, atol=0)
 
     nmt("train", *words, "minutes=5").refused(f"{second} was started with minutes=6: pass more")
-    nmt("train", *words, "minutes=9", f"init={first}").refused(f"{second} was started", "without init=")
-    nmt("train", *words, "minutes=9", "seed=2").refused(f"run in {second}", "different configuration", "seed")
+    nmt("train", *words, "minutes=9", f"init={first}").refused(
+        f"{second} was started", "without init="
+    )
+    nmt("train", *words, "minutes=9", "seed=2").refused(
+        f"run in {second}", "different configuration", "seed"
+    )
     assert nmt("train", *words, "minutes=8").code == 0
     assert settled("runs/toy-8min")["optim"]["learning_rate"] < minutes.HIGHEST_RATE / 16
     shutil.rmtree("runs/toy-8min/model")
-    nmt("train", *words, "minutes=9").refused("toy-8min is not finished, or its corpus has changed: pass minutes=8")
+    nmt("train", *words, "minutes=9").refused(
+        "toy-8min is not finished, or its corpus has changed: pass minutes=8"
+    )
     assert not Path("runs/toy-9min").exists()
 
 
-def test_a_larger_model_is_tried_if_there_is_time_and_chosen_if_it_pays(corpus, monkeypatch, tmp_path):
+def test_a_larger_model_is_tried_if_there_is_time_and_chosen_if_it_pays(
+    corpus, monkeypatch, tmp_path
+):
     tried = list[int]()
 
     def pace(config, *arguments):
@@ -87,7 +116,9 @@ def test_a_larger_model_is_tried_if_there_is_time_and_chosen_if_it_pays(corpus, 
 
     monkeypatch.setattr(minutes, "measured_pace", pace)
     monkeypatch.setattr(minutes, "sizes", lambda config: [size(16), size(32)])
-    config = compose("train", [corpus, "minutes=0.05", "trainer.precision=32-true", f"run={tmp_path}/run"])
+    config = compose(
+        "train", [corpus, "minutes=0.05", "trainer.precision=32-true", f"run={tmp_path}/run"]
+    )
     for needed, share, chosen, sizes in (
         (0.0, 100, 32, {16, 32}),
         (1.0, 100, 16, {16, 32}),
@@ -154,7 +185,9 @@ def test_a_run_ends_in_time_on_a_machine_whose_speed_changes_and_can_be_repeated
     assert recorded["optim"]["decay_steps"] != updates
     config = build(ExperimentConfig, recorded | {"run": "again", "minutes": None})
     assert train(config, Console(quiet=True)) is None
-    torch.testing.assert_close(training_state(Path("again")), training_state(Path("run")), rtol=0, atol=0)
+    torch.testing.assert_close(
+        training_state(Path("again")), training_state(Path("run")), rtol=0, atol=0
+    )
     # As if killed with an older checkpoint than the last change: the recorded changes are repeated.
     shutil.rmtree("run/model")
     list_checkpoints(Path("run"))[-1].unlink()
@@ -162,7 +195,9 @@ def test_a_run_ends_in_time_on_a_machine_whose_speed_changes_and_can_be_repeated
     monkeypatch.setattr(limit, "AIM", 100)
     assert nmt("train", *words, f"minutes={seconds / 60}").code == 0
     assert settled("run") == recorded
-    torch.testing.assert_close(training_state(Path("run")), training_state(Path("again")), rtol=0, atol=0)
+    torch.testing.assert_close(
+        training_state(Path("run")), training_state(Path("again")), rtol=0, atol=0
+    )
 
 
 @pytest.mark.parametrize("limit", ["minutes=0.08", "trainer.max_time=5s"])
@@ -171,7 +206,11 @@ def test_a_schedule_of_the_user_ends_with_the_time(limit, corpus, nmt, toy):
     words += ["optim.schedule=cosine", "optim.warmup=2", limit, "run=run", "logger=csv"]
     for _ in range(2):
         assert nmt("train", *words).code == 0
-        assert build(OptimConfig, settled("run")["optim"]).end == settled("run")["trainer"]["max_steps"] < 100_000
+        assert (
+            build(OptimConfig, settled("run")["optim"]).end
+            == settled("run")["trainer"]["max_steps"]
+            < 100_000
+        )
 
 
 def test_which_limits_set_the_number_of_updates(corpus, nmt, tmp_path):
@@ -215,16 +254,22 @@ def test_which_limits_set_the_number_of_updates(corpus, nmt, tmp_path):
         ("experiment=bergamot", {"warmup": 84, "schedule": "linear"}),
     ],
 )
-def test_minutes_keeps_the_keys_of_the_user_and_chooses_the_rest(words, expected, corpus, monkeypatch, capsys):
+def test_minutes_keeps_the_keys_of_the_user_and_chooses_the_rest(
+    words, expected, corpus, monkeypatch, capsys
+):
     monkeypatch.setattr(minutes, "measured_pace", lambda *arguments: minutes.Pace(0.01, 200))
     monkeypatch.setattr(minutes, "updates_that_fit", lambda *arguments: 1000)
-    config = compose("train", [corpus, "minutes=0.05", "run=run", "trainer.precision=32-true", *words.split()])
+    config = compose(
+        "train", [corpus, "minutes=0.05", "run=run", "trainer.precision=32-true", *words.split()]
+    )
     config = minutes.settle(config, Console())
     last = words.split()[-1]
     group = getattr(config, "optim" if "experiment" in words else last.partition(".")[0])
     assert {key: getattr(group, key) for key in expected} == pytest.approx(expected)
     is_key = "." in last and not words.startswith("model=")
-    assert (f"keeps {last.partition('=')[0]} as you set" in " ".join(capsys.readouterr().out.split())) == is_key
+    assert (
+        f"keeps {last.partition('=')[0]} as you set" in " ".join(capsys.readouterr().out.split())
+    ) == is_key
 
 
 STARVED = """
@@ -263,5 +308,7 @@ def test_the_memory_check_leaves_no_trace(toy, nmt, training_state, monkeypatch)
     assert nmt("train", *words).code == 0
     monkeypatch.setattr(trial.MemoryCheck, "on_train_start", lambda *arguments: None)
     assert nmt("train", *words, "run=other").code == 0
-    torch.testing.assert_close(*(training_state(Path(run)) for run in ("run", "other")), rtol=0, atol=0)
+    torch.testing.assert_close(
+        *(training_state(Path(run)) for run in ("run", "other")), rtol=0, atol=0
+    )
     assert read_metrics(Path("run"))[0]["loss"] == read_metrics(Path("other"))[0]["loss"]

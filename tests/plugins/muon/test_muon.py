@@ -23,7 +23,14 @@ OPTIONS = {"lr": 0.01, "betas": (0.9, 0.98), "eps": 1e-9}
 
 def small_model(**keys: object) -> Transformer:
     torch.manual_seed(1)
-    sizes = {"encoder_layers": 1, "decoder_layers": 2, "d_model": 32, "d_ff": 96, "heads": 4, **keys}
+    sizes = {
+        "encoder_layers": 1,
+        "decoder_layers": 2,
+        "d_model": 32,
+        "d_ff": 96,
+        "heads": 4,
+        **keys,
+    }
     return Transformer(ModelConfig(name="t", **sizes), 50)  # type: ignore[arg-type]
 
 
@@ -35,7 +42,11 @@ def give_gradients(model: nn.Module, seed: int) -> None:
 
 def maps(model: Transformer, gradients: bool = False) -> list[Tensor]:
     """Each map of the layers, or its gradient."""
-    pairs = [(parameter, rows) for parameter, rows in layer_matrices(model).items() if parameter.grad is not None]
+    pairs = [
+        (parameter, rows)
+        for parameter, rows in layer_matrices(model).items()
+        if parameter.grad is not None
+    ]
     return [part for x, rows in pairs for part in (x.grad if gradients else x.detach()).split(rows)]
 
 
@@ -58,33 +69,48 @@ def test_matrices_move_as_by_the_muon_of_torch(keys: dict[str, int], precision: 
     give_gradients(model, 0)
     copies = [nn.Parameter(matrix.clone()) for matrix in maps(model)]
     # torch's computes in bfloat16, with some error.
-    theirs = torch.optim.Muon(copies, OPTIONS["lr"], 0.0, adjust_lr_fn="match_rms_adamw", ns_steps=ITERATIONS)  # type: ignore[arg-type]
+    theirs = torch.optim.Muon(
+        copies, OPTIONS["lr"], 0.0, adjust_lr_fn="match_rms_adamw", ns_steps=ITERATIONS
+    )  # type: ignore[arg-type]
     for step in range(3):
         give_gradients(model, step)
         for parameter, gradient in zip(copies, maps(model, gradients=True), strict=True):
             parameter.grad = gradient.clone()
-        before = [[matrix.detach().clone() for matrix in matrices] for matrices in (maps(model), copies)]
+        before = [
+            [matrix.detach().clone() for matrix in matrices] for matrices in (maps(model), copies)
+        ]
         optimizer.step()
         theirs.step()
-        for old, new, other_old, other in zip(before[0], maps(model), before[1], copies, strict=True):
+        for old, new, other_old, other in zip(
+            before[0], maps(model), before[1], copies, strict=True
+        ):
             ours, reference = (new - old).flatten(), (other - other_old).flatten()
             assert torch.cosine_similarity(ours, reference, dim=0) > 0.99
             assert ours.norm().item() == pytest.approx(reference.norm().item(), rel=0.03)
 
 
-def test_weight_decay_shrinks_the_numbers_of_layer_matrices_that_an_update_moves_toward_zero() -> None:
+def test_weight_decay_shrinks_the_numbers_of_layer_matrices_that_an_update_moves_toward_zero() -> (
+    None
+):
     start, model, decayed = small_model(), small_model(), small_model()
     for each, decay in ((model, 0.0), (decayed, 0.3)):
         give_gradients(each, 1)
         Muon(each, "32-true", **OPTIONS, weight_decay=decay).step()
-    for old, new, other in zip(*(each.parameters() for each in (start, model, decayed)), strict=True):
+    for old, new, other in zip(
+        *(each.parameters() for each in (start, model, decayed)), strict=True
+    ):
         shrinks = ((new - old) * old < 0) & (new in layer_matrices(model))
-        torch.testing.assert_close(other - new, -OPTIONS["lr"] * 0.3 * shrinks * old, atol=1e-7, rtol=1e-3)
+        torch.testing.assert_close(
+            other - new, -OPTIONS["lr"] * 0.3 * shrinks * old, atol=1e-7, rtol=1e-3
+        )
 
 
 def test_all_other_parameters_move_as_by_adam_and_a_saved_state_resumes_exactly() -> None:
     ours, reference = small_model(attention="additive"), small_model(attention="additive")
-    optimizer, adam = Muon(ours, "32-true", **OPTIONS), torch.optim.Adam(reference.parameters(), **OPTIONS)  # type: ignore[arg-type]
+    optimizer, adam = (
+        Muon(ours, "32-true", **OPTIONS),
+        torch.optim.Adam(reference.parameters(), **OPTIONS),
+    )  # type: ignore[arg-type]
     matrices = layer_matrices(ours)
     for step in range(3):
         for model in (ours, reference):
@@ -101,7 +127,9 @@ def test_all_other_parameters_move_as_by_adam_and_a_saved_state_resumes_exactly(
     for model, muon in ((ours, optimizer), (again, resumed)):
         give_gradients(model, 9)
         muon.step()
-    assert all(torch.equal(*pair) for pair in zip(ours.parameters(), again.parameters(), strict=True))
+    assert all(
+        torch.equal(*pair) for pair in zip(ours.parameters(), again.parameters(), strict=True)
+    )
 
 
 @pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])

@@ -29,7 +29,12 @@ def folder(finished: Path, toy: list[str], tmp_path: Path, monkeypatch: pytest.M
     shutil.copytree(finished, "runs/deep/done")
     shutil.copytree(toy[-1].removeprefix("prepared="), "data/toy")
     new = (finished / "config.yaml").read_text()
-    for name, content in (("deep/done", None), ("new", new), ("bad", "[" * 10**6), ("part", "trainer: {max_steps: 1}")):
+    for name, content in (
+        ("deep/done", None),
+        ("new", new),
+        ("bad", "[" * 10**6),
+        ("part", "trainer: {max_steps: 1}"),
+    ):
         Path("runs", name).mkdir(exist_ok=True)
         Path("runs", name, "config.yaml").write_text(content) if content else None
         os.utime(f"runs/{name}/config.yaml", (2e9 - len(name), 2e9 - len(name)))
@@ -44,20 +49,41 @@ def test_runs_and_corpora_are_listed_with_their_facts(nmt):
     os.utime("runs/deep/done/metrics.csv", (2e9, 2e9))
     rows = {row["name"]: row for row in json.loads(nmt("runs", "--json").out)["folders"]}
     states = {name: row["state"] for name, row in rows.items()}
-    expected = {"runs/deep/done": "finished", "runs/new": "untrained", "runs/bad": "damaged", "data/toy": "prepared"}
+    expected = {
+        "runs/deep/done": "finished",
+        "runs/new": "untrained",
+        "runs/bad": "damaged",
+        "data/toy": "prepared",
+    }
     assert states == {**expected, "runs/part": "damaged", "runs/notes": "foreign"}
     done, manifest = rows["runs/deep/done"], json.loads(Path("data/toy/manifest.json").read_text())
     reports = csv.DictReader(Path("runs/deep/done/metrics.csv").read_text().splitlines())
     validated = [row for row in reports if row["valid_loss"]][-1]
-    assert [done["updates"], done["planned"], done["valid_loss"]] == [60, 60, float(validated["valid_loss"])]
-    score = json.loads(Path("runs/deep/done/model/config.json").read_text())["training"]["score"]["value"]
+    assert [done["updates"], done["planned"], done["valid_loss"]] == [
+        60,
+        60,
+        float(validated["valid_loss"]),
+    ]
+    score = json.loads(Path("runs/deep/done/model/config.json").read_text())["training"]["score"][
+        "value"
+    ]
     assert done["valid_bleu"] == score != float(validated["valid_bleu"])
-    assert done["bytes"] == sum(path.stat().st_size for path in Path("runs/deep/done").rglob("*") if path.is_file())
+    assert done["bytes"] == sum(
+        path.stat().st_size for path in Path("runs/deep/done").rglob("*") if path.is_file()
+    )
     facts = [manifest["counts"]["train"]["kept"], manifest["vocabulary_size"]]
-    assert [rows["data/toy"][key] for key in ("source", "target", "pairs", "vocabulary")] == ["en", "de", *facts]
+    assert [rows["data/toy"][key] for key in ("source", "target", "pairs", "vocabulary")] == [
+        "en",
+        "de",
+        *facts,
+    ]
     lines = [line.split()[:2] for line in nmt("runs").out.splitlines()]
     assert [line for line in lines if line[0] in rows] == [[*pair] for pair in states.items()]
-    for name, row in (("runs/deep", "runs/deep/done"), ("deep/done", "runs/deep/done"), ("runs/latest", "runs/latest")):
+    for name, row in (
+        ("runs/deep", "runs/deep/done"),
+        ("deep/done", "runs/deep/done"),
+        ("runs/latest", "runs/latest"),
+    ):
         assert nmt("runs", name).out.splitlines()[1].split()[:4] == [row, "finished", "60", "60"]
     with FileLock("runs/deep/done/.lock"):
         assert "running" in nmt("runs").out.splitlines()[1]
@@ -91,8 +117,12 @@ def test_one_run_is_shown_with_its_languages_training_scores_and_command(nmt, to
 
 def test_a_hundred_runs_are_listed_without_torch():
     for number in range(100):
-        shutil.copytree("runs/deep/done", f"runs/{number}", ignore=shutil.ignore_patterns("checkpoints"))
-    done = subprocess.run([sys.executable, "-c", PROGRAM, "runs"], check=True, capture_output=True, text=True)
+        shutil.copytree(
+            "runs/deep/done", f"runs/{number}", ignore=shutil.ignore_patterns("checkpoints")
+        )
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, "runs"], check=True, capture_output=True, text=True
+    )
     assert done.stdout.count("finished") == 101
     assert "torch" not in done.stderr.split()
 
@@ -104,7 +134,11 @@ def test_a_hundred_runs_are_listed_without_torch():
             (name, "no such run")
             for name in ("..", "runs/..", "/etc", "runs", "runs/deep/../deep/done/", "runs/latest")
         ),
-        *(("data/linked", "no such run"), ("notes", "not a run"), ("runs/bad", "config.yaml: cannot be read")),
+        *(
+            ("data/linked", "no such run"),
+            ("notes", "not a run"),
+            ("runs/bad", "config.yaml: cannot be read"),
+        ),
         *(("deep/done", "another nmt is using it"), ("toy", "another nmt is using it")),
         ("outer", "runs/outer: contains runs/outer/inner; delete that first"),
         *(("part", "not a run configuration"), ("new", "without a terminal, pass --yes")),
@@ -126,14 +160,19 @@ def test_a_link_to_a_deleted_run_leads_to_the_newest_other_run_or_is_removed(nmt
     Path("runs/deep/done/notes").symlink_to(Path("runs/notes").resolve())
     done = nmt("runs", "delete", "deep/done", "data/toy", "--yes")
     assert Path("runs/notes/deep").exists()
-    assert {*done.err.splitlines()[0].split("did not write: ")[1].split(", ")} == {"test.de", "notes"}
+    assert {*done.err.splitlines()[0].split("did not write: ")[1].split(", ")} == {
+        "test.de",
+        "notes",
+    }
     assert (str(Path("runs/latest").readlink()), Path("data/toy").exists()) == ("other", False)
     # What nmt did not write stays.
     assert {path.name for path in Path("runs/deep/done").iterdir()} == {"test.de", "notes"}
     for answer in (b"n\n", b"y\n"):
         terminal, end = pty.openpty()
         os.write(terminal, answer)
-        subprocess.run([python(), "-m", "nmt", "runs", "delete", "other"], stdin=end, capture_output=True)
+        subprocess.run(
+            [python(), "-m", "nmt", "runs", "delete", "other"], stdin=end, capture_output=True
+        )
         assert Path("runs/other").exists() == Path("runs/latest").is_symlink() == (answer == b"n\n")
 
 
@@ -159,18 +198,32 @@ def test_tab_completes(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setenv("PYTHONPATH", str(Path(nmt.__file__).parents[1]))
     monkeypatch.setenv("HOME", str(tmp_path))
-    lines = ["nmt --install-completion bash > /dev/null", "source ~/.local/share/bash-completion/completions/nmt"]
+    lines = [
+        "nmt --install-completion bash > /dev/null",
+        "source ~/.local/share/bash-completion/completions/nmt",
+    ]
     tab = "COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _nmt nmt; echo ${COMPREPLY[@]@Q}"
     lines += [f"COMP_WORDS=(nmt {words}); {tab}" for words in REPLIES]
-    done = subprocess.run(["bash", "-c", "\n".join(lines)], check=True, capture_output=True, text=True)
-    expected = [" ".join(f"'{reply}'" for reply in re.split(r"(?<!\\) ", replies)) for replies in REPLIES.values()]
+    done = subprocess.run(
+        ["bash", "-c", "\n".join(lines)], check=True, capture_output=True, text=True
+    )
+    expected = [
+        " ".join(f"'{reply}'" for reply in re.split(r"(?<!\\) ", replies))
+        for replies in REPLIES.values()
+    ]
     assert done.stdout.splitlines() == expected
 
 
-def test_a_tab_loads_little_and_a_completion_file_of_another_program_is_kept(nmt, tmp_path, monkeypatch):
+def test_a_tab_loads_little_and_a_completion_file_of_another_program_is_kept(
+    nmt, tmp_path, monkeypatch
+):
     words = ["--complete", "bash", "train", "optim.l"]
-    done = subprocess.run([sys.executable, "-c", PROGRAM, *words], check=True, capture_output=True, text=True)
-    assert not {"hydra", "omegaconf", "torch", "typer", "rich", "yaml", "numpy"} & {*done.stderr.split()}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *words], check=True, capture_output=True, text=True
+    )
+    assert not {"hydra", "omegaconf", "torch", "typer", "rich", "yaml", "numpy"} & {
+        *done.stderr.split()
+    }
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     nmt("--install-completion", "csh").refused("pass yours")
     assert str(tmp_path / "fish/completions/nmt.fish") in nmt("--install-completion", "fish").out
@@ -180,4 +233,11 @@ def test_a_tab_loads_little_and_a_completion_file_of_another_program_is_kept(nmt
 
 def test_the_kinds_of_plugins_are_listed_before_foreign_folders():
     kinds = ["foreign", "synthetic", "export", "memory", "corpus", "run"]
-    assert sorted(kinds, key=place_of) == ["run", "corpus", "export", "memory", "synthetic", "foreign"]
+    assert sorted(kinds, key=place_of) == [
+        "run",
+        "corpus",
+        "export",
+        "memory",
+        "synthetic",
+        "foreign",
+    ]

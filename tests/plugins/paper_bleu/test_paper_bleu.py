@@ -25,11 +25,14 @@ HYPOTHESES = [
 def multi_bleu(hypotheses: list[str], references: list[str]) -> float:
     """Papineni et al. (2002) as in multi-bleu.perl: n-grams to 4, clipped in each sentence; no smoothing."""
     matched, total, lengths = Counter(), Counter(), [0, 0]
-    for hypothesis, reference in zip((h.split() for h in hypotheses), (r.split() for r in references), strict=True):
+    for hypothesis, reference in zip(
+        (h.split() for h in hypotheses), (r.split() for r in references), strict=True
+    ):
         lengths = [lengths[0] + len(hypothesis), lengths[1] + len(reference)]
         for n in range(1, 5):
             grams, allowed = (
-                Counter(tuple(words[i : i + n]) for i in range(len(words) - n + 1)) for words in (hypothesis, reference)
+                Counter(tuple(words[i : i + n]) for i in range(len(words) - n + 1))
+                for words in (hypothesis, reference)
             )
             total[n] += sum(grams.values())
             matched[n] += sum(min(count, allowed[gram]) for gram, count in grams.items())
@@ -60,18 +63,30 @@ def test_the_bleus_are_multi_bleu_on_moses_tokens_and_on_split_compounds(hypothe
 
 
 def test_compounds_are_split_as_the_authors_perl_splits_them():
-    splits = {"a-b": "a @ b", "state-of-the": "state @ of @ the", "a-b-c": "a @ b-c", "---": "- @ -"}
+    splits = {
+        "a-b": "a @ b",
+        "state-of-the": "state @ of @ the",
+        "a-b-c": "a @ b-c",
+        "---": "- @ -",
+    }
     for tokens, expected in splits.items():
         assert split_compounds(tokens) == expected.replace("@", "##AT##-##AT##")
 
 
 def test_moses_escapes_and_leaves_hyphens_alone():
     tokens = {
-        **{"state-of-the-art.": "state-of-the-art .", "A & B | [c]": "A &amp; B &#124; &#91; c &#93;"},
+        **{
+            "state-of-the-art.": "state-of-the-art .",
+            "A & B | [c]": "A &amp; B &#124; &#91; c &#93;",
+        },
         **{"3.000,50 Mio. z.B. heute": "3.000,50 Mio. z.B. heute", "“ja”": "&quot; ja &quot;"},
         "\uff08ja\uff09…": "( ja ) ...",
         # tokenizer.perl always splits a line's last full stop off, and no other after an abbreviation or an ordinal.
-        **{"Er kam bzw. 24. Dr.": "Er kam bzw. 24. Dr .", "U.S. z.B. ": "U.S. z.B .", "Nr. 3.5.\t": "Nr. 3.5 ."},
+        **{
+            "Er kam bzw. 24. Dr.": "Er kam bzw. 24. Dr .",
+            "U.S. z.B. ": "U.S. z.B .",
+            "Nr. 3.5.\t": "Nr. 3.5 .",
+        },
         **{"FoxNews.com.": "FoxNews.com .", "Er kam. Dr": "Er kam . Dr"},
     }
     assert [moses("de")(line) for line in tokens] == [*tokens.values()]
@@ -82,9 +97,13 @@ def test_moses_escapes_and_leaves_hyphens_alone():
 def test_the_signature_names_how_a_score_was_computed(metric):
     lines = [line.replace("ß", "ss") for line in REFERENCES]
     for lowercase, case in ((False, "mixed"), (True, "lc")):
-        [result] = score([line.upper() for line in lines], lines, [metric], "de", lowercase=lowercase)
+        [result] = score(
+            [line.upper() for line in lines], lines, [metric], "de", lowercase=lowercase
+        )
         assert (result.value == pytest.approx(100)) == lowercase
-        tokens = f"|tok:moses-de|ends:moses|split:{'hyphen' if metric == 'split' else 'no'}|smooth:none"
+        tokens = (
+            f"|tok:moses-de|ends:moses|split:{'hyphen' if metric == 'split' else 'no'}|smooth:none"
+        )
         parts = f"|case:{case}|", f"{tokens}|sacremoses:{version('sacremoses')}|"
         assert all(part in result.signature for part in parts)
     with pytest.raises(NMTError, match=rf"metrics={metric}: .* pass language=CODE"):

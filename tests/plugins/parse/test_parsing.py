@@ -12,9 +12,26 @@ from nmt.plugins.parse.trees import parse
 from nmt.translation.segments import limits
 
 MODEL = [
-    *("model=tiny", "model.d_model=16", "model.d_ff=32", "model.heads=2", "model.norm=pre", "model.dropout=0"),
-    *("model.encoder_layers=1", "model.decoder_layers=1", "optim.warmup=20", "batching.tokens_per_update=400"),
-    *("batching.micro_batches=1", "trainer.accelerator=cpu", "trainer.devices=1", "validation.bleu_sentences=8"),
+    *(
+        "model=tiny",
+        "model.d_model=16",
+        "model.d_ff=32",
+        "model.heads=2",
+        "model.norm=pre",
+        "model.dropout=0",
+    ),
+    *(
+        "model.encoder_layers=1",
+        "model.decoder_layers=1",
+        "optim.warmup=20",
+        "batching.tokens_per_update=400",
+    ),
+    *(
+        "batching.micro_batches=1",
+        "trainer.accelerator=cpu",
+        "trainer.devices=1",
+        "validation.bleu_sentences=8",
+    ),
     *("logger=csv", "decode=greedy", "trainer.precision=32-true"),
 ]
 
@@ -44,8 +61,19 @@ def parser(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from nmt.training import train
 
     folder = tmp_path_factory.mktemp("parser")
-    vocabulary = ["tokenizer.kind=bpe", "tokenizer.vocabulary_size=320", "workers=1", "data.filters.deduplicate=false"]
-    options = ["data=treebank", *write_treebank(folder), *vocabulary, *MODEL, f"prepared={folder / 'prepared'}"]
+    vocabulary = [
+        "tokenizer.kind=bpe",
+        "tokenizer.vocabulary_size=320",
+        "workers=1",
+        "data.filters.deduplicate=false",
+    ]
+    options = [
+        "data=treebank",
+        *write_treebank(folder),
+        *vocabulary,
+        *MODEL,
+        f"prepared={folder / 'prepared'}",
+    ]
     preprocess(compose("preprocess", options), lambda words: None)
     options += [f"run={folder / 'run'}", "trainer.max_steps=160", "validation.every_steps=80"]
     train(compose("train", options), Console(quiet=True))
@@ -63,7 +91,11 @@ def test_a_parser_gives_a_tree_over_the_words_of_each_line(parser, nmt, tmp_path
     words = [list(tree.words) for line in lines for tree in parse(line)]
     assert words[: len(sentences)] == [sentence.split() for sentence in sentences]
     assert lines[-5:-3] == ["", ""]
-    assert words[-3:] == [["f-LRB-x-RRB-", "]", "-RRB-NP"], ["\u00b4", "caf\u00e9", "\uff08"], ["-LRB-S", "-LRB-NP"]]
+    assert words[-3:] == [
+        ["f-LRB-x-RRB-", "]", "-RRB-NP"],
+        ["\u00b4", "caf\u00e9", "\uff08"],
+        ["-LRB-S", "-LRB-NP"],
+    ]
     assert "repaired " in outcome.err
 
 

@@ -17,27 +17,38 @@ ONE = "( (S (NP-SBJ (DT the) (NN end)) (VP (VBZ is) (ADJP-PRD (JJ near)))) )"
 
 
 def words(path: Path, errors: str = "strict", counts: Counter[str] | None = None) -> list[str]:
-    return [" ".join(tree.words) for tree in read_trees(path, errors, Counter() if counts is None else counts)]
+    return [
+        " ".join(tree.words)
+        for tree in read_trees(path, errors, Counter() if counts is None else counts)
+    ]
 
 
 def test_the_paper_s_sections_are_those_of_data_wsj(tmp_path: Path) -> None:
     for section in range(25):
         folder = tmp_path / "wsj" / f"{section:02}"
         folder.mkdir(parents=True)
-        (folder / f"wsj_{section:02}00.mrg").write_text(f"\n( (S \n    (NP-SBJ (CD {section}) )\n    (. .) ))\n")
+        (folder / f"wsj_{section:02}00.mrg").write_text(
+            f"\n( (S \n    (NP-SBJ (CD {section}) )\n    (. .) ))\n"
+        )
     (tmp_path / "wsj" / "02" / "README").write_text("no tree")
     (tmp_path / "wsj" / "parsed").mkdir()
     (tmp_path / "wsj" / "parsed" / "a.trees").write_text("(S (X parsed))")
     options = [f"data.path={tmp_path}/wsj"]
     for first, train in (("data=wsj", []), ("experiment=table4/wsj_semi", ["parsed"])):
         corpus = corpus_for(compose("preprocess", [first, *options]).data)
-        splits = {split: [source for source, _ in corpus.read(split, Counter()) or ()] for split in ("valid", "test")}
+        splits = {
+            split: [source for source, _ in corpus.read(split, Counter()) or ()]
+            for split in ("valid", "test")
+        }
         assert [source for source, _ in corpus.read("train", Counter())] == [
             *(f"{section} ." for section in range(2, 22)),
             *train,
         ]
         assert splits == {"valid": ["22 ."], "test": ["23 ."]}
-        assert [Path(name).name for name in corpus.digests()][-2:] == ["wsj_2200.mrg", "wsj_2300.mrg"]
+        assert [Path(name).name for name in corpus.digests()][-2:] == [
+            "wsj_2200.mrg",
+            "wsj_2300.mrg",
+        ]
 
 
 @pytest.mark.parametrize("entry", ["nowhere/a", "empty", "empty/[0-9]", "empty/["])
@@ -58,7 +69,9 @@ def test_missing_files_are_named(tmp_path: Path, entry: str) -> None:
         (f"{ONE}\n( (S\n (X \udcff)))\n{ONE}", 2, 2),
     ],
 )
-def test_a_broken_tree_is_named_by_file_and_line_or_counted(tmp_path: Path, text: str, line: int, kept: int) -> None:
+def test_a_broken_tree_is_named_by_file_and_line_or_counted(
+    tmp_path: Path, text: str, line: int, kept: int
+) -> None:
     path = tmp_path / "broken.mrg"
     path.write_bytes(text.encode(errors="surrogateescape"))
     with pytest.raises(NMTError, match=rf"broken\.mrg, line {line}: .*data\.errors=skip"):
@@ -79,7 +92,9 @@ def test_a_tree_that_was_cut_takes_no_others_with_it(tmp_path: Path, begin: str)
 
 
 def test_the_model_sees_no_bracket_that_is_not_a_tree_s() -> None:
-    treebank = Treebank(build(DataConfig, {"name": "x", "kind": "treebank", "source": "words", "target": "trees"}))
+    treebank = Treebank(
+        build(DataConfig, {"name": "x", "kind": "treebank", "source": "words", "target": "trees"})
+    )
     pair = "f[ﾊ] \uff08x\uff09 mat", "(TOP (S (NN f[ﾊ]) (NN \uff08x\uff09) (NP (NN mat))))"
     assert treebank.as_read(pair, str) == (
         "f[ハ] -LRB-x-RRB- mat",
@@ -99,7 +114,10 @@ def test_every_bracket_is_one_entry_of_the_vocabulary(tmp_path: Path, kind: str)
         (tmp_path / f"{name}.tree").write_text("".join(lines))
     files = [f"data.{split}={tmp_path}/{name}.tree" for split, name in SPLITS]
     keys = ["data=treebank", f"tokenizer.kind={kind}", "tokenizer.vocabulary_size=400", "workers=1"]
-    preprocess(compose("preprocess", [*keys, *files, f"prepared={tmp_path / 'prepared'}"]), lambda said: None)
+    preprocess(
+        compose("preprocess", [*keys, *files, f"prepared={tmp_path / 'prepared'}"]),
+        lambda said: None,
+    )
     corpus = open_corpus(tmp_path / "prepared")
     tokenizer = load_tokenizer(corpus.tokenizer_file)
     linear = "(S (NP (DT) (NN) (CD) )NP (VP (VBZ) (PP (IN) (NP (NN) )NP )PP )VP (.) )S"

@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from nmt.errors import NMTError
-from nmt.plugins.parse.trees import Constituent, Tree, bracket_scores, compare_trees, parse, read_linear
+from nmt.plugins.parse.trees import (
+    Constituent,
+    Tree,
+    bracket_scores,
+    compare_trees,
+    parse,
+    read_linear,
+)
 from nmt.text import MalformedLine
 
 LABELS = ["S", "NP", "VP", "PRN", "-LRB-", "X"]
@@ -40,7 +47,9 @@ def read(text: str) -> Tree:
     ],
 )
 def test_whatever_is_around_a_tree_it_is_the_same(text: str) -> None:
-    assert read(text) == Tree(["the", "end"], ["DT", "NN"], [Constituent("S", 0, 2), Constituent("NP", 0, 2)])
+    assert read(text) == Tree(
+        ["the", "end"], ["DT", "NN"], [Constituent("S", 0, 2), Constituent("NP", 0, 2)]
+    )
 
 
 @pytest.mark.parametrize(
@@ -68,7 +77,9 @@ def test_writing_and_reading_gives_the_same_tree_in_both_forms(text: str) -> Non
 
 @quickly
 @given(st.lists(st.sampled_from([*STEPS, "a", "b", "c"])), FEW_WORDS)
-def test_any_sequence_with_words_gives_a_tree_over_exactly_the_words(steps: list[str], words: list[str]) -> None:
+def test_any_sequence_with_words_gives_a_tree_over_exactly_the_words(
+    steps: list[str], words: list[str]
+) -> None:
     """Constituents have words, lie within the sentence, and do not cross; reading the brackets gives the same tree."""
     tree, repairs = read_linear(" ".join(steps), words)
     assert tree.words == words
@@ -139,7 +150,10 @@ FLAT = "(TOP (S (NP (DT the) (NN cat)) (VP (VBZ sits) (NP (IN on) (DT the) (NN m
 )
 def test_bracket_counts_by_hand(hypothesis: str, reference: str, counts: tuple[int, ...]) -> None:
     sums = compare_trees([hypothesis], [reference])
-    assert tuple(sums[key] for key in ("matched", "hypothesis", "reference", "complete", "sentences")) == counts
+    assert (
+        tuple(sums[key] for key in ("matched", "hypothesis", "reference", "complete", "sentences"))
+        == counts
+    )
     assert sums["errors"] == (reference == "(S (NN a))")
 
 

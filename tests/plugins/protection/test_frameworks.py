@@ -7,13 +7,19 @@ from nmt.plugins.protection.items import Finder, Items, is_counted, item
 USUAL = Finder(["usual"])
 FRAMEWORKS = {
     "React and i18next": [
-        ("Hello <0>{{name}}</0>, read <1>the news</1>.<2/>", ["<0>{{name}}</0>", "<1>", "</1>", "<2/>"]),
+        (
+            "Hello <0>{{name}}</0>, read <1>the news</1>.<2/>",
+            ["<0>{{name}}</0>", "<1>", "</1>", "<2/>"],
+        ),
         (
             "See $t(common:save) or $t(girls, {'count': {{girls}} }).",
             ["$t(common:save)", "$t(girls, {'count': {{girls}} })"],
         ),
         ("Welcome {{- name}} on {{date, MM/DD/YYYY}}!", ["{{- name}}", "{{date, MM/DD/YYYY}}"]),
-        ("Save {{ value, number(style: currency) }} today", ["{{ value, number(style: currency) }}"]),
+        (
+            "Save {{ value, number(style: currency) }} today",
+            ["{{ value, number(style: currency) }}"],
+        ),
     ],
     "FormatJS": [
         (
@@ -35,17 +41,26 @@ FRAMEWORKS = {
             "Hello @:message.hello and @.lower:message.name, or @:{'a b'}.",
             ["@:message.hello", "@.lower:message.name", "@:{'a b'}"],
         ),
-        ("{account}{'@'}{domain} is @:(message.dio)!", ["{account}{'@'}{domain}", "@:(message.dio)"]),
+        (
+            "{account}{'@'}{domain} is @:(message.dio)!",
+            ["{account}{'@'}{domain}", "@:(message.dio)"],
+        ),
     ],
     "Angular": [
-        ("Total: {{ price | currency:'EUR' }} for {{item?.name}}", ["{{ price | currency:'EUR' }}", "{{item?.name}}"]),
+        (
+            "Total: {{ price | currency:'EUR' }} for {{item?.name}}",
+            ["{{ price | currency:'EUR' }}", "{{item?.name}}"],
+        ),
         (
             "Updated {minutes, plural, =0 {just now} other {{{minutes}} minutes ago}}",
             ["{minutes, plural, =0 {just now} other {{{minutes}} minutes ago}}"],
         ),
     ],
     "Svelte": [
-        ("{#if user} Hello {user.name} {/if} {@html text}", ["{#if user}", "{user.name}", "{/if}", "{@html text}"])
+        (
+            "{#if user} Hello {user.name} {/if} {@html text}",
+            ["{#if user}", "{user.name}", "{/if}", "{@html text}"],
+        )
     ],
     "JavaScript": [
         (
@@ -63,7 +78,10 @@ FRAMEWORKS = {
     "Go": [
         ("Copy %[1]s to %[2]q: %v, %+v, %#v, %T", ["%[1]s", "%[2]q", "%v", "%+v", "%#v", "%T"]),
         ("%[3]*.[2]*[1]f of %6.2f, %t", ["%[3]*.[2]*[1]f", "%6.2f", "%t"]),
-        ("Hello {{.Name}}, {{range .Items}} and {{end}}", ["{{.Name}}", "{{range .Items}}", "{{end}}"]),
+        (
+            "Hello {{.Name}}, {{range .Items}} and {{end}}",
+            ["{{.Name}}", "{{range .Items}}", "{{end}}"],
+        ),
     ],
     "Swift and Objective-C": [
         (
@@ -74,7 +92,10 @@ FRAMEWORKS = {
     ],
     "Android": [
         ("%1$s has %2$d files and %3$.2f euros", ["%1$s", "%2$d", "%3$.2f"]),
-        ('Hello <xliff:g id="name" example="Tom">%1$s</xliff:g>!', ['<xliff:g id="name" example="Tom">%1$s</xliff:g>']),
+        (
+            'Hello <xliff:g id="name" example="Tom">%1$s</xliff:g>!',
+            ['<xliff:g id="name" example="Tom">%1$s</xliff:g>'],
+        ),
         (r"It\'s \"here\"\nNow", [r"\'", r"\"", r"\"\n"]),
     ],
     "Flutter and Kotlin": [("Hello $name, ${user.name}", ["$name", "${user.name}"])],
@@ -92,12 +113,23 @@ FRAMEWORKS = {
         ),
     ],
     "Symfony and Twig": [
-        ("Hello %name%, %user.first_name% has %count% files", ["%name%", "%user.first_name%", "%count%"]),
-        ("{% if x == '%' %} Hello {{ name|e }} {# a note #}", ["{% if x == '%' %}", "{{ name|e }}", "{# a note #}"]),
+        (
+            "Hello %name%, %user.first_name% has %count% files",
+            ["%name%", "%user.first_name%", "%count%"],
+        ),
+        (
+            "{% if x == '%' %} Hello {{ name|e }} {# a note #}",
+            ["{% if x == '%' %}", "{{ name|e }}", "{# a note #}"],
+        ),
     ],
-    "Laravel": [("Hello :name, :Name and :NAME have (:count) files", [":name", ":Name", ":NAME", ":count"])],
+    "Laravel": [
+        ("Hello :name, :Name and :NAME have (:count) files", [":name", ":Name", ":NAME", ":count"])
+    ],
     "Drupal": [
-        ("Hello @name, %title is !status at :url; @count-files", ["@name", "%title", "!status", ":url", "@count-files"])
+        (
+            "Hello @name, %title is !status at :url; @count-files",
+            ["@name", "%title", "!status", ":url", "@count-files"],
+        )
     ],
     "WordPress": [("Posted by %1$s in %2$s, %%title%% %s", ["%1$s", "%2$s", "%%title%%", "%s"])],
     "Python and Django": [
@@ -120,8 +152,14 @@ FRAMEWORKS = {
     ],
     "Java": [
         ("{0,number,#.##} of {1,date,short} and {2}", ["{0,number,#.##}", "{1,date,short}", "{2}"]),
-        ("{0,choice,0#no files|1#one file|1<{0} files} left", ["{0,choice,0#no files|1#one file|1<{0} files}"]),
-        ("%tY and %1$tB by ${user.name} in #{msg.key(x)}", ["%tY", "%1$tB", "${user.name}", "#{msg.key(x)}"]),
+        (
+            "{0,choice,0#no files|1#one file|1<{0} files} left",
+            ["{0,choice,0#no files|1#one file|1<{0} files}"],
+        ),
+        (
+            "%tY and %1$tB by ${user.name} in #{msg.key(x)}",
+            ["%tY", "%1$tB", "${user.name}", "#{msg.key(x)}"],
+        ),
     ],
     "Qt": [("Copy %1 of %L2 to %3%4, %n file(s)", ["%1", "%L2", "%3%4", "%n"])],
     "Boost": [("Copy %1% to %2%.", ["%1%", "%2%"])],
@@ -130,27 +168,54 @@ FRAMEWORKS = {
             "Hello { $name }, { -brand-name } and { NUMBER($n, minimumFractionDigits: 2) }",
             ["{ $name }", "{ -brand-name }", "{ NUMBER($n, minimumFractionDigits: 2) }"],
         ),
-        ('Use { -brand(case: "dative") } or { menu-save }', ['{ -brand(case: "dative") }', "{ menu-save }"]),
+        (
+            'Use { -brand(case: "dative") } or { menu-save }',
+            ['{ -brand(case: "dative") }', "{ menu-save }"],
+        ),
     ],
     "MessageFormat 2": [
-        ("Hello {$name}, {$count :number} in {#b}bold{/b}", ["{$name}", "{$count :number}", "{#b}", "{/b}"])
+        (
+            "Hello {$name}, {$count :number} in {#b}bold{/b}",
+            ["{$name}", "{$count :number}", "{#b}", "{/b}"],
+        )
     ],
     "MediaWiki": [
         (
             "$1 {{PLURAL:$2|file|files}} by {{GENDER:$3|him|her}} in [[Special:Log/$1|the log]]",
-            ["$1", "{{PLURAL:$2|file|files}}", "{{GENDER:$3|him|her}}", "[[Special:Log/$1|the log]]"],
+            [
+                "$1",
+                "{{PLURAL:$2|file|files}}",
+                "{{GENDER:$3|him|her}}",
+                "[[Special:Log/$1|the log]]",
+            ],
         ),
     ],
     "shell and make": [
-        ("Set ${NAME:-a b}, $(NAME), $HOME/bin or `uname -a`", ["${NAME:-a b}", "$(NAME)", "$HOME/bin", "`uname -a`"]),
+        (
+            "Set ${NAME:-a b}, $(NAME), $HOME/bin or `uname -a`",
+            ["${NAME:-a b}", "$(NAME)", "$HOME/bin", "`uname -a`"],
+        ),
         ("Set %PATH%, %APPDATA% and $env:PATH", ["%PATH%", "%APPDATA%", "$env:PATH"]),
     ],
     "Chrome": [("Hello $NAME$, $1 files", ["$NAME$", "$1"])],
-    "Polyglot": [("%{smart_count} file |||| %{smart_count} files", ["%{smart_count}", "||||", "%{smart_count}"])],
-    "Unity": [
-        ("Press <color=#ff0>start</color> <size=50%>now</size>", ["<color=#ff0>", "</color>", "<size=50%>", "</size>"])
+    "Polyglot": [
+        (
+            "%{smart_count} file |||| %{smart_count} files",
+            ["%{smart_count}", "||||", "%{smart_count}"],
+        )
     ],
-    "Ren'Py": [("Hello [player.name], {i}wait{/i} [points!t]", ["[player.name]", "{i}", "{/i}", "[points!t]"])],
+    "Unity": [
+        (
+            "Press <color=#ff0>start</color> <size=50%>now</size>",
+            ["<color=#ff0>", "</color>", "<size=50%>", "</size>"],
+        )
+    ],
+    "Ren'Py": [
+        (
+            "Hello [player.name], {i}wait{/i} [points!t]",
+            ["[player.name]", "{i}", "{/i}", "[points!t]"],
+        )
+    ],
     "Minecraft": [("§aHello §l%s§r!", ["§a", "§l%s§r"])],
     "Discord and Slack": [
         (
@@ -158,7 +223,12 @@ FRAMEWORKS = {
             ["<@123>", "<@!45>", "<#67>", "<!here>", ":smile:", ":thumbs_up:", "<:cat:89>"],
         ),
     ],
-    "BBCode": [("[b]Hello[/b] [url=https://a.org]you[/url]", ["[b]", "[/b]", "[url=https://a.org]", "[/url]"])],
+    "BBCode": [
+        (
+            "[b]Hello[/b] [url=https://a.org]you[/url]",
+            ["[b]", "[/b]", "[url=https://a.org]", "[/url]"],
+        )
+    ],
     "LaTeX": [
         (
             r"See \ref{fig:a}, \cite[p. 5]{a,b} and \url{https://a.org}",
@@ -238,14 +308,20 @@ def test_ordinary_text_is_not_protected(line, expected):
         ("Wait 2½ hours or 3 ¾ days, ⅓ of it", ["2½", "3 ¾", "⅓"]),
         ("Add 2½ km, 1½ kg, ¾ l and 2 ½ m", ["2½ km", "1½ kg", "¾ l", "2 ½ m"]),
         ("25² and 10⁶ or 10⁻³ of x²", ["25²", "10⁶", "10⁻³", "x²"]),
-        ("CO₂, H₂O, C₆H₁₂O₆, SO₄²⁻, Ca²⁺ and Ca(OH)₂", ["CO₂", "H₂O", "C₆H₁₂O₆", "SO₄²⁻", "Ca²⁺", "Ca(OH)₂"]),
+        (
+            "CO₂, H₂O, C₆H₁₂O₆, SO₄²⁻, Ca²⁺ and Ca(OH)₂",
+            ["CO₂", "H₂O", "C₆H₁₂O₆", "SO₄²⁻", "Ca²⁺", "Ca(OH)₂"],
+        ),
         (
             "25 m², 5 km², 10⁶ Pa, 5 W/m², 3 kg·m⁻³, 2 m³/s",
             ["25 m²", "5 km²", "10⁶ Pa", "5 W/m²", "3 kg·m⁻³", "2 m³/s"],
         ),
         ("per m², W/m² and E = mc²", ["m²", "W/m²", "mc²"]),
         ("面积为25m²的2½小时", ["25m²", "2½"]),
-        ("It costs \u00b9\u2044\u2082 or \u00b3\u2044\u2084 cup", ["\u00b9\u2044\u2082", "\u00b3\u2044\u2084"]),
+        (
+            "It costs \u00b9\u2044\u2082 or \u00b3\u2044\u2084 cup",
+            ["\u00b9\u2044\u2082", "\u00b3\u2044\u2084"],
+        ),
         ("a 1\u20442 or 2 1\u20442 inch", ["1\u20442", "2 1\u20442"]),
         ("The limit³ is here.¹ See Größe²", ["³", "¹", "²"]),
         ("x₁ + x₂ = 2ⁿ", ["x₁", "x₂", "2ⁿ"]),

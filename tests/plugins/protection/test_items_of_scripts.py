@@ -346,7 +346,19 @@ def test_where_items_stand_in_translations(line: str, translation: str, arrives:
 
 @pytest.mark.parametrize(
     "part",
-    ["設定.txt", "https://a.com/日本", "日本/a.py", "5 км ", "か%s", "/日本", "日", "$5元", "零下", "12時", "-ა"],
+    [
+        "設定.txt",
+        "https://a.com/日本",
+        "日本/a.py",
+        "5 км ",
+        "か%s",
+        "/日本",
+        "日",
+        "$5元",
+        "零下",
+        "12時",
+        "-ა",
+    ],
 )
 def test_the_time_for_other_scripts_is_proportional_to_the_length(part: str) -> None:
     line = part * (24_000 // len(part))

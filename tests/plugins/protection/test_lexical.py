@@ -59,7 +59,10 @@ def spans(target: list[int], phrase: Phrase):
 
 def has_all(target: list[int], constraints: list[Constraint]) -> bool:
     """Whether all constraints stand in a translation, at places of their own."""
-    each = [[span for phrase in constraint for span in spans(target, phrase)] for constraint in constraints]
+    each = [
+        [span for phrase in constraint for span in spans(target, phrase)]
+        for constraint in constraints
+    ]
     return any(sum(map(len, chosen)) == len(set().union(*chosen)) for chosen in product(*each))
 
 
@@ -67,12 +70,19 @@ def lexical(models, sources, config, rows, prefixes=None):
     longest = max(map(len, sources))
     source_BS = torch.tensor([s + [PAD] * (longest - len(s)) for s in sources])
     with torch.inference_mode():
-        return ConstrainedSearch(models, source_BS, config, prefixes, PhraseConstraints(rows, KINDS)).run()
+        return ConstrainedSearch(
+            models, source_BS, config, prefixes, PhraseConstraints(rows, KINDS)
+        ).run()
 
 
 phrases = st.builds(
-    Phrase, st.lists(st.sampled_from([A, B, C]), min_size=1, max_size=3).map(tuple), st.integers(0, 2), st.booleans()
-).filter(lambda phrase: not (phrase.closed and phrase.tokens[-1] == B))  # a word ends with no hyphen
+    Phrase,
+    st.lists(st.sampled_from([A, B, C]), min_size=1, max_size=3).map(tuple),
+    st.integers(0, 2),
+    st.booleans(),
+).filter(
+    lambda phrase: not (phrase.closed and phrase.tokens[-1] == B)
+)  # a word ends with no hyphen
 constraints = st.lists(st.lists(phrases, min_size=1, max_size=2).map(tuple), min_size=1, max_size=3)
 
 
@@ -85,17 +95,23 @@ def test_the_automaton_knows_what_is_met_in_any_way_to_read(row, target):
         lacks.append(tracker.least(state))
         state = tracker.step(state, token)
     assert (tracker.left(state) == 0) == has_all(target, row)
-    assert all(left <= len(target) - at for at, left in enumerate(lacks)) or not has_all(target, row)
+    assert all(left <= len(target) - at for at, left in enumerate(lacks)) or not has_all(
+        target, row
+    )
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 1.5])
 @pytest.mark.parametrize("prefix", [[], [A]], ids=str)
 @pytest.mark.parametrize("row", TABLE, ids=str)
-def test_a_beam_that_holds_everything_finds_the_best_translations_with_the_phrases(row, prefix, alpha):
+def test_a_beam_that_holds_everything_finds_the_best_translations_with_the_phrases(
+    row, prefix, alpha
+):
     models = [tiny_model(), tiny_model(seed=3)]
     config = DecodeConfig(beam_size=65, n_best=65, length_penalty=alpha, max_extra_length=2)
     for source in random_sources([1, 2, 3]):
-        expected = [each for each in enumerate_all(models, source, config, prefix) if has_all(each[1], row)]
+        expected = [
+            each for each in enumerate_all(models, source, config, prefix) if has_all(each[1], row)
+        ]
         assert_same(lexical(models, [source], config, [row], [prefix])[0], expected[:65])
 
 
@@ -109,9 +125,13 @@ def test_a_narrow_beam_has_all_phrases_too_up_to_the_last_position(beam, unlikel
     for row in TABLE:
         least = Tracker(row, KINDS).left(Tracker.start)
         for extra in (0, 1, 5):
-            config = DecodeConfig(beam_size=beam, n_best=beam, max_length=least + extra, max_extra_length=9)
+            config = DecodeConfig(
+                beam_size=beam, n_best=beam, max_length=least + extra, max_extra_length=9
+            )
             sources = random_sources([2, 4, 3])
-            for source, found in zip(sources, lexical([model], sources, config, [row] * 3), strict=True):
+            for source, found in zip(
+                sources, lexical([model], sources, config, [row] * 3), strict=True
+            ):
                 possible = any(
                     has_all(list(target), row)
                     for length in range(min(most_tokens(source, config, []), 5) + 1)
@@ -137,10 +157,22 @@ def test_what_a_search_finds_anyway_is_not_lost():
 
 def test_lines_with_and_without_phrases_do_not_meet():
     """The free ones are those of a search without any, to the bit, and the others those of a search alone."""
-    model, sources = tiny_model(words=9), [ids[:-1] for ids in random_sources([40, 3, 7, 44, 5, 60], words=9)]
-    rows: list[list[Constraint]] = [[], [anywhere(A, B)], [], [anywhere(B), anywhere(B), anywhere(C)], [], []]
+    model, sources = (
+        tiny_model(words=9),
+        [ids[:-1] for ids in random_sources([40, 3, 7, 44, 5, 60], words=9)],
+    )
+    rows: list[list[Constraint]] = [
+        [],
+        [anywhere(A, B)],
+        [],
+        [anywhere(B), anywhere(B), anywhere(C)],
+        [],
+        [],
+    ]
     kinds, empty = bytes(model.vocabulary_size), [[]] * len(sources)
-    engine = TorchEngine([model], DecodeConfig(beam_size=3, n_best=2, max_extra_length=5, batch_tokens=64))
+    engine = TorchEngine(
+        [model], DecodeConfig(beam_size=3, n_best=2, max_extra_length=5, batch_tokens=64)
+    )
     free = [n for n, row in enumerate(rows) if not row]
     alone = engine.search([sources[n] for n in free], empty[: len(free)])
     found = engine.search(sources, empty, PhraseConstraints(rows, kinds))

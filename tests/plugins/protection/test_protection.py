@@ -30,26 +30,68 @@ def found(line: str, finder: Finder = USUAL) -> list[str]:
 def test_stretches():
     for line, expected in (
         ("Hello {}, {name} and {0:.2f}!", ["{}", "{name}", "{0:.2f}"]),
-        ("{0:{width}} of ${HOME}, $HOME/bin and $USER", ["{0:{width}}", "${HOME}", "$HOME/bin", "$USER"]),
-        ("%s of %(count)d, %1$s, %.2f or %-5d: 100%%", ["%s", "%(count)d", "%1$s", "%.2f", "%-5d", "%%"]),
-        ("{{ user.name }}, {% if x %} a <%= y %> b &#8230;", ["{{ user.name }}", "{% if x %}", "<%= y %>", "&#8230;"]),
-        ("{n, plural, one {# of {x}} other {# of {y}}} left", ["{n, plural, one {# of {x}} other {# of {y}}}"]),
+        (
+            "{0:{width}} of ${HOME}, $HOME/bin and $USER",
+            ["{0:{width}}", "${HOME}", "$HOME/bin", "$USER"],
+        ),
+        (
+            "%s of %(count)d, %1$s, %.2f or %-5d: 100%%",
+            ["%s", "%(count)d", "%1$s", "%.2f", "%-5d", "%%"],
+        ),
+        (
+            "{{ user.name }}, {% if x %} a <%= y %> b &#8230;",
+            ["{{ user.name }}", "{% if x %}", "<%= y %>", "&#8230;"],
+        ),
+        (
+            "{n, plural, one {# of {x}} other {# of {y}}} left",
+            ["{n, plural, one {# of {x}} other {# of {y}}}"],
+        ),
         ("Edit /etc/hosts, ~/.bashrc, src/main.py.", ["/etc/hosts", "~/.bashrc", "src/main.py"]),
         ("Run `nmt train`, ``a `b` c``, %zu or %*d", ["`nmt train`", "``a `b` c``", "%zu", "%*d"]),
-        ("Press <b>File</b>, <br/> or <a href='x y'>this</a>", ["<b>", "</b>", "<br/>", "<a href='x y'>", "</a>"]),
+        (
+            "Press <b>File</b>, <br/> or <a href='x y'>this</a>",
+            ["<b>", "</b>", "<br/>", "<a href='x y'>", "</a>"],
+        ),
         ("4.2.1, v2.0 or 10.0.0.1:80", ["4.2.1", "v2.0", "10.0.0.1:80"]),
         ("10 m² on 2024-05-01", ["10 m²", "2024-05-01"]),
-        ("Use --force-all, MAX_SIZE, __name__ or open()!", ["--force-all", "MAX_SIZE", "__name__", "open()"]),
-        ("1'000 km, 12 500 km, 1e-5 m, .5 mm and 1 GB/s", ["1'000 km", "12 500 km", "1e-5 m", ".5 mm", "1 GB/s"]),
-        ("See https://a.org/café_(b). Or (www.A.ORG/{id}).", ["https://a.org/café_(b)", "www.A.ORG/{id}"]),
-        ("Mail o'neil@a.org, open re\u0301sume\u0301.pdf", ["o'neil@a.org", "re\u0301sume\u0301.pdf"]),
-        ("-10 °C (+5 dB), 3-4 kPa, \u22122 µs, $10 or 5€", ["-10 °C", "+5 dB", "4 kPa", "\u22122 µs", "$10", "5€"]),
+        (
+            "Use --force-all, MAX_SIZE, __name__ or open()!",
+            ["--force-all", "MAX_SIZE", "__name__", "open()"],
+        ),
+        (
+            "1'000 km, 12 500 km, 1e-5 m, .5 mm and 1 GB/s",
+            ["1'000 km", "12 500 km", "1e-5 m", ".5 mm", "1 GB/s"],
+        ),
+        (
+            "See https://a.org/café_(b). Or (www.A.ORG/{id}).",
+            ["https://a.org/café_(b)", "www.A.ORG/{id}"],
+        ),
+        (
+            "Mail o'neil@a.org, open re\u0301sume\u0301.pdf",
+            ["o'neil@a.org", "re\u0301sume\u0301.pdf"],
+        ),
+        (
+            "-10 °C (+5 dB), 3-4 kPa, \u22122 µs, $10 or 5€",
+            ["-10 °C", "+5 dB", "4 kPa", "\u22122 µs", "$10", "5€"],
+        ),
         ("%1 of %L2, %n, %(user name)s, %1$,d", ["%1", "%L2", "%n", "%(user name)s", "%1$,d"]),
-        ('At 12:30: open main.c, FOO.TXT, (*.mp3) or ".env"', ["12:30", "main.c", "FOO.TXT", "*.mp3", ".env"]),
-        ("Press Ctrl++, ctrl+s or Win+R for 1/2 kg of 1.2.3rc1", ["Ctrl++", "ctrl+s", "Win+R", "1/2 kg", "1.2.3rc1"]),
+        (
+            'At 12:30: open main.c, FOO.TXT, (*.mp3) or ".env"',
+            ["12:30", "main.c", "FOO.TXT", "*.mp3", ".env"],
+        ),
+        (
+            "Press Ctrl++, ctrl+s or Win+R for 1/2 kg of 1.2.3rc1",
+            ["Ctrl++", "ctrl+s", "Win+R", "1/2 kg", "1.2.3rc1"],
+        ),
         ("Install python3.11-doc and 3.11.2-6+deb12u6.", ["python3.11-doc", "3.11.2-6+deb12u6"]),
-        ("[[name]], ##ORDER##, :name (%s), uid=%s or `%s'", ["[[name]]", "##ORDER##", ":name", "%s", "uid=%s", "`%s'"]),
-        (r"Install 1.2.3-4ubuntu5 (or x.py-based) in C:\Windows\x", ["1.2.3-4ubuntu5", "x.py-based", r"C:\Windows\x"]),
+        (
+            "[[name]], ##ORDER##, :name (%s), uid=%s or `%s'",
+            ["[[name]]", "##ORDER##", ":name", "%s", "uid=%s", "`%s'"],
+        ),
+        (
+            r"Install 1.2.3-4ubuntu5 (or x.py-based) in C:\Windows\x",
+            ["1.2.3-4ubuntu5", "x.py-based", r"C:\Windows\x"],
+        ),
         # Nothing of these is protected.
         ("An <illegal instruction>: he and/or she paid 5 dollars, 50 percent of them; a < b.", []),
         ("A set { 1, 2 }, the year 1984, version 4.2, _Open file(s), 3:4, a -- b, 1+1 and C++", []),
@@ -62,7 +104,9 @@ def test_stretches():
 
 def test_a_pattern_that_takes_too_long_is_told_in_a_line(monkeypatch):
     monkeypatch.setattr(protected, "SECONDS", 0.2)
-    with pytest.raises(NMTError, match=r"^protect=.* takes more than 0\.2 s for a line of 61 characters"):
+    with pytest.raises(
+        NMTError, match=r"^protect=.* takes more than 0\.2 s for a line of 61 characters"
+    ):
         Finder(["(a|aa)+$"]).stretches("a" * 60 + "!")
 
 
@@ -81,7 +125,16 @@ def test_what_arrives():
         assert Items(line, USUAL.stretches(line)).arrive(translation) == arrive
 
 
-PARTS = [*"{}%$(`/.@:,x5 -<\\#sé⟦⟧\t", "https://", "{n, plural,", "km", ".py", "{{", "%(a)s", "ACME-1"]
+PARTS = [
+    *"{}%$(`/.@:,x5 -<\\#sé⟦⟧\t",
+    "https://",
+    "{n, plural,",
+    "km",
+    ".py",
+    "{{",
+    "%(a)s",
+    "ACME-1",
+]
 PARTS += [
     "[[",
     "]",
@@ -126,9 +179,15 @@ def test_stretches_are_in_order_and_the_source_holds_its_own_items(line):
         assert Items(line, stretches).arrive(" ".join(line.split()))
 
 
-@pytest.mark.parametrize("value", ["[", "a*", "usal", True, ["usual", "none"], "x" * 9 + "(" * 20_000])
+@pytest.mark.parametrize(
+    "value", ["[", "a*", "usal", True, ["usual", "none"], "x" * 9 + "(" * 20_000]
+)
 def test_wrong_patterns_are_refused(value):
-    assert [ProtectionConfig([kind]).protect for kind in ("usual", "none", "a+")] == [["usual"], [], ["a+"]]
+    assert [ProtectionConfig([kind]).protect for kind in ("usual", "none", "a+")] == [
+        ["usual"],
+        [],
+        ["a+"],
+    ]
     with pytest.raises(NMTError, match=r"^protect="):
         translate_config("run", protect=value)
 
@@ -140,9 +199,22 @@ def test_what_is_found_has_a_sign(line):
 
 
 WORDS = ["the", "old", "house", "stands", "on", "a", "hill", "and", "waits"]
-ITEMS = ["{name}", "%(n)d", "%s", "https://a.org/x?y", "me@a.org", "/etc/hosts", "`a b`", "5 km", "{{ x }}", "ﬁle.txt"]
+ITEMS = [
+    "{name}",
+    "%(n)d",
+    "%s",
+    "https://a.org/x?y",
+    "me@a.org",
+    "/etc/hosts",
+    "`a b`",
+    "5 km",
+    "{{ x }}",
+    "ﬁle.txt",
+]
 TOKENIZER = train_tokenizer(
-    [" ".join(WORDS), *ITEMS, "[1] A1 X1 0 2 3"], TokenizerConfig(kind="bpe", vocabulary_size=400), tags=["<2de>"]
+    [" ".join(WORDS), *ITEMS, "[1] A1 X1 0 2 3"],
+    TokenizerConfig(kind="bpe", vocabulary_size=400),
+    tags=["<2de>"],
 )
 
 
@@ -183,8 +255,14 @@ def at_random(words: list[str]) -> list[str]:
 CHANGES = [list, drop, double, garble, reverse, lambda words: [*words, *ITEMS], at_random]
 
 
-def protecting(change: Callable[[list[str]], list[str]], n_best: int = 1, known: bool = False, **keys) -> Translator:
-    limits = Limits(characters=frozenset("".join([*WORDS, *ITEMS, "[]0123456789AX "]))) if known else Limits()
+def protecting(
+    change: Callable[[list[str]], list[str]], n_best: int = 1, known: bool = False, **keys
+) -> Translator:
+    limits = (
+        Limits(characters=frozenset("".join([*WORDS, *ITEMS, "[]0123456789AX "])))
+        if known
+        else Limits()
+    )
     stages = (Protection(USUAL, limits.characters),)
     return Translator(Fake(change, n_best), TOKENIZER, limits, stages=stages, **keys)
 
@@ -193,13 +271,19 @@ def protection(translation: Translation) -> str:
     return Protection(Finder([]), None).report("", translation).get("protection", "")
 
 
-lines = st.lists(st.lists(st.sampled_from([*WORDS, *ITEMS, "(%s)", "“{name}”,", "[1]"]), max_size=8).map(" ".join))
+lines = st.lists(
+    st.lists(st.sampled_from([*WORDS, *ITEMS, "(%s)", "“{name}”,", "[1]"]), max_size=8).map(
+        " ".join
+    )
+)
 TAG = st.sampled_from(["", "<2de> "])
 
 
 @settings(max_examples=40, deadline=None)
 @given(lines, st.sampled_from(CHANGES), st.integers(1, 2), st.booleans(), st.booleans(), TAG)
-def test_each_item_arrives_once_or_the_line_is_flagged(given_lines, change, n_best, known, details, tag):
+def test_each_item_arrives_once_or_the_line_is_flagged(
+    given_lines, change, n_best, known, details, tag
+):
     translator = protecting(change, n_best, known, details=details)
     found = translator.translate([tag + line for line in given_lines])
     assert len(found) == len(given_lines)
@@ -237,7 +321,12 @@ def split_names(words: list[str]) -> list[str]:
     return named if named != words else drop(words)
 
 
-COPIED = [copy_of(COPIES[0], "house"), copy_of(COPIES[1], "old hill x"), COPIES[2], f"({copy_of(COPIES[3], 'the')}),"]
+COPIED = [
+    copy_of(COPIES[0], "house"),
+    copy_of(COPIES[1], "old hill x"),
+    COPIES[2],
+    f"({copy_of(COPIES[3], 'the')}),",
+]
 MARKS = re.compile(f"[{COPIES[0]}-{BLANK}]")
 marked_lines = st.lists(st.sampled_from([*WORDS, *COPIED, *ITEMS[:3]]), max_size=8)
 
@@ -254,9 +343,14 @@ def copies_in(text: str) -> list[str]:
     st.sampled_from([USUAL, Finder([]), Finder(["hill .*"])]),
 )
 @example(
-    [" ".join(f"{word}{mark}s" for word, mark in zip(WORDS * 300, COPIES, strict=False)) + COPIES], drop, True, USUAL
+    [" ".join(f"{word}{mark}s" for word, mark in zip(WORDS * 300, COPIES, strict=False)) + COPIES],
+    drop,
+    True,
+    USUAL,
 )
-def test_what_a_document_copies_arrives_once_and_is_hidden_from_the_model(given_lines, change, known, finder):
+def test_what_a_document_copies_arrives_once_and_is_hidden_from_the_model(
+    given_lines, change, known, finder
+):
     """Also without other protection, and where a line has more marks than there are names."""
     translator = protecting(change, known=known)
     [stage] = translator.stages
@@ -274,7 +368,11 @@ def test_what_a_document_copies_arrives_once_and_is_hidden_from_the_model(given_
         (list, "the {} waits", ["the old house waits"]),
         (reverse, "waits {} the", ["the old house waits", "the A1 waits"]),
         # A word of it stands beside it.
-        (lambda words: [*words, "hill", "old"], "the {} waits hill old", ["the old house waits", "the A1 waits"]),
+        (
+            lambda words: [*words, "hill", "old"],
+            "the {} waits hill old",
+            ["the old house waits", "the A1 waits"],
+        ),
     ],
 )
 def test_a_model_sees_a_copy_but_does_not_translate_it(change, translation, searched):

@@ -54,5 +54,9 @@ def test_where_a_lost_name_is_put(line, text, alignment, result):
     details = translation.details
     assert details is not None
     assert len(details.word_log_probabilities) == len(word_spans(result))
-    [name] = [number for number, (begin, end) in enumerate(word_spans(result)) if "A1" in result[begin:end]]
+    [name] = [
+        number
+        for number, (begin, end) in enumerate(word_spans(result))
+        if "A1" in result[begin:end]
+    ]
     assert (1, name) in details.alignment

@@ -12,20 +12,42 @@ from hypothesis import given, settings, strategies as st
 from nmt.commands import compose
 from nmt.config import DecodeConfig, ModelConfig, NMTError, TokenizerConfig
 from nmt.model import Transformer
-from nmt.plugins.protection.constraints import BEGINS, CONTINUES, EDGE, FOLLOWS, GLUED, kinds, phrases
+from nmt.plugins.protection.constraints import (
+    BEGINS,
+    CONTINUES,
+    EDGE,
+    FOLLOWS,
+    GLUED,
+    kinds,
+    phrases,
+)
 from nmt.plugins.protection.glossary import Glossary, Terms, constraint_of, judge, read_glossary
 from nmt.plugins.protection.items import Finder
 from nmt.plugins.protection.occurrences import term_words
 from nmt.search import TorchEngine
 from nmt.text import TARGET, train_tokenizer
-from nmt.translation import Limits, Line, Segment, Translation, Translator, load_translator, what_affects_output
+from nmt.translation import (
+    Limits,
+    Line,
+    Segment,
+    Translation,
+    Translator,
+    load_translator,
+    what_affects_output,
+)
 
 
 def test_a_file_of_terms(tmp_path):
     for content, entries in (
         (b"\xef\xbb\xbfprinter\tDrucker", [("printer", ("Drucker",), False)]),
-        (b"# a\n\n \nUS\tUSA\tcase\r\nus\tuns\t\n", [("US", ("USA",), True), ("us", ("uns",), False)]),
-        (b"house\tHaus\nHouse\tGeb\xc3\xa4ude\nhouse\tHaus\n", [("house", ("Haus", "Gebäude"), False)]),
+        (
+            b"# a\n\n \nUS\tUSA\tcase\r\nus\tuns\t\n",
+            [("US", ("USA",), True), ("us", ("uns",), False)],
+        ),
+        (
+            b"house\tHaus\nHouse\tGeb\xc3\xa4ude\nhouse\tHaus\n",
+            [("house", ("Haus", "Gebäude"), False)],
+        ),
         (b"  open   file\t Datei  \xc3\xb6ffnen\n", [("open file", ("Datei öffnen",), False)]),
     ):
         (tmp_path / "terms.tsv").write_bytes(content)
@@ -36,7 +58,10 @@ def test_a_file_of_terms_separated_by_commas_or_semicolons(tmp_path):
     path = tmp_path / "terms.csv"
     for content, entries in (
         ("printer,Drucker\n", [("printer", ("Drucker",), False)]),
-        ("# a comment\n\nUS;USA;case\nus;uns;\n", [("US", ("USA",), True), ("us", ("uns",), False)]),
+        (
+            "# a comment\n\nUS;USA;case\nus;uns;\n",
+            [("US", ("USA",), True), ("us", ("uns",), False)],
+        ),
         ('"yes, please","ja, ""bitte"""\n', [("yes, please", ('ja, "bitte"',), False)]),
     ):
         path.write_text(content)
@@ -95,7 +120,20 @@ def test_verdicts():
         assert bool(best.notes) == ("missed" in verdicts)
 
 
-WORDS = ["Haus", "haus", "Drucker", "öffnen", "die", "Datei", "Tür", "iPhone", "3D", "New", "York", "für"]
+WORDS = [
+    "Haus",
+    "haus",
+    "Drucker",
+    "öffnen",
+    "die",
+    "Datei",
+    "Tür",
+    "iPhone",
+    "3D",
+    "New",
+    "York",
+    "für",
+]
 TEXT = [" ".join(random.Random(n).choices(WORDS, k=7)) + "." for n in range(60)]
 SIZES = {"bpe": 320, "unigram": 320, "wordpiece": 600}
 KINDS = {kind: train_tokenizer(TEXT, TokenizerConfig(kind, size)) for kind, size in SIZES.items()}
@@ -110,7 +148,12 @@ def translator(kind: str = "bpe", limits: Limits | None = None, **search) -> Tra
     shape = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 16, "d_ff": 16, "heads": 2}
     model = Transformer(ModelConfig(name="tiny", **shape), tokenizer.vocabulary_size)
     engine = TorchEngine([model], DecodeConfig(**{"beam_size": 3, "max_extra_length": 8, **search}))
-    return Translator(engine, tokenizer, limits or Limits(), stages=(Terms(GLOSSARY, tokenizer, Finder(["usual"])),))
+    return Translator(
+        engine,
+        tokenizer,
+        limits or Limits(),
+        stages=(Terms(GLOSSARY, tokenizer, Finder(["usual"])),),
+    )
 
 
 def segments(made: Translator, line: str) -> list[Segment]:
@@ -129,7 +172,10 @@ def test_phrases_spell_their_text_behind_any_words(kind, text):
     assert unspaced == [f"Die Tür für{text}"] * (text == "東京")
     hyphen = tokenizer.encode(["Die-"], TARGET)[0]
     assert {tokenizer.decode([*hyphen, *phrase.tokens]) for phrase in glued} == {f"Die-{text}"}
-    assert all(phrase.closed is (text[-1].isalnum() and text != "東京") for phrase in (begin, *others, *glued))
+    assert all(
+        phrase.closed is (text[-1].isalnum() and text != "東京")
+        for phrase in (begin, *others, *glued)
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -150,7 +196,11 @@ TERMS_AND_WORDS = ["house", "Door", "open file", "iPhone", "printer", "x", "open
 words = st.lists(st.sampled_from(TERMS_AND_WORDS), max_size=6)
 
 
-@given(st.lists(words.map(" ".join), min_size=1, max_size=4), st.sampled_from(list(KINDS)), st.integers(1, 4))
+@given(
+    st.lists(words.map(" ".join), min_size=1, max_size=4),
+    st.sampled_from(list(KINDS)),
+    st.integers(1, 4),
+)
 @settings(max_examples=15, deadline=None)
 def test_each_term_of_a_line_is_in_its_translation_as_a_word(lines, kind, beam):
     made = translator(kind, beam_size=beam, n_best=beam, max_extra_length=60)
@@ -168,14 +218,19 @@ def test_capitals_follow_the_source():
         ("A printer", {"Drucker", "Gerät-X"}, {"Drucker", "Gerät-X"}),
     ):
         found = constraint_of(KINDS["bpe"], *GLOSSARY.find(line), line[0].isupper())
-        written = [{spelled(p.tokens) for p in found if p.where == where} for where in (BEGINS, FOLLOWS, GLUED)]
+        written = [
+            {spelled(p.tokens) for p in found if p.where == where}
+            for where in (BEGINS, FOLLOWS, GLUED)
+        ]
         assert written == [begins, elsewhere, elsewhere]
 
 
 def test_terms_go_with_the_segment_that_they_stand_in():
     pytest.importorskip("nmt.plugins.sentences.sentences")
     made = translator(limits=Limits(split=True, longest=30, language="en"), max_extra_length=30)
-    constraints = made.stages[0].constraints(segments(made, "The house is here. An old door. A printer!"))
+    constraints = made.stages[0].constraints(
+        segments(made, "The house is here. An old door. A printer!")
+    )
     written = [{KINDS["bpe"].decode(p.tokens) for c in row for p in c} for row in constraints.rows]
     assert written == [{"Haus"}, {"Tür"}, {"Drucker", "Gerät-X"}]
     made = translator(limits=Limits(split=True, longest=8, language="en"), max_extra_length=30)
@@ -196,7 +251,9 @@ def test_what_is_protected_has_no_terms():
         [stage] = made.stages
         constraints = stage.constraints(segments(made, line)[:1])
         assert len(constraints.rows[0] if constraints else []) == len(terms)
-        assert [term["source"] for term in stage.report(line, Translation("x", 0, 0))["terms"]] == terms
+        assert [
+            term["source"] for term in stage.report(line, Translation("x", 0, 0))["terms"]
+        ] == terms
 
 
 TERMS = "ka\tWort\nlo mi\tnu\nlo mi\tZwei Worte\nKA\tKA\tcase\n"
@@ -226,17 +283,32 @@ def test_terms_are_in_the_translations_and_in_the_report(nmt, checkpoint, terms)
     done = nmt("translate", checkpoint, "in", f"glossary={terms}", "decode.max_length=1")
     assert "line 1: the translation of a glossary term is missing: 'ka'" in done.err
     assert done.err.endswith("120 lines: the translation of a glossary term is missing\n")
-    nmt("translate", checkpoint, f"glossary={terms}", "decode.do_sample=true").refused("not supported with decode.do_")
+    nmt("translate", checkpoint, f"glossary={terms}", "decode.do_sample=true").refused(
+        "not supported with decode.do_"
+    )
 
 
 @pytest.mark.parametrize(("precision", "n_best"), [("float32", 1), ("float32", 2), ("int8", 1)])
-def test_torch_searches_again_only_for_lines_whose_translation_lacks_a_term(word_model, terms, precision, n_best):
+def test_torch_searches_again_only_for_lines_whose_translation_lacks_a_term(
+    word_model, terms, precision, n_best
+):
     pytest.importorskip("ctranslate2")
-    lines, notices = ["va so tu pe mika.", "ri so ka", "mika nu nu pe.", "ri pelowe mika."], list[str]()
+    lines, notices = (
+        ["va so tu pe mika.", "ri so ka", "mika nu nu pe.", "ri pelowe mika."],
+        list[str](),
+    )
 
     def translated(*words: str) -> list[list[Translation]]:
-        words = ("format=jsonl", f"decode.n_best={n_best}", "threads=1", f"run={word_model}", *words)
-        return load_translator(compose("translate", [*words]).translator, notices.append).translate(lines)
+        words = (
+            "format=jsonl",
+            f"decode.n_best={n_best}",
+            "threads=1",
+            f"run={word_model}",
+            *words,
+        )
+        return load_translator(compose("translate", [*words]).translator, notices.append).translate(
+            lines
+        )
 
     fast = "engine=ctranslate2", f"precision={precision}"
     free = translated(*fast)
@@ -244,13 +316,27 @@ def test_torch_searches_again_only_for_lines_whose_translation_lacks_a_term(word
     assert (translated(*fast, f"glossary={terms}") == free) == (n_best == 1)
     assert ("torch" in "".join(notices)) == (n_best > 1)
     Path(terms).write_text("nu nu\tun un\npelowe\tut\n")
-    forced, expected = translated(*fast, f"glossary={terms}"), translated("engine=torch", f"glossary={terms}")
+    forced, expected = (
+        translated(*fast, f"glossary={terms}"),
+        translated("engine=torch", f"glossary={terms}"),
+    )
     assert (forced[1], [row[0] for row in forced[:3]]) == (free[1], [row[0] for row in free[:3]])
-    assert [[best.text for best in row] for row in forced] == [[best.text for best in row] for row in expected]
-    assert all(term in best.text for row, term in zip(forced[2:], ("un un", "ut"), strict=True) for best in row)
+    assert [[best.text for best in row] for row in forced] == [
+        [best.text for best in row] for row in expected
+    ]
+    assert all(
+        term in best.text
+        for row, term in zip(forced[2:], ("un un", "ut"), strict=True)
+        for best in row
+    )
     for best in chain(*forced):
-        assert best.log_probability == pytest.approx(sum(best.details.token_log_probabilities), abs=5e-3)
-    assert notices[-1] == "also loading engine=torch precision=float32, because a translation lacks a required term"
+        assert best.log_probability == pytest.approx(
+            sum(best.details.token_log_probabilities), abs=5e-3
+        )
+    assert (
+        notices[-1]
+        == "also loading engine=torch precision=float32, because a translation lacks a required term"
+    )
 
 
 def test_a_file_is_resumed_only_with_the_same_terms(checkpoint, terms, tmp_path):

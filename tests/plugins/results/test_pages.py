@@ -11,7 +11,10 @@ from nmt.plugins.results.pages import devices_in_words, differences, number, ren
 def test_what_cannot_be_shown_is_replaced(tmp_path, monkeypatch):
     monkeypatch.setattr(pages, "TEMPLATES", tmp_path)
     (tmp_path / "x.html").write_text("{{ text }}")
-    assert render("x.html", text="<b>\0\x07\x7f\ud800\uffff\u202e") == f"&lt;b&gt;{5 * chr(0xFFFD)}\u202e"
+    assert (
+        render("x.html", text="<b>\0\x07\x7f\ud800\uffff\u202e")
+        == f"&lt;b&gt;{5 * chr(0xFFFD)}\u202e"
+    )
 
 
 @pytest.mark.parametrize(
@@ -43,8 +46,20 @@ def test_devices_read_as_people_write_them(recorded, shown):
 
 def test_numbers_read_as_people_write_them():
     for value, text in (
-        *((0, "0"), (math.nan, "nan"), (3.14159, "3.142"), (-0.5, "-0.5"), (12345.6, "12,346"), (0.0700, "0.07")),
-        *((3.3e18, "3.3e+18"), (9999.9, "10,000"), (1_896_000_001, "1,896,000,001"), (65_123_456.0, "65,123,456")),
+        *(
+            (0, "0"),
+            (math.nan, "nan"),
+            (3.14159, "3.142"),
+            (-0.5, "-0.5"),
+            (12345.6, "12,346"),
+            (0.0700, "0.07"),
+        ),
+        *(
+            (3.3e18, "3.3e+18"),
+            (9999.9, "10,000"),
+            (1_896_000_001, "1,896,000,001"),
+            (65_123_456.0, "65,123,456"),
+        ),
     ):
         assert number(value) == text
 
@@ -73,7 +88,9 @@ def test_parts_spell_both_texts_and_mark_what_differs():
         ("Debian 12の設定", "Debian 13の設定", ["12"], ["13"]),
     ],
 )
-def test_differences_are_words_or_in_scripts_without_blanks_characters(reference, hypothesis, missed, wrong):
+def test_differences_are_words_or_in_scripts_without_blanks_characters(
+    reference, hypothesis, missed, wrong
+):
     sides = differences(reference, hypothesis)
     assert ["".join(text for text, _ in side) for side in sides] == [reference, hypothesis]
     assert [[text for text, differs in side if differs] for side in sides] == [missed, wrong]

@@ -50,8 +50,13 @@ def test_one_changed_bit_is_found_and_named_with_the_environment(nmt, run):
         torch.save(content, path)
         outcome = nmt("verify", "mine", "step=24")
         assert outcome.code == 3
-        assert outcome.out.startswith(f"another environment  update 24 to 36: {name} differs by up to ")
-        assert f"another environment: torch: 1.0 -> {torch.__version__}; the difference proves nothing" in outcome.out
+        assert outcome.out.startswith(
+            f"another environment  update 24 to 36: {name} differs by up to "
+        )
+        assert (
+            f"another environment: torch: 1.0 -> {torch.__version__}; the difference proves nothing"
+            in outcome.out
+        )
     content["nmt"]["versions"]["torch"] = str(torch.__version__)
     torch.save(content, path)
     outcome = nmt("verify", "mine", "step=24")
@@ -60,7 +65,9 @@ def test_one_changed_bit_is_found_and_named_with_the_environment(nmt, run):
     assert "; environment: equal" in outcome.out
 
 
-def checkpoint_of(value: float, beta: float = 0.9, devices: str = "1 x cpu (1 threads)", **state) -> dict:
+def checkpoint_of(
+    value: float, beta: float = 0.9, devices: str = "1 x cpu (1 threads)", **state
+) -> dict:
     config = {"batching": {"micro_batches": 6}, "trainer": {"reduction": "exact"}}
     return {
         "state_dict": {"a": torch.tensor(value)},
@@ -104,19 +111,36 @@ def test_equal_trees_have_no_difference():
         ([], "0 is null but should be {'state': "),
         ([{"state": {}, "options": OPTIONS}], "0.state.0 is null but should be {'step': "),
         ([{"state": {0: [1]}, "options": OPTIONS}], "0.state.0 is [1] but should be {'step': "),
-        ([{"state": {0: STATE, "0": {}}, "options": OPTIONS}], "0.state.0 is {} but should be null"),
-        ([{"state": {0: {"step": STEP}}, "options": OPTIONS}], "0.state.0.exp_avg is null but should be torch.float32"),
-        ([{"state": {0: STATE | {"step": STEP.double()}}, "options": OPTIONS}], "0.state.0.step is torch.float64 []"),
+        (
+            [{"state": {0: STATE, "0": {}}, "options": OPTIONS}],
+            "0.state.0 is {} but should be null",
+        ),
+        (
+            [{"state": {0: {"step": STEP}}, "options": OPTIONS}],
+            "0.state.0.exp_avg is null but should be torch.float32",
+        ),
+        (
+            [{"state": {0: STATE | {"step": STEP.double()}}, "options": OPTIONS}],
+            "0.state.0.step is torch.float64 []",
+        ),
         (
             [{"state": {0: STATE | {"exp_avg": MOMENTS[1:]}}, "options": OPTIONS}],
             "0.state.0.exp_avg is torch.float32 [2]",
         ),
-        ([{"state": {0: STATE | {"exp_avg": -MOMENTS.abs()}}, "options": OPTIONS}], "0.state.0.exp_avg differs"),
-        ([{"state": {0: STATE}, "options": [{"betas": (0.9, 0.9)}]}], "0.options.0.betas.1 is 0.9 but should be 0.98"),
+        (
+            [{"state": {0: STATE | {"exp_avg": -MOMENTS.abs()}}, "options": OPTIONS}],
+            "0.state.0.exp_avg differs",
+        ),
+        (
+            [{"state": {0: STATE}, "options": [{"betas": (0.9, 0.9)}]}],
+            "0.options.0.betas.1 is 0.9 but should be 0.98",
+        ),
     ],
 )
 def test_anything_missing_added_or_of_another_type_differs(optimizers, expected):
-    assert first_difference(optimizers, [{"state": {0: STATE}, "options": OPTIONS}]).startswith(expected)
+    assert first_difference(optimizers, [{"state": {0: STATE}, "options": OPTIONS}]).startswith(
+        expected
+    )
 
 
 def test_a_model_that_is_not_the_mean_of_its_checkpoints_differs(nmt, run):
@@ -166,7 +190,9 @@ def test_a_run_with_one_checkpoint_is_trained_again_from_its_beginning(nmt, run)
 
 
 def test_what_is_missing_or_changed_is_named(nmt, run, toy, finished):
-    nmt("verify", "mine", "step=13").refused("mine, step=13: no next checkpoint", "use 0, 12, 24, 36, 48")
+    nmt("verify", "mine", "step=13").refused(
+        "mine, step=13: no next checkpoint", "use 0, 12, 24, 36, 48"
+    )
     nmt("verify", "mine", "prepared=nowhere").refused("nowhere")
     prepared = Path(shutil.copytree(toy[-1].removeprefix("prepared="), "prepared"))
     [path] = prepared.glob("train/*.arrow")
@@ -176,8 +202,13 @@ def test_what_is_missing_or_changed_is_named(nmt, run, toy, finished):
     config, checkpoint = run / "config.yaml", run / LATER
     original = torch.load(checkpoint, weights_only=True)
     for threads in (0, 999, 10**6):
-        torch.save({**original, "nmt": {**original["nmt"], "devices": f"1 x cpu ({threads} threads)"}}, checkpoint)
-        nmt("verify", "mine", "step=24").refused(f"{LATER} was trained with {threads} threads", "more cores")
+        torch.save(
+            {**original, "nmt": {**original["nmt"], "devices": f"1 x cpu ({threads} threads)"}},
+            checkpoint,
+        )
+        nmt("verify", "mine", "step=24").refused(
+            f"{LATER} was trained with {threads} threads", "more cores"
+        )
     config.write_text("1")
     nmt("verify", "mine", "step=24").refused("mine/config.yaml: ")
     config.unlink()
@@ -202,7 +233,9 @@ def test_a_run_that_began_with_a_model_is_trained_again_from_its_weights(nmt, to
     )
     assert nmt("train", *adapted, "init=parent", "run=mine").code == 0
     for step, end in (0, 2), (2, 4):
-        assert nmt("verify", "mine", f"step={step}").out.startswith(f"{SAME}update {step} to {end}: ")
+        assert nmt("verify", "mine", f"step={step}").out.startswith(
+            f"{SAME}update {step} to {end}: "
+        )
     weights = parent / "model/model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1] + b"\0")
     nmt("verify", "mine", "step=0").refused("began with different weights than init=parent")
@@ -254,7 +287,9 @@ def test_another_environment_is_named(nmt, run, monkeypatch):
 
 
 @pytest.mark.parametrize(("update", "is_change"), [(49, False), (48, True)])
-def test_only_an_end_that_moved_after_the_last_checkpoint_may_be_in_the_configuration_alone(run, update, is_change):
+def test_only_an_end_that_moved_after_the_last_checkpoint_may_be_in_the_configuration_alone(
+    run, update, is_change
+):
     path = run / "config.yaml"
     saved = yaml.safe_load(path.read_text())
     saved["optim"] |= {"schedule": "linear", "decay_steps": 100, "decay_changes": [[30, 90]]}

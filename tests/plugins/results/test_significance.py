@@ -21,7 +21,21 @@ from nmt.plugins.results.comparison import difference, faults_of, look_closer, m
 from nmt.plugins.results.test_set import Seed, System, TestSet
 
 METRICS = ["bleu", "chrf", "ter"]
-WORDS = ["der", "die", "Haus", "Hund", "Katze", "läuft", "schläft", "und", "in", "unter", "12", "3,5", "."]
+WORDS = [
+    "der",
+    "die",
+    "Haus",
+    "Hund",
+    "Katze",
+    "läuft",
+    "schläft",
+    "und",
+    "in",
+    "unter",
+    "12",
+    "3,5",
+    ".",
+]
 
 
 def config(*metrics: str, seed: int = 1) -> CompareConfig:
@@ -30,31 +44,58 @@ def config(*metrics: str, seed: int = 1) -> CompareConfig:
 
 def spoilt(lines: list[str], share: float, seed: int) -> list[str]:
     generator = random.Random(seed)
-    return [" ".join("x" if generator.random() < share else word for word in line.split()) for line in lines]
+    return [
+        " ".join("x" if generator.random() < share else word for word in line.split())
+        for line in lines
+    ]
 
 
 def texts(lines: int = 60) -> tuple[list[str], list[list[str]]]:
     """References, each with a number, and three systems that get one word in 3, 4 and 4 wrong."""
     generator = random.Random(1)
-    references = [" ".join([*generator.choices(WORDS, k=generator.randint(4, 14)), f"{32 + n}."]) for n in range(lines)]
-    return references, [spoilt(references, share, seed) for seed, share in enumerate((1 / 3, 1 / 4, 1 / 4))]
+    references = [
+        " ".join([*generator.choices(WORDS, k=generator.randint(4, 14)), f"{32 + n}."])
+        for n in range(lines)
+    ]
+    return references, [
+        spoilt(references, share, seed) for seed, share in enumerate((1 / 3, 1 / 4, 1 / 4))
+    ]
 
 
 def systems_of(*groups: list[list[str]]) -> list[System]:
-    return [System(str(n), [Seed(f"{n}", lines) for lines in group]) for n, group in enumerate(groups)]
+    return [
+        System(str(n), [Seed(f"{n}", lines) for lines in group]) for n, group in enumerate(groups)
+    ]
 
 
 def bleu_of(references: list[str], *groups: list[list[str]]) -> dict[str, Any]:
     """The comparison of the second system with the first."""
-    return measure(systems_of(*groups), references, config("bleu"))["comparisons"][0]["metrics"]["bleu"]
+    return measure(systems_of(*groups), references, config("bleu"))["comparisons"][0]["metrics"][
+        "bleu"
+    ]
 
 
-def command_line(test: str, seed: int, folder: Path, systems: list[list[str]], references: list[str]) -> str:
+def command_line(
+    test: str, seed: int, folder: Path, systems: list[list[str]], references: list[str]
+) -> str:
     """What `sacrebleu --paired-bs` or `--paired-ar` prints."""
     names = [str(folder / f"system{number}") for number in range(len(systems))]
-    for name, lines in zip([str(folder / "reference"), *names], [references, *systems], strict=True):
+    for name, lines in zip(
+        [str(folder / "reference"), *names], [references, *systems], strict=True
+    ):
         Path(name).write_text("".join(f"{line}\n" for line in lines))
-    command = [sys.executable, "-m", "sacrebleu", str(folder / "reference"), "-i", *names, "-m", *METRICS, "-w", "6"]
+    command = [
+        sys.executable,
+        "-m",
+        "sacrebleu",
+        str(folder / "reference"),
+        "-i",
+        *names,
+        "-m",
+        *METRICS,
+        "-w",
+        "6",
+    ]
     # Not as JSON: sacreBLEU 2.6.0 cannot write the bootstrap of TER so.
     options = [
         f"--paired-{test}",
@@ -65,7 +106,9 @@ def command_line(test: str, seed: int, folder: Path, systems: list[list[str]], r
         "--no-color",
     ]
     environment = {**os.environ, "SACREBLEU_SEED": str(seed)}
-    return subprocess.run([*command, *options], env=environment, capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        [*command, *options], env=environment, capture_output=True, text=True, check=True
+    ).stdout
 
 
 @pytest.mark.parametrize(("test", "seed"), [("bs", 7), ("ar", 12345)])
@@ -75,16 +118,23 @@ def test_p_values_are_those_of_sacrebleus_command_line(test, seed, tmp_path, mon
     numbers = measure(systems_of(*([s] for s in systems)), references, config(*METRICS, seed=seed))
     printed = command_line(test, seed, tmp_path, systems, references)
     rows = [line.split("│")[2:-1] for line in printed.splitlines() if line.startswith("│")][1:]
-    scores, p_values = [row for row in rows if "=" not in row[0]], [row for row in rows if "=" in row[0]]
+    scores, p_values = (
+        [row for row in rows if "=" not in row[0]],
+        [row for row in rows if "=" in row[0]],
+    )
     assert (len(scores), len(p_values)) == (3, 2)
     for row, system in zip(scores, numbers["systems"], strict=True):
         for cell, metric in zip(row, METRICS, strict=True):
             keys = ["value", "mean", "margin"] if test == "bs" else ["value"]
             ours = [system["seeds"][0]["scores"][metric][key] for key in keys]
-            assert [float(number) for number in re.findall(r"[\d.]+", cell)] == pytest.approx(ours, abs=1e-6)
+            assert [float(number) for number in re.findall(r"[\d.]+", cell)] == pytest.approx(
+                ours, abs=1e-6
+            )
     for row, comparison in zip(p_values, numbers["comparisons"], strict=True):
         by_metric = comparison["metrics"]
-        assert [cell.strip(" ()*") for cell in row] == [f"p = {by_metric[m]['p'][test]:.4f}" for m in METRICS]
+        assert [cell.strip(" ()*") for cell in row] == [
+            f"p = {by_metric[m]['p'][test]:.4f}" for m in METRICS
+        ]
     for metric in METRICS:
         assert f" {numbers['signatures'][metric][test]}\n" in f"{printed}\n"
 
@@ -94,20 +144,50 @@ def test_a_p_below_alpha_beside_no_difference_has_a_reason():
         ([0], 0.001, 0.0001, 50, "not different at all"),
         ([1], 0.001, 0.0001, 50, "significantly better"),
         ([-1], 0.001, 0.0001, 50, "significantly worse"),
-        ([-1], 0.001, 0.0001, 49, "not tested: fewer than 50 lines"),  # sacreBLEU gives one line the lowest p-value
+        (
+            [-1],
+            0.001,
+            0.0001,
+            49,
+            "not tested: fewer than 50 lines",
+        ),  # sacreBLEU gives one line the lowest p-value
         ([1], 0.2, 0.3, 50, "not significantly different"),
-        ([1], 0.2, 0.001, 50, "not significantly different: only the approximate randomization has p < 0.05"),
-        ([1], 0.001, 0.2, 50, "not significantly different: only the paired bootstrap has p < 0.05"),
-        ([1, -1], 0.001, 0.001, 50, "not significantly different: pairs of seeds disagree on which is better"),
+        (
+            [1],
+            0.2,
+            0.001,
+            50,
+            "not significantly different: only the approximate randomization has p < 0.05",
+        ),
+        (
+            [1],
+            0.001,
+            0.2,
+            50,
+            "not significantly different: only the paired bootstrap has p < 0.05",
+        ),
+        (
+            [1, -1],
+            0.001,
+            0.001,
+            50,
+            "not significantly different: pairs of seeds disagree on which is better",
+        ),
     ):
         result = difference("bleu", gaps, {"bs": bs, "ar": ar}, 0.05, lines)
-        assert (result["verdict"], result["significant"]) == (verdict, verdict.startswith("significantly"))
+        assert (result["verdict"], result["significant"]) == (
+            verdict,
+            verdict.startswith("significantly"),
+        )
         assert bool(result["p"]) == ("significant" in verdict)
 
 
 def test_the_least_p_that_resamples_can_give_is_a_bound():
     for p, shown in (({"bs": 1 / 1001, "ar": 0.02}, ("<= 0.001", "= 0.0200")), ({}, ("", ""))):
-        assert (p_value(vars(CompareConfig()), {"p": p}, "bs"), p_value(vars(CompareConfig()), {"p": p}, "ar")) == shown
+        assert (
+            p_value(vars(CompareConfig()), {"p": p}, "bs"),
+            p_value(vars(CompareConfig()), {"p": p}, "ar"),
+        ) == shown
 
 
 def test_of_several_seeds_every_pair_is_tested_and_the_largest_p_counts():
@@ -121,7 +201,10 @@ def test_of_several_seeds_every_pair_is_tested_and_the_largest_p_counts():
     assert clear["comparisons"][0]["metrics"]["bleu"]["significant"]
     first, second = clear["systems"]
     scores = [sacrebleu.corpus_bleu(lines, [references]).score for lines in (bad, good)]
-    assert first["scores"]["bleu"] == {"mean": pytest.approx(fmean(scores)), "deviation": pytest.approx(stdev(scores))}
+    assert first["scores"]["bleu"] == {
+        "mean": pytest.approx(fmean(scores)),
+        "deviation": pytest.approx(stdev(scores)),
+    }
     assert second["scores"]["bleu"]["deviation"] is None
     assert second["seeds"][0]["scores"]["bleu"]["value"] == pytest.approx(100)
 
@@ -131,10 +214,15 @@ def made_up(lines: int = 120) -> TestSet:
     return TestSet("made up", [line.upper() for line in references], references)
 
 
-@pytest.mark.parametrize(("metric", "score"), [("bleu", sacrebleu.corpus_bleu), ("chrf", sacrebleu.corpus_chrf)])
+@pytest.mark.parametrize(
+    ("metric", "score"), [("bleu", sacrebleu.corpus_bleu), ("chrf", sacrebleu.corpus_chrf)]
+)
 def test_the_score_of_a_bucket_is_sacrebleus_of_its_lines(metric, score):
     test = made_up()
-    systems = [[spoilt(test.references, 0.2, 1)], [spoilt(test.references, 0.3, 2), spoilt(test.references, 0.3, 3)]]
+    systems = [
+        [spoilt(test.references, 0.2, 1)],
+        [spoilt(test.references, 0.3, 2), spoilt(test.references, 0.3, 3)],
+    ]
     [(title, labels, indices)], _ = divisions(test)
     rows, _ = look_closer(systems_of(*systems), test, config(metric))
     rows = [row for row in rows if row["title"] == title]
@@ -142,7 +230,10 @@ def test_the_score_of_a_bucket_is_sacrebleus_of_its_lines(metric, score):
     for row in rows:
         chosen = [i for i, index in enumerate(indices) if labels[index] == row["label"]]
         references = [[test.references[i] for i in chosen]]
-        expected = [fmean(score([seed[i] for i in chosen], references).score for seed in system) for system in systems]
+        expected = [
+            fmean(score([seed[i] for i in chosen], references).score for seed in system)
+            for system in systems
+        ]
         assert (row["count"], row["values"]) == (len(chosen), pytest.approx(expected))
         (gap,) = row["gaps"]
         assert gap["value"] == pytest.approx(expected[1] - expected[0])
@@ -151,14 +242,18 @@ def test_the_score_of_a_bucket_is_sacrebleus_of_its_lines(metric, score):
 
 def test_the_interval_of_a_fault_is_that_of_a_plain_bootstrap():
     test = made_up()
-    broken = [line.rsplit(" ", 1)[0] if n % 4 == 0 else line for n, line in enumerate(test.references)]
+    broken = [
+        line.rsplit(" ", 1)[0] if n % 4 == 0 else line for n, line in enumerate(test.references)
+    ]
     rows, _ = look_closer(systems_of([test.references], [broken]), test, config("chrf", seed=5))
     (row,) = (row for row in rows if row["label"] == "flag number")
     assert (row["title"], row["count"], row["values"]) == ("Faults", 120, [0, 30])
     generator = random.Random(1)
     samples = [sum(generator.randrange(120) % 4 == 0 for _ in range(120)) for _ in range(3000)]
     (gap,) = row["gaps"]
-    assert (gap["low"], gap["high"]) == pytest.approx(tuple(np.quantile(samples, [0.025, 0.975])), abs=3)
+    assert (gap["low"], gap["high"]) == pytest.approx(
+        tuple(np.quantile(samples, [0.025, 0.975])), abs=3
+    )
     assert (gap["significant"], gap["better"]) == (True, False)
 
 
@@ -166,7 +261,9 @@ def test_the_same_translations_differ_nowhere_and_few_lines_show_nothing():
     test, few = made_up(50), TestSet("made up", ["a"] * 49, ["Das Haus 5."] * 49)
     lines = spoilt(test.references, 0.3, 1)
     rows, _ = look_closer(systems_of([lines], [lines]), test, config("ter"))
-    assert {(gap["value"], gap["low"], gap["high"]) for row in rows for gap in row["gaps"]} == {(0, 0, 0)}
+    assert {(gap["value"], gap["low"], gap["high"]) for row in rows for gap in row["gaps"]} == {
+        (0, 0, 0)
+    }
     rows, _ = look_closer(systems_of([few.references], [["x"] * 49]), few, config("chrf"))
     assert rows
     assert not any(gap["significant"] for row in rows for gap in row["gaps"])
@@ -204,8 +301,18 @@ def test_every_line_is_in_one_bucket_of_each_division(monkeypatch):
     sources = ["the The", "the OLD", "The house", "the unseen", "...", "a b c d e f"]
     (lengths, rarities), where = divisions(TestSet("x", sources, ["x"] * 6, corpus))
     assert [lengths[1][index] for index in lengths[2]] == ["1-5"] * 5 + ["6-10"]
-    assert (lengths[0], rarities[0]) == ("Words in the source", "Count of its rarest word in training")
-    expected = ["100 times or more", "10 to 99 times", "1 to 9 times", "never", "100 times or more", "never"]
+    assert (lengths[0], rarities[0]) == (
+        "Words in the source",
+        "Count of its rarest word in training",
+    )
+    expected = [
+        "100 times or more",
+        "10 to 99 times",
+        "1 to 9 times",
+        "never",
+        "100 times or more",
+        "never",
+    ]
     assert [rarities[1][index] for index in rarities[2]] == expected
     assert where == "100 of the 100 training source lines in here"
     [(title, _, _)], where = divisions(TestSet("x", None, ["a b"]))

@@ -47,7 +47,12 @@ def test_a_curve_lies_where_its_values_are():
 
 @pytest.mark.parametrize(
     ("low", "high", "ticks"),
-    [(0, 6, [0, 2, 4, 6]), (0, 0.74, [0, 0.2, 0.4, 0.6, 0.8]), (-3, 11, [-5, 0, 5, 10, 15]), (0, 1e100, [0, 2e99])],
+    [
+        (0, 6, [0, 2, 4, 6]),
+        (0, 0.74, [0, 0.2, 0.4, 0.6, 0.8]),
+        (-3, 11, [-5, 0, 5, 10, 15]),
+        (0, 1e100, [0, 2e99]),
+    ],
 )
 def test_ticks_are_round_and_cover_the_values(low, high, ticks):
     assert round_ticks(low, high)[: len(ticks)] == pytest.approx(ticks)
@@ -79,7 +84,9 @@ def test_a_single_point_is_drawn_within_the_plot(value):
 
 @pytest.mark.parametrize(("bad", "edge"), [(1e6, TOP), (-1e6, BOTTOM)])
 def test_one_bad_value_moves_no_axis_but_is_counted(bad, edge):
-    before, drawn = (drawing(PLAIN, training=points) for points in (TRAINING, [*TRAINING, (180, bad)]))
+    before, drawn = (
+        drawing(PLAIN, training=points) for points in (TRAINING, [*TRAINING, (180, bad)])
+    )
     assert (before["stray"], drawn["stray"]) == (0, 1)
     assert (drawn["rows"], drawn["lines"]["training"][-1][1]) == (before["rows"], edge)
 
@@ -91,11 +98,15 @@ def run(tmp_path):
     config = {**groups, "name": "x", "prepared": "nowhere", "trainer": {"max_steps": 100}}
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(config))
     header = "step,loss,learning_rate,tokens_per_second,seconds,valid_loss\n"
-    (tmp_path / "metrics.csv").write_text(header + "10,5.5,0.1,1000,1.5,\n20,4.5,0.2,1100,3,\n20,,,,,4.25\n")
+    (tmp_path / "metrics.csv").write_text(
+        header + "10,5.5,0.1,1000,1.5,\n20,4.5,0.2,1100,3,\n20,,,,,4.25\n"
+    )
     return tmp_path
 
 
-@pytest.mark.parametrize("tail", ["", "30", '30,"4.1', "\0\0\0\0", "x,4,,,,\n", "30,x,1,2,3,4,5,6\n", "30,,,,nan,\n"])
+@pytest.mark.parametrize(
+    "tail", ["", "30", '30,"4.1', "\0\0\0\0", "x,4,,,,\n", "30,x,1,2,3,4,5,6\n", "30,,,,nan,\n"]
+)
 def test_columns_are_read_by_name_without_empty_cells_and_broken_rows(run, tail):
     with (run / "metrics.csv").open("a") as file:
         file.write(tail)
@@ -109,12 +120,20 @@ def test_a_description_of_other_types_has_no_facts(run):
     """`run/model` has no weights."""
     (run / "model").mkdir()
     (run / "environment.json").write_text("{")
-    base = {"format_version": 1, "model": vars(ModelConfig(name="m")), "vocabulary_size": 300, "source": "en"}
+    base = {
+        "format_version": 1,
+        "model": vars(ModelConfig(name="m")),
+        "vocabulary_size": 300,
+        "source": "en",
+    }
     base |= {"target": "de", "tokenizer": "0" * 64}
     for training in ({}, {"updates": "x"}, {"tokens": "x"}, {"versions": {"nmt": 1}}, {"score": 1}):
         description = {**base, "training": {"corpus": "abc", "updates": 30, **training}}
         (run / "model" / "config.json").write_text(json.dumps(description))
-        assert (open_run(run, None).model is None, open_run(run, None).environment) == (bool(training), {})
+        assert (open_run(run, None).model is None, open_run(run, None).environment) == (
+            bool(training),
+            {},
+        )
 
 
 def test_a_corpus_that_moved_is_named_and_one_that_was_asked_for_is_needed(run):
@@ -159,4 +178,6 @@ def test_the_best_the_median_and_the_worst_are_shown_and_none_twice():
     three = {"Best": [90, 80], "Median": [60, 50], "Worst": [10, 20]}
     for values, count, groups in ((nine, 2, three), ([5], 3, {"Best": [5]}), ([5, 6, 7], 0, {})):
         examples = [{"source": "s" * (1 + i), "value": value} for i, value in enumerate(values)]
-        assert {name: [e["value"] for e in group] for name, group in pick(examples, count).items()} == groups
+        assert {
+            name: [e["value"] for e in group] for name, group in pick(examples, count).items()
+        } == groups

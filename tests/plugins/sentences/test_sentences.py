@@ -8,15 +8,30 @@ from nmt.plugins.sentences.sentences import split_sentences
 @pytest.mark.parametrize(
     ("language", "line"),
     [
-        ("en", "Dr. Smith saw No. 5, e.g. the lamp.|It has version 2.5.1-4.|See Fig. 3, approx. 5 km away!|He left."),
+        (
+            "en",
+            "Dr. Smith saw No. 5, e.g. the lamp.|It has version 2.5.1-4.|See Fig. 3, approx. 5 km away!|He left.",
+        ),
         ("en", 'The 5" disk is old.|It is big.|The 3" disk is new.'),
-        ("en", 'He said: "I came.|I left."|"Really?" she asked.|(It was late.)|Then he (or she) went.'),
-        ("en", "It uses System.IO and .NET.|Wait... what?|See vol. 2, ch. 3.|Ms. Miller came at 5 p.m.|That is all."),
+        (
+            "en",
+            'He said: "I came.|I left."|"Really?" she asked.|(It was late.)|Then he (or she) went.',
+        ),
+        (
+            "en",
+            "It uses System.IO and .NET.|Wait... what?|See vol. 2, ch. 3.|Ms. Miller came at 5 p.m.|That is all.",
+        ),
         ("en", "1. Open the door.|2) Go in.|Cats, dogs, etc.|They are nice.|ok?|yes!|sure."),
-        ("de", "Die 5. Klasse las im 19. Jahrhundert z.B. Verse.|Dann kam Python 3.|\u201eDa!\u201c, rief er."),
+        (
+            "de",
+            "Die 5. Klasse las im 19. Jahrhundert z.B. Verse.|Dann kam Python 3.|\u201eDa!\u201c, rief er.",
+        ),
         ("de", "Er sah u.a. Hunde usw.|Dann ging er am 3. Mai."),
         ("fr", "M. Dupont est l\u00e0.|\u00ab Bien. \u00bb|Il part."),
-        ("ja", "\u3053\u308c\u306f\u672c\u3067\u3059\u3002|\u305d\u308c\u306f\u30da\u30f3\u3067\u3059\u3002"),
+        (
+            "ja",
+            "\u3053\u308c\u306f\u672c\u3067\u3059\u3002|\u305d\u308c\u306f\u30da\u30f3\u3067\u3059\u3002",
+        ),
     ],
 )
 def test_sentences_by_hand(language, line):

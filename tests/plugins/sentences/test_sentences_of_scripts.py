@@ -14,7 +14,9 @@ LINES = Path(__file__).with_name("lines")
 
 def is_right(line: str, language: str) -> bool:
     sentences = split_sentences(line.replace("|", ""), language)
-    return [sentence.strip() for sentence in sentences] == [part.strip() for part in line.split("|")]
+    return [sentence.strip() for sentence in sentences] == [
+        part.strip() for part in line.split("|")
+    ]
 
 
 @pytest.mark.parametrize("file", sorted(LINES.iterdir()), ids=lambda file: str(file.stem))
@@ -167,14 +169,19 @@ def test_names_titles_emoji_and_lists(language: str, line: str) -> None:
     assert is_right(line, language)
 
 
-@given(st.text('ab あ漢。」「（）.!? "“”।Яя:', max_size=40), st.sampled_from(["ja", "zh", "ru", "ar", "en", "th"]))
+@given(
+    st.text('ab あ漢。」「（）.!? "“”।Яя:', max_size=40),
+    st.sampled_from(["ja", "zh", "ru", "ar", "en", "th"]),
+)
 def test_nothing_is_lost_or_moved(text: str, language: str) -> None:
     sentences = split_sentences(text, language)
     assert "".join(sentences).split() == text.split()
     assert all(sentence.strip() for sentence in sentences)
 
 
-@pytest.mark.parametrize("part", ["。", "「あ。", "（", '"a. ', "т. ", "А. ", "1. ", "(a) ", ")", "😊", "。😊", '。"'])
+@pytest.mark.parametrize(
+    "part", ["。", "「あ。", "（", '"a. ', "т. ", "А. ", "1. ", "(a) ", ")", "😊", "。😊", '。"']
+)
 def test_the_time_is_proportional_to_the_length(part: str) -> None:
     begin = time.process_time()
     split_sentences(part * 20_000, "ru")

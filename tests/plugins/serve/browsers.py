@@ -10,10 +10,14 @@ import pytest
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     playwright = pytest.importorskip("playwright.sync_api")
-    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    chromium = next(
+        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+    )
     if chromium is None:
         pytest.skip("no Chromium is installed")
-    playwright.expect.set_options(timeout=30_000)  # milliseconds, like Playwright's default for actions
+    playwright.expect.set_options(
+        timeout=30_000
+    )  # milliseconds, like Playwright's default for actions
     with playwright.sync_playwright() as library:
         browser = library.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         yield browser
@@ -33,7 +37,9 @@ def open_page(browser: Any, address: str) -> Iterator[Callable[..., Any]]:
         page.on("console", lambda message: problems.append(message.text))
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.goto(at)
-        page.get_by_role("combobox", name="To").get_by_role("option").first.wait_for(state="attached")
+        page.get_by_role("combobox", name="To").get_by_role("option").first.wait_for(
+            state="attached"
+        )
         return page
 
     yield open_page
@@ -41,4 +47,6 @@ def open_page(browser: Any, address: str) -> Iterator[Callable[..., Any]]:
         context.close()
     assert requests
     assert {url for url in requests if not url.startswith(tuple(at for _, at in contexts))} == set()
-    assert [text for text in problems if "Failed to load resource:" not in text] == []  # Chromium's own reports
+    assert [
+        text for text in problems if "Failed to load resource:" not in text
+    ] == []  # Chromium's own reports

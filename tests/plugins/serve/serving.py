@@ -41,11 +41,17 @@ class Server:
 
     def ask(self, path: str, fields: Any = None, **headers: str) -> tuple[int, Any]:
         """Send fields as JSON, or bytes as a form; returns the status and the content of the answer."""
-        kind = "application/x-www-form-urlencoded" if isinstance(fields, bytes) else "application/json"
+        kind = (
+            "application/x-www-form-urlencoded" if isinstance(fields, bytes) else "application/json"
+        )
         body = fields if fields is None or isinstance(fields, bytes) else json.dumps(fields)
-        names = {"Content-Type": kind} | {name.replace("_", "-"): value for name, value in headers.items()}
+        names = {"Content-Type": kind} | {
+            name.replace("_", "-"): value for name, value in headers.items()
+        }
         method = "GET" if fields is None else "POST"
-        answer = httpx.request(method, self.url + path, content=body, headers=names, timeout=PATIENCE)
+        answer = httpx.request(
+            method, self.url + path, content=body, headers=names, timeout=PATIENCE
+        )
         is_json = answer.headers["Content-Type"] == "application/json"
         return answer.status_code, answer.json() if is_json else answer.text
 
@@ -64,7 +70,10 @@ def as_pairs(model: Path, folder: Path, *pairs: str) -> list[Path]:
     for pair in pairs:
         source, target = pair.split(">")
         copy = shutil.copytree(model, folder / f"{source}-{target}")
-        description = json.loads((copy / "config.json").read_text()) | {"source": source, "target": target}
+        description = json.loads((copy / "config.json").read_text()) | {
+            "source": source,
+            "target": target,
+        }
         (copy / "config.json").write_text(json.dumps(description))
         copies.append(copy)
     return copies

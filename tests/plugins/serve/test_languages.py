@@ -10,12 +10,44 @@ from babel import Locale
 from nmt.plugins.serve.languages import Unserved, choose, detect, rank
 from nmt.text import language_name
 
-LATIN = ["a", "Hi", "No", "ok", "OK!", "Go", "Ja", "Menu", "PDF", "Wi-Fi", "A4", "x²", "Café", "naïve"]
+LATIN = [
+    "a",
+    "Hi",
+    "No",
+    "ok",
+    "OK!",
+    "Go",
+    "Ja",
+    "Menu",
+    "PDF",
+    "Wi-Fi",
+    "A4",
+    "x²",
+    "Café",
+    "naïve",
+]
 LATIN.append("\N{FULLWIDTH LATIN CAPITAL LETTER O}\N{FULLWIDTH LATIN CAPITAL LETTER K}")
 GREEK = "Γειά σου"
 HAN_WORD = regex.compile(r"\p{Script=Han}{2,}")
 KANJI = ["東京都千代田区", "株式会社", "会社概要", "設定画面", "検索", "設定", "広島県", "図書館"]
-OTHER_SCRIPTS = ["am", "ar", "bn", "el", "fa", "he", "hi", "hy", "ja", "ka", "ko", "ru", "sr-Cyrl", "th", "uk", "zh"]
+OTHER_SCRIPTS = [
+    "am",
+    "ar",
+    "bn",
+    "el",
+    "fa",
+    "he",
+    "hi",
+    "hy",
+    "ja",
+    "ka",
+    "ko",
+    "ru",
+    "sr-Cyrl",
+    "th",
+    "uk",
+    "zh",
+]
 
 
 @pytest.mark.parametrize(
@@ -99,9 +131,47 @@ def test_some_texts_are_in_no_served_language(text):
     assert detect(text, ["en", "de"]) == []
 
 
-COUNTRIES = ["DE", "FR", "US", "CN", "JP", "BR", "IN", "RU", "GB", "IT", "EG", "TR", "GR", "UA", "ES", "SE", "NO", "FI"]
+COUNTRIES = [
+    "DE",
+    "FR",
+    "US",
+    "CN",
+    "JP",
+    "BR",
+    "IN",
+    "RU",
+    "GB",
+    "IT",
+    "EG",
+    "TR",
+    "GR",
+    "UA",
+    "ES",
+    "SE",
+    "NO",
+    "FI",
+]
 LANGUAGES = [
-    *("bg", "cs", "da", "de", "el", "en", "es", "et", "fi", "fr", "he", "hr", "hu", "it", "ja", "ko", "lt", "lv"),
+    *(
+        "bg",
+        "cs",
+        "da",
+        "de",
+        "el",
+        "en",
+        "es",
+        "et",
+        "fi",
+        "fr",
+        "he",
+        "hr",
+        "hu",
+        "it",
+        "ja",
+        "ko",
+        "lt",
+        "lv",
+    ),
     *("nb", "nl", "pl", "pt", "ro", "ru", "sk", "sl", "sv", "th", "tr", "uk", "vi", "zh"),
 ]
 
@@ -115,7 +185,9 @@ def test_confidence_says_how_many_texts_are_detected_correctly():
             [(code, probability), *_] = rank(f"{names[first]}, {names[second]}", LANGUAGES)
             outcomes.append((probability, code == language))
     right = statistics.mean(is_right for _, is_right in outcomes)
-    assert right == pytest.approx(statistics.mean(probability for probability, _ in outcomes), abs=0.1)
+    assert right == pytest.approx(
+        statistics.mean(probability for probability, _ in outcomes), abs=0.1
+    )
     sure = [is_right for probability, is_right in outcomes if probability > 0.9]
     assert statistics.mean(sure) > 0.95
     assert len(sure) > len(outcomes) / 3
@@ -164,7 +236,11 @@ def test_japanese_and_chinese_words_without_kana():
     least = {"ja": 0.85, "zh_CN": 0.85, "zh_TW": 0.5}  # most traditional words are also Japanese
     for code in codes:
         locale = Locale.parse({"ja": "ja", "zh_CN": "zh_Hans", "zh_TW": "zh_Hant"}[code])
-        names = [*locale.languages.values(), *locale.territories.values(), *locale.currencies.values()]
+        names = [
+            *locale.languages.values(),
+            *locale.territories.values(),
+            *locale.currencies.values(),
+        ]
         words = [name for name in names if HAN_WORD.fullmatch(name)][::5]
         assert len(words) > 5
         right = statistics.mean(detect(word, codes)[0][0] == code for word in words)

@@ -70,7 +70,10 @@ def test_text_is_translated_while_it_is_typed(page, expected):
     playwright.expect(translation_of(page)).to_have_text(expected)
     playwright.expect(page.get_by_role("status")).to_have_text(expected)
     assert page.locator("#count").inner_text() == "17 of 20,000 characters"
-    assert [text_of(page).get_attribute("lang"), translation_of(page).get_attribute("lang")] == ["en", "de"]
+    assert [text_of(page).get_attribute("lang"), translation_of(page).get_attribute("lang")] == [
+        "en",
+        "de",
+    ]
 
 
 def test_lines_stay_lines_and_are_copied_so(page, address):
@@ -138,11 +141,17 @@ def test_words_are_reached_and_replaced_by_keyboard(page):
     page.keyboard.press("Enter")
     playwright.expect(focused).to_have_text(other)
     changed = str(translation_of(page).text_content())
-    assert (changed.split()[:3], changed.split("\n")[1]) == ([*words[:2], other], translation.split("\n")[1])
+    assert (changed.split()[:3], changed.split("\n")[1]) == (
+        [*words[:2], other],
+        translation.split("\n")[1],
+    )
 
 
 def test_a_word_replaced_in_a_later_sentence_stays_when_an_earlier_one_is_replaced(page):
-    options, texts = page.get_by_role("listbox").get_by_role("option"), [translate(page, f"{LINE} mika nu nu pe.")]
+    options, texts = (
+        page.get_by_role("listbox").get_by_role("option"),
+        [translate(page, f"{LINE} mika nu nu pe.")],
+    )
     for key in ("End", "Home"):
         page.locator("#translation [tabindex]").press(key)
         page.keyboard.press("Enter")
@@ -156,7 +165,9 @@ def test_a_word_replaced_in_a_later_sentence_stays_when_an_earlier_one_is_replac
 
 def test_a_history_is_kept_only_if_it_is_switched_on(page):
     rows = page.get_by_role("dialog", name="History").get_by_role("listitem")
-    for count, text in enumerate(("ka lo", "mi", "so", "so tu")):  # the last one is more of the same text
+    for count, text in enumerate(
+        ("ka lo", "mi", "so", "so tu")
+    ):  # the last one is more of the same text
         translate(page, text)
         page.get_by_role("button", name="Copy").click()
         page.get_by_role("button", name="History").click()
@@ -174,11 +185,21 @@ def test_a_history_is_kept_only_if_it_is_switched_on(page):
 
 
 def test_a_busy_server_is_asked_again_after_the_time_that_it_gives(page, address):
-    page.evaluate(ANSWER, [{"error": "too many requests; try later"}, {"status": 429, "headers": {"Retry-After": "2"}}])
+    page.evaluate(
+        ANSWER,
+        [
+            {"error": "too many requests; try later"},
+            {"status": 429, "headers": {"Retry-After": "2"}},
+        ],
+    )
     page.get_by_role("button", name="Try an example").click()
-    playwright.expect(page.get_by_role("alert")).to_have_text("The server is busy: too many requests.")
+    playwright.expect(page.get_by_role("alert")).to_have_text(
+        "The server is busy: too many requests."
+    )
     assert page.get_by_role("button", name="Try an example").is_hidden()
-    playwright.expect(translation_of(page)).to_have_text(translated(address, text_of(page).input_value()))
+    playwright.expect(translation_of(page)).to_have_text(
+        translated(address, text_of(page).input_value())
+    )
 
 
 def test_a_hostile_source_runs_nothing(page):
@@ -210,7 +231,9 @@ def test_a_telephone_has_one_column_and_room_for_fingers(open_page):
     page = open_page(viewport={"width": 400, "height": 800}, has_touch=True, is_mobile=True)
     translate(page, f"{LINE} " * 12)
     assert page.evaluate("document.documentElement.scrollWidth") == 400
-    source, target = (page.get_by_role("region", name=name).bounding_box() for name in ("Source", "Translation"))
+    source, target = (
+        page.get_by_role("region", name=name).bounding_box() for name in ("Source", "Translation")
+    )
     assert source["y"] + source["height"] <= target["y"]
     translation_of(page).locator("span").first.tap()
     playwright.expect(page.get_by_role("listbox").get_by_role("option").first).to_be_visible()
@@ -218,13 +241,17 @@ def test_a_telephone_has_one_column_and_room_for_fingers(open_page):
     assert min(control.bounding_box()["height"] for control in controls) >= 44
 
 
-def test_a_key_is_asked_for_and_a_server_that_has_ended_is_asked_again(open_page, word_model, expected, tmp_path):
+def test_a_key_is_asked_for_and_a_server_that_has_ended_is_asked_again(
+    open_page, word_model, expected, tmp_path
+):
     (tmp_path / "keys").write_text(f"colleague {sha256(b'secret').hexdigest()}\n")
     words = (word_model, f"keys={tmp_path / 'keys'}")
     with serving(*words) as server:
         page = open_page(f"{server.url}/")
         text_of(page).fill(LINE)
-        playwright.expect(page.get_by_role("alert")).to_have_text("This server requires an API key.")
+        playwright.expect(page.get_by_role("alert")).to_have_text(
+            "This server requires an API key."
+        )
         page.get_by_label("API key").fill("secret")
         page.keyboard.press("Enter")
         playwright.expect(translation_of(page)).to_have_text(expected)

@@ -25,7 +25,20 @@ SOURCE_WORDS = [[0, 1], [2, 6], [7, 10], [11, 14], [15, 20]]
 JAPANESE = "\U0001f600 新しいファイルを開きます。"
 JAPANESE_WORDS = [[0, 1], *([at, at + 1] for at in range(2, 14)), [14, 16]]
 # New, file, open: 新しい, ファイル, 開きます。
-ALIGNMENT = [[0, 0], [3, 1], [3, 2], [3, 3], [4, 4], [4, 5], [4, 6], [4, 7], [1, 9], [1, 10], [1, 11], [1, 13]]
+ALIGNMENT = [
+    [0, 0],
+    [3, 1],
+    [3, 2],
+    [3, 3],
+    [4, 4],
+    [4, 5],
+    [4, 6],
+    [4, 7],
+    [1, 9],
+    [1, 10],
+    [1, 11],
+    [1, 13],
+]
 ARABIC = "افتح الملف في Linux."
 ARABIC_WORDS = [[0, 4], [5, 10], [11, 13], [14, 20]]
 
@@ -37,7 +50,9 @@ def address(word_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
     for source, target in PAIRS:
         model = shutil.copytree(word_model, tmp_path_factory.mktemp(f"{source}-{target}") / "model")
         description = json.loads((model / "config.json").read_text())
-        (model / "config.json").write_text(json.dumps(description | {"source": source, "target": target}))
+        (model / "config.json").write_text(
+            json.dumps(description | {"source": source, "target": target})
+        )
         models.append(model)
     with serving(*models) as server:
         yield f"{server.url}/"
@@ -48,9 +63,15 @@ def page(open_page):
     return open_page(viewport={"width": 1200, "height": 800})
 
 
-def answer(page: Any, translation: str, details: dict[str, Any], alternatives: tuple[str, ...] = ()) -> None:
+def answer(
+    page: Any, translation: str, details: dict[str, Any], alternatives: tuple[str, ...] = ()
+) -> None:
     """Let the server's answers to texts be these."""
-    content = {"translatedText": translation, "details": [{"flags": [], **details}], "alternatives": [*alternatives]}
+    content = {
+        "translatedText": translation,
+        "details": [{"flags": [], **details}],
+        "alternatives": [*alternatives],
+    }
     page.route("**/translate", lambda route: route.fulfill(json=content))
 
 
@@ -84,7 +105,8 @@ def test_words_of_a_script_without_blanks_are_words(page):
 
 
 @pytest.mark.parametrize(
-    ("word", "source"), [("新しい", "new"), ("ファイル", "file."), ("を", ""), ("\U0001f600", "\U0001f600")]
+    ("word", "source"),
+    [("新しい", "new"), ("ファイル", "file."), ("を", ""), ("\U0001f600", "\U0001f600")],
 )
 def test_a_word_shows_all_that_its_characters_translate(page, word, source):
     into_japanese(page).get_by_text(word, exact=True).hover()
@@ -92,7 +114,9 @@ def test_a_word_shows_all_that_its_characters_translate(page, word, source):
 
 
 def test_spans_count_from_the_beginning_of_a_line(page):
-    shifted = [[[begin + 2, end + 2] for begin, end in words] for words in (SOURCE_WORDS, JAPANESE_WORDS)]
+    shifted = [
+        [[begin + 2, end + 2] for begin, end in words] for words in (SOURCE_WORDS, JAPANESE_WORDS)
+    ]
     details = dict(zip(("source_words", "target_words"), shifted, strict=True), alignment=ALIGNMENT)
     answer(page, f"  {JAPANESE}", details)
     show(page, "ja", f"  {SOURCE}").get_by_text("新しい", exact=True).hover()
@@ -114,7 +138,9 @@ def test_alternatives_of_a_word_without_blanks_around_it(page):
     assert [option.get_attribute("lang"), option.get_attribute("dir")] == ["ja", "ltr"]
     playwright.expect(page.locator("#word")).to_have_text("ファイル from “file.”")
     option.click()
-    playwright.expect(page.locator("#translation")).to_have_text("\U0001f600 新しいフォルダーを開きます。")
+    playwright.expect(page.locator("#translation")).to_have_text(
+        "\U0001f600 新しいフォルダーを開きます。"
+    )
 
 
 def test_browsers_without_a_dictionary_count_characters(open_page):
@@ -129,14 +155,21 @@ def test_a_source_without_blanks_marks_its_words(page):
     page.get_by_role("combobox", name="From").select_option("ja")
     source = "ファイルを開きます。"
     source_words = [[at, at + 1] for at in range(len(source) - 2)] + [[8, 10]]
-    details = {"alignment": [[1, 1], [6, 0], [8, 0]], "source_words": source_words, "target_words": [[0, 1], [1, 3]]}
+    details = {
+        "alignment": [[1, 1], [6, 0], [8, 0]],
+        "source_words": source_words,
+        "target_words": [[0, 1], [1, 3]],
+    }
     answer(page, "打文件", details)
     words = show(page, "zh_CN", source)
     assert words.all_inner_texts() in (["打", "文件"], ["打文件"])
     words.last.hover()
     assert "ファイル" in "".join(marked(page))
     box = page.get_by_role("textbox", name="Text to translate")
-    assert [box.get_attribute("lang"), page.locator("#translation").get_attribute("lang")] == ["ja", "zh-CN"]
+    assert [box.get_attribute("lang"), page.locator("#translation").get_attribute("lang")] == [
+        "ja",
+        "zh-CN",
+    ]
 
 
 def test_a_text_from_right_to_left_begins_at_the_right(page):
@@ -146,7 +179,9 @@ def test_a_text_from_right_to_left_begins_at_the_right(page):
     words = show(page, "ar")
     translation = page.locator("#translation")
     assert [translation.get_attribute("lang"), translation.get_attribute("dir")] == ["ar", "rtl"]
-    pane, first, last = (element.bounding_box() for element in (translation, words.first, words.last))
+    pane, first, last = (
+        element.bounding_box() for element in (translation, words.first, words.last)
+    )
     assert first["x"] + first["width"] > pane["x"] + pane["width"] - 40
     assert last["x"] < first["x"]
     # The final period is at the left end, as the sentence is read.
@@ -171,10 +206,16 @@ def test_a_text_from_right_to_left_begins_at_the_right(page):
 
 def test_languages_have_their_own_names(page):
     target = page.get_by_role("combobox", name="To")
-    assert target.get_by_role("option").all_inner_texts() == ["日本語 – Japanese", "العربية – Arabic"]
+    assert target.get_by_role("option").all_inner_texts() == [
+        "日本語 – Japanese",
+        "العربية – Arabic",
+    ]
     target.select_option("ar")
     assert target.get_attribute("title") == "Arabic"
-    assert [option.get_attribute("lang") for option in target.get_by_role("option").all()] == ["ja", "ar"]
+    assert [option.get_attribute("lang") for option in target.get_by_role("option").all()] == [
+        "ja",
+        "ar",
+    ]
 
 
 def test_flags_name_lines_of_the_text(page):
@@ -191,7 +232,9 @@ def test_long_names_of_languages_do_not_run_under_the_arrow(open_page):
     target = page.get_by_role("combobox", name="To")
     assert target.get_by_role("option").all_inner_texts() == ["简体中文 – Simplified Chinese"]
     assert target.get_attribute("title") == "Simplified Chinese (China)"
-    page.locator("#source option:checked").evaluate("option => { option.text = 'A long name '.repeat(9); }")
+    page.locator("#source option:checked").evaluate(
+        "option => { option.text = 'A long name '.repeat(9); }"
+    )
     source = page.locator("#source")
     box = source.bounding_box()
     arrow = page.locator(".languages > svg, #swap").locator("visible=true").first.bounding_box()
@@ -204,10 +247,14 @@ def test_pages_of_clients_turn_to_the_right(address):
     expected = '<html dir="rtl" lang="ar">'
     for source in ("en", "auto"):
         fields = {"q": page, "source": source, "target": "ar", "format": "html"}
-        translation = httpx.post(f"{address}translate", json=fields, timeout=60).json()["translatedText"]
+        translation = httpx.post(f"{address}translate", json=fields, timeout=60).json()[
+            "translatedText"
+        ]
         assert translation.startswith(expected)
         assert '<code dir="ltr">-x</code>' in translation
         upload = {"source": source, "target": "ar"}
         file = {"file": ("a.html", page.encode())}
-        url = httpx.post(f"{address}translate_file", data=upload, files=file, timeout=60).json()["translatedFileUrl"]
+        url = httpx.post(f"{address}translate_file", data=upload, files=file, timeout=60).json()[
+            "translatedFileUrl"
+        ]
         assert httpx.get(url).text.startswith(expected)

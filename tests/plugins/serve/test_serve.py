@@ -51,7 +51,10 @@ def server(word_model: Path, suggestions: Path) -> Iterator[Server]:
 def by_command(model: Path, lines: list[str], *words: str) -> list[str]:
     """The translations of `nmt translate`."""
     config = compose("translate", [f"run={model}", "engine=ctranslate2", *words])
-    return [row[0].text for row in load_translator(config.translator, lambda notice: None).translate(lines)]
+    return [
+        row[0].text
+        for row in load_translator(config.translator, lambda notice: None).translate(lines)
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +62,9 @@ def expected(word_model: Path) -> list[str]:
     return by_command(word_model, LINES)
 
 
-def upload(server: Server, name: str, content: bytes, source: str = "en", prefix: str = "") -> tuple[int, Any]:
+def upload(
+    server: Server, name: str, content: bytes, source: str = "en", prefix: str = ""
+) -> tuple[int, Any]:
     """Send a file; returns the status and the answer."""
     form: Any = {"data": {"source": source, "target": "de"}, "files": {"file": (name, content)}}
     headers = {"X-Forwarded-Prefix": prefix}
@@ -127,9 +132,15 @@ def test_forms_and_addresses_are_utf_8(server, raw):
     assert server.ask("/translate", fields)[1] == {"translatedText": WORDS}
     fields = b"q=" + q + b"&q=%C3%A9&source=de&target=de"
     kind = "application/x-www-form-urlencoded; charset=utf-8"
-    assert server.ask("/translate", fields, Content_Type=kind)[1] == {"translatedText": [WORDS, "é"]}
-    request = b"POST /translate?%s HTTP/1.0\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n" % fields
-    with connect(server, *(request[at : at + 10] for at in range(0, len(request), 10))) as connection:
+    assert server.ask("/translate", fields, Content_Type=kind)[1] == {
+        "translatedText": [WORDS, "é"]
+    }
+    request = (
+        b"POST /translate?%s HTTP/1.0\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n" % fields
+    )
+    with connect(
+        server, *(request[at : at + 10] for at in range(0, len(request), 10))
+    ) as connection:
         answer = connection.makefile("rb").read()
     assert json.loads(answer.partition(b"\r\n\r\n")[2]) == {"translatedText": [WORDS, "é"]}
 
@@ -160,17 +171,27 @@ def test_other_encodings_are_refused_unless_declared(server, kind, body, problem
 
 
 def test_a_declared_encoding_is_used(server):
-    body, kind = b"q=f%FCr&source=de&target=de", "application/x-www-form-urlencoded; charset=ISO-8859-1"
+    body, kind = (
+        b"q=f%FCr&source=de&target=de",
+        "application/x-www-form-urlencoded; charset=ISO-8859-1",
+    )
     assert server.ask("/translate", body, Content_Type=kind)[1] == {"translatedText": "für"}
 
 
 def test_source_auto_detects_and_returns_text_in_the_target_language(server):
     _, answer = server.translate(["ka lo", "mi"], source="auto")
     assert [language["language"] for language in answer["detectedLanguage"]] == ["en", "en"]
-    assert server.translate("Das Haus", source="de", target="de") == (200, {"translatedText": "Das Haus"})
+    assert server.translate("Das Haus", source="de", target="de") == (
+        200,
+        {"translatedText": "Das Haus"},
+    )
     text = "Das Haus steht am Ende der Straße, und niemand wohnt darin."
     status, answer = server.translate(text, source="auto", format="html")
-    assert (status, answer["translatedText"], answer["detectedLanguage"]["language"]) == (200, text, "de")
+    assert (status, answer["translatedText"], answer["detectedLanguage"]["language"]) == (
+        200,
+        text,
+        "de",
+    )
     _, answer = server.ask("/detect", {"q": ["Hello", "World"]})
     assert [language["language"] for language in answer] == ["en", "de"]
 
@@ -187,11 +208,15 @@ SENTENCES = {
 def polyglot(word_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server with a model for several pairs; into de, only from en."""
     folder = tmp_path_factory.mktemp("pairs")
-    with serving(*as_pairs(word_model, folder, "en>de", "de>en", "it>en", "fr>en", "en>zh_TW", "en>pt-BR")) as server:
+    with serving(
+        *as_pairs(word_model, folder, "en>de", "de>en", "it>en", "fr>en", "en>zh_TW", "en>pt-BR")
+    ) as server:
         yield server
 
 
-@pytest.mark.parametrize("options", [{}, {"format": "html"}, {"alternatives": 2, "details": True}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{}, {"format": "html"}, {"alternatives": 2, "details": True}], ids=str
+)
 def test_each_text_of_a_list_has_its_own_language(polyglot, options):
     texts = [*SENTENCES.values(), f"{SENTENCES['de']}\n\n{SENTENCES['de']}", "123"]
     codes = ["it", "fr", "en", "de", "de"]
@@ -206,7 +231,10 @@ def test_each_text_of_a_list_has_its_own_language(polyglot, options):
 def test_a_language_without_a_model_into_the_target_is_an_error(polyglot):
     status, answer = polyglot.translate(SENTENCES["fr"], source="auto")
     problem = "French (fr) was detected, but no model translates it to German (de); "
-    assert (status, answer["error"]) == (400, problem + "models into German (de) translate from: English (en)")
+    assert (status, answer["error"]) == (
+        400,
+        problem + "models into German (de) translate from: English (en)",
+    )
     status, answer = polyglot.translate([SENTENCES["en"], SENTENCES["it"]], source="auto")
     assert (status, answer["error"].startswith("text 2: Italian (it) was detected")) == (400, True)
     assert polyglot.translate("ok", source="auto")[1]["detectedLanguage"]["language"] == "en"
@@ -216,11 +244,20 @@ def test_a_language_without_a_model_into_the_target_is_an_error(polyglot):
 
 def test_codes_in_other_forms_find_their_model(polyglot):
     expected = polyglot.translated(LINES[0])
-    for source, target in (("EN", "DE"), ("en-US", "de_AT"), ("eng", "deu_Latn"), ("en", "pt"), ("en", "zh-Hant")):
+    for source, target in (
+        ("EN", "DE"),
+        ("en-US", "de_AT"),
+        ("eng", "deu_Latn"),
+        ("en", "pt"),
+        ("en", "zh-Hant"),
+    ):
         assert polyglot.translated(LINES[0], source=source, target=target) == expected
     for target in ("Deutsch", "繁體中文"):
         assert polyglot.translated(LINES[0], target=target) == expected
-    assert polyglot.translate("ok", source="AUTO", target="De")[1]["detectedLanguage"]["language"] == "en"
+    assert (
+        polyglot.translate("ok", source="AUTO", target="De")[1]["detectedLanguage"]["language"]
+        == "en"
+    )
     assert upload(polyglot, "a.txt", b"ka", source="eng")[0] == 200
     for target, problem in (
         ("zh-CN", "Simplified Chinese (China) (zh-CN) is not supported"),
@@ -232,7 +269,9 @@ def test_codes_in_other_forms_find_their_model(polyglot):
         assert (status, problem in answer["error"]) == (400, True), answer
         assert answer["languages"] == ["en", "de", "it", "fr", "zh_TW", "pt-BR"]
     languages = {language.pop("code"): language for language in polyglot.ask("/languages")[1]}
-    names = {code: (language["name"], language["nativeName"]) for code, language in languages.items()}
+    names = {
+        code: (language["name"], language["nativeName"]) for code, language in languages.items()
+    }
     assert names["zh_TW"] == ("Traditional Chinese (Taiwan)", "繁體中文 (台灣)")
     assert names["pt-BR"] == ("Brazilian Portuguese", "Português (Brasil)")
     assert languages["zh_TW"]["tag"] == "zh-TW"
@@ -249,7 +288,10 @@ def test_a_file_is_translated_and_fetched_also_behind_a_prefix(server, expected)
     url = upload(server, "a.txt", b"ka", prefix="/mt/")[1]["translatedFileUrl"]
     assert url.startswith(f"{server.url}/mt/download_file/")
     path = url.removeprefix(f"{server.url}/mt")  # the proxy removes the prefix
-    for address, prefix in ((path, "/mt"), *(("/languages", one) for one in ("/languages", "//evil.example", "/a b"))):
+    for address, prefix in (
+        (path, "/mt"),
+        *(("/languages", one) for one in ("/languages", "//evil.example", "/a b")),
+    ):
         assert server.ask(address, X_Forwarded_Prefix=prefix)[0] == 200
 
 
@@ -336,7 +378,9 @@ def test_unsuitable_files_are_refused(server):
 
 def test_html_is_translated_with_its_tags_and_text_has_alternatives(server, expected):
     _, answer = server.translate([f"<p class='x'>{LINES[0]}</p>\n"], format="html")
-    assert answer["translatedText"] == [f"<p class='x'>{html.escape(expected[0], quote=False)}</p>\n"]
+    assert answer["translatedText"] == [
+        f"<p class='x'>{html.escape(expected[0], quote=False)}</p>\n"
+    ]
     _, answer = server.translate("<p>ka <b>lo</b> mi", format="html", alternatives=1)
     assert re.fullmatch("<p>[^<]*<b>[^<]*</b>[^<]*", answer["translatedText"])
     assert answer["alternatives"] == []
@@ -349,12 +393,26 @@ def test_html_is_translated_with_its_tags_and_text_has_alternatives(server, expe
 def test_the_promises_of_libretranslates_own_tests_hold(server):
     text = {"q": "Hello", "source": "en", "target": "de", "format": "text"}
     for path, fields, keys in (
-        *(("/languages", None, {"code", "name"}), ("/health", None, {"status"}), ("/spec", None, {"openapi", "paths"})),
-        ("/frontend/settings", None, {"charLimit", "frontendTimeout", "keyRequired", "suggestions", "language"}),
-        *(("/detect", {"q": "Hello"}, {"confidence", "language"}), ("/translate", text, {"translatedText"})),
+        *(
+            ("/languages", None, {"code", "name"}),
+            ("/health", None, {"status"}),
+            ("/spec", None, {"openapi", "paths"}),
+        ),
+        (
+            "/frontend/settings",
+            None,
+            {"charLimit", "frontendTimeout", "keyRequired", "suggestions", "language"},
+        ),
+        *(
+            ("/detect", {"q": "Hello"}, {"confidence", "language"}),
+            ("/translate", text, {"translatedText"}),
+        ),
     ):
         status, answer = server.ask(path, fields)
-        assert (status, keys - {*(answer[0] if isinstance(answer, list) else answer)}) == (200, set()), path
+        assert (status, keys - {*(answer[0] if isinstance(answer, list) else answer)}) == (
+            200,
+            set(),
+        ), path
         assert server.ask(path, {} if fields is None else None)[0] == 405  # the other method
     assert len(server.translated(["Hello", "World"])) == 2
     assert server.ask("/detect", {"q": "k" * 2000})[0] == 200
@@ -365,11 +423,24 @@ def test_the_promises_of_libretranslates_own_tests_hold(server):
         ("/suggest", {"s": "k" * 2001}, 400, "exceeds text limit (2000)"),
         ("/translate", {"q": None}, 400, "Invalid request: missing q parameter"),
         ("/translate", {"target": "zz"}, 400, "zz is not supported"),
-        ("/translate", {"source": "de", "target": "en"}, 400, "(en) is not available as a target language from German"),
+        (
+            "/translate",
+            {"source": "de", "target": "en"},
+            400,
+            "(en) is not available as a target language from German",
+        ),
         *(("/translate", {"q": q}, 400, "") for q in ("\ud800", [""] * 2000 + ["k"])),
-        ("/translate", {"alternatives": 11}, 400, "alternatives: Input should be less than or equal to 10"),
+        (
+            "/translate",
+            {"alternatives": 11},
+            400,
+            "alternatives: Input should be less than or equal to 10",
+        ),
         ("/translate", {"q": "k" * 100_000}, 413, "20,000 bytes"),
-        *(("/translate", body, 400, "") for body in (["q"], b"q=%ff&source=en", b'{"q": ' + b"[" * 9000)),
+        *(
+            ("/translate", body, 400, "")
+            for body in (["q"], b"q=%ff&source=en", b'{"q": ' + b"[" * 9000)
+        ),
     ):
         code, answer = server.ask(path, text | changes if isinstance(changes, dict) else changes)
         assert (code, "error" in answer, problem in answer["error"]) == (status, True, True), answer
@@ -383,9 +454,14 @@ def test_the_promises_of_libretranslates_own_tests_hold(server):
 
 def test_suggestions_are_rows_to_train_on(word_model, tmp_path, nmt):
     fields = {"q": "ka\tlo\nmi", "s": "ol \u2028 ak\0", "source": "en", "target": "de"}
-    words, texts = (word_model, f"suggestions={tmp_path / 'all.tsv'}"), [f"{n} " * n for n in range(1, 41)]
+    words, texts = (
+        (word_model, f"suggestions={tmp_path / 'all.tsv'}"),
+        [f"{n} " * n for n in range(1, 41)],
+    )
     with serving(*words) as one, serving(*words) as two, ThreadPoolExecutor(8) as pool:
-        answers = pool.map(lambda text: (one, two)[len(text) % 2].ask("/suggest", fields | {"q": text}), texts)
+        answers = pool.map(
+            lambda text: (one, two)[len(text) % 2].ask("/suggest", fields | {"q": text}), texts
+        )
         assert [*answers] == [(200, {"success": True})] * 40
         assert one.ask("/suggest", fields) == (200, {"success": True})
     rows = [line.split("\t") for line in (tmp_path / "all.tsv").read_text().splitlines()]
@@ -409,7 +485,9 @@ KEPT = [
         ("\u2069a\u2066", "a"),
     ],
 )
-def test_suggestions_keep_all_characters_that_do_not_break_a_row(server, suggestions, suggestion, cell):
+def test_suggestions_keep_all_characters_that_do_not_break_a_row(
+    server, suggestions, suggestion, cell
+):
     fields = {
         "q": "This is a small house in the middle of the town.",
         "s": suggestion,
@@ -439,11 +517,18 @@ def test_another_word_follows_the_same_beginning_and_details_align_words(server,
     returned = answer["translatedText"].split("\n")[0]
     assert [line[begin:end] for begin, end in rows[0]["source_words"]] == line.split()
     assert [returned[begin:end] for begin, end in rows[0]["target_words"]] == words
-    for count in (0, 2, -2, -3):  # from the end in the second sentence, also after a replaced word of the first
+    for count in (
+        0,
+        2,
+        -2,
+        -3,
+    ):  # from the end in the second sentence, also after a replaced word of the first
         before = words[:count]
         _, answer = server.translate(line, alternatives=8, prefix=" ".join([*before, ""]) or " ")
         others = [text.split() for text in (answer["translatedText"], *answer["alternatives"])]
-        same = [other for other in others if other[: len(before)] == before and len(other) > len(before)]
+        same = [
+            other for other in others if other[: len(before)] == before and len(other) > len(before)
+        ]
         assert len({other[len(before)] for other in same}) > 2
         words = same[1] if count == 2 else words
 
@@ -466,7 +551,12 @@ def test_spans_of_words_count_from_the_beginning_of_a_line_as_sent(server):
 def test_texts_of_clients_are_not_logged(server):
     before = len(server.log)
     for _ in range(50):
-        assert server.ask("/translate", b"secret words", Content_Type="multipart/form-data; boundary=b")[0] == 400
+        assert (
+            server.ask(
+                "/translate", b"secret words", Content_Type="multipart/form-data; boundary=b"
+            )[0]
+            == 400
+        )
     connect(server, b"secret words\r\n\r\n").close()
     server.translated("secret words")
     code, answer = server.ask("/nowhere?q=secret")
@@ -488,7 +578,12 @@ def test_other_sites_are_refused_and_browser_extensions_served(server):
 
 def test_clients_that_hang_disconnect_or_send_garbage_do_no_harm(server, expected):
     hanging = [connect(server), connect(server, PROMISE[:30]), connect(server, PROMISE % 1000)]
-    for garbage in (b"\x16\x03\x01\x02", b"GET /\r\n\r\n", bytes(range(256)), PROMISE % 1000 + b"{[" * 500):
+    for garbage in (
+        b"\x16\x03\x01\x02",
+        b"GET /\r\n\r\n",
+        bytes(range(256)),
+        PROMISE % 1000 + b"{[" * 500,
+    ):
         connect(server, garbage).close()
     whole = json.dumps({"q": "\n".join([LINES[0]] * 100), "source": "en", "target": "de"}).encode()
     for _ in range(5):
@@ -500,7 +595,11 @@ def test_clients_that_hang_disconnect_or_send_garbage_do_no_harm(server, expecte
 
 def memory(server: Server) -> int:
     """The resident memory of a server in MiB."""
-    return int(Path(f"/proc/{server.process.pid}/statm").read_text().split()[1]) * resource.getpagesize() // 2**20
+    return (
+        int(Path(f"/proc/{server.process.pid}/statm").read_text().split()[1])
+        * resource.getpagesize()
+        // 2**20
+    )
 
 
 CHUNKED = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -520,7 +619,10 @@ CHUNKED = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: ch
 )
 def test_headers_of_any_size_are_cut_off(server, begin, more):
     before = memory(server)
-    with connect(server, begin) as connection, pytest.raises(OSError, match=r"reset|Broken pipe|aborted"):
+    with (
+        connect(server, begin) as connection,
+        pytest.raises(OSError, match=r"reset|Broken pipe|aborted"),
+    ):
         connection.sendall(more * (2**26 // len(more)))
     assert memory(server) < before + 16
     assert server.ask("/health")[0] == 200
@@ -530,13 +632,20 @@ def test_headers_of_any_size_are_cut_off(server, begin, more):
 def test_large_headers_get_a_reason(server, size, status):
     assert server.ask("/health", X_Padding="a" * size)[0] == status
     # httpx refuses so long an address.
-    with connect(server, b"GET /health?q=%s HTTP/1.0\r\nHost: localhost\r\n\r\n" % (b"a" * size)) as connection:
+    with connect(
+        server, b"GET /health?q=%s HTTP/1.0\r\nHost: localhost\r\n\r\n" % (b"a" * size)
+    ) as connection:
         assert int(connection.makefile("rb").readline().split()[1]) == status
 
 
-def test_several_models_serve_by_language_and_sigterm_answers_accepted_requests(word_model, tagged_model):
+def test_several_models_serve_by_language_and_sigterm_answers_accepted_requests(
+    word_model, tagged_model
+):
     models = (word_model, tagged_model)
-    with serving(*models, "hosts=[translate.example.org]") as server, ThreadPoolExecutor(12) as pool:
+    with (
+        serving(*models, "hosts=[translate.example.org]") as server,
+        ThreadPoolExecutor(12) as pool,
+    ):
         first = server.translated(LINES[0])
         for target in ("deu", "fra"):
             [expected] = by_command(tagged_model, LINES[:1], f"target={target}")
@@ -566,7 +675,10 @@ def test_keys_are_required_and_limits_hold(word_model, tmp_path, nmt):
         for wrong in ("wrong", sha256(key.encode()).hexdigest()):
             assert server.translate("ka", api_key=wrong) == (403, {"error": "invalid API key"})
         assert server.ask("/frontend/settings")[1]["keyRequired"]
-        assert server.ask("/translate", b"q=ka&source=en&target=de", Authorization=f"Bearer {key}")[0] == 200
+        assert (
+            server.ask("/translate", b"q=ka&source=en&target=de", Authorization=f"Bearer {key}")[0]
+            == 200
+        )
         assert LibreTranslateAPI(server.url, key).translate("ka", "en", "de")
         for _ in range(8):
             status, answer = server.translate("ka", api_key=key)
@@ -603,7 +715,11 @@ def test_each_engine_serves_the_same_with_a_glossary(word_model, expected, tmp_p
         with ThreadPoolExecutor(8) as pool:
             assert all("ut avolir" in text for text in pool.map(server.translated, [LINES[3]] * 8))
             formats = ("text", "html", "text")
-            answers = list(pool.map(lambda n: server.translated(LINES[n % 2], format=formats[n % 3]), range(24)))
+            answers = list(
+                pool.map(
+                    lambda n: server.translated(LINES[n % 2], format=formats[n % 3]), range(24)
+                )
+            )
         assert answers == [expected[n % 2] for n in range(24)]
         assert f"loaded with {engine}" in "".join(server.log)
         assert "".join(server.log).count("loading engine=torch") == (engine != "torch")

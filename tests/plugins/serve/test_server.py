@@ -43,7 +43,9 @@ def texts(count: int, size: int = 1, **search) -> Request:
 
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=8), st.integers(1, 20))
 async def test_batches_contain_each_line_once_and_in_turns(sizes, most):
-    requests = [Request(Search(), [f"{n}.{i}" for i in range(size)]) for n, size in enumerate(sizes)]
+    requests = [
+        Request(Search(), [f"{n}.{i}" for i in range(size)]) for n, size in enumerate(sizes)
+    ]
     queue, seen = queue_of(*requests), []
     while queue.lines:
         batch = queue.take(most)
@@ -219,11 +221,16 @@ def test_uploads_of_one_address_leave_room_for_others(word_model):
     server = Server(compose("serve", [f"run={word_model}", "limits.file_bytes=1000"]))
 
     def upload(address: str, size: str) -> AbstractContextManager[None]:
-        request = SimpleNamespace(client=SimpleNamespace(host=address), headers={"content-length": size})
+        request = SimpleNamespace(
+            client=SimpleNamespace(host=address), headers={"content-length": size}
+        )
         return server.room_for_upload(request)
 
     with ExitStack() as uploads:
-        for size in ["1000"] * 6 + ["9999", ""]:  # a larger one is refused later, and one of unknown size counts fully
+        for size in ["1000"] * 6 + [
+            "9999",
+            "",
+        ]:  # a larger one is refused later, and one of unknown size counts fully
             uploads.enter_context(upload("ann", size))
         with pytest.raises(Failed, match="too many files"):
             uploads.enter_context(upload("ann", "1"))
@@ -238,5 +245,10 @@ def test_a_public_server_requires_keys_and_none_samples():
     for words in (["host=0.0.0.0"], ["host=example.org"], ["decode.do_sample=true"]):
         with pytest.raises(NMTError, match=r"without a key|cannot sample"):
             compose("serve", words)
-    for words in (["host=::1"], ["host=localhost"], ["host=0.0.0.0", "anonymous=true"], ["host=::", "keys=x"]):
+    for words in (
+        ["host=::1"],
+        ["host=localhost"],
+        ["host=0.0.0.0", "anonymous=true"],
+        ["host=::", "keys=x"],
+    ):
         compose("serve", words)

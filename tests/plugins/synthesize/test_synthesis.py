@@ -17,7 +17,13 @@ from nmt.plugins.synthesize import synthesis
 from nmt.translation import Models, Translation, flagger
 
 WORDS = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu", "va", "we"]
-SEARCH = ["engine=torch", "device=cpu", "threads=1", "decode.beam_size=4", "decode.max_extra_length=3"]
+SEARCH = [
+    "engine=torch",
+    "device=cpu",
+    "threads=1",
+    "decode.beam_size=4",
+    "decode.max_extra_length=3",
+]
 
 
 @pytest.fixture
@@ -33,7 +39,9 @@ def write(name: str, lines: Iterable[str]) -> None:
 
 
 def records(output: str = "out") -> list[dict]:
-    return [json.loads(line) for line in Path(output, "translations.jsonl").read_text().splitlines()]
+    return [
+        json.loads(line) for line in Path(output, "translations.jsonl").read_text().splitlines()
+    ]
 
 
 @pytest.fixture
@@ -49,15 +57,22 @@ def make(nmt, mono, checkpoint):
     return make
 
 
-@pytest.mark.parametrize("search", [[], ["decode.do_sample=true", "decode.beam_size=1", "decode.seed=3"]])
+@pytest.mark.parametrize(
+    "search", [[], ["decode.do_sample=true", "decode.beam_size=1", "decode.seed=3"]]
+)
 def test_the_pairs_are_lines_and_translations(make, nmt, mono, checkpoint, search):
     pairs = make("flagged=keep", "buffer=7", *search)
-    assert nmt("translate", f"run={checkpoint}", *SEARCH, *search, "input=mono", "output=hyp").code == 0
+    assert (
+        nmt("translate", f"run={checkpoint}", *SEARCH, *search, "input=mono", "output=hyp").code
+        == 0
+    )
     expected = zip(mono, Path("hyp").read_text().splitlines(), strict=True)
     assert pairs == [pair for pair in expected if all(map(str.strip, pair))]
 
 
-def test_the_best_of_several_is_the_most_similar_to_its_reference_and_flagged_pairs_are_dropped(make, mono, word_model):
+def test_the_best_of_several_is_the_most_similar_to_its_reference_and_flagged_pairs_are_dropped(
+    make, mono, word_model
+):
     Path("out").mkdir()
     write("references", [f"ka lo {line}" for line in mono])
     words = ["decode.n_best=4", "reference=references"]
@@ -68,18 +83,24 @@ def test_the_best_of_several_is_the_most_similar_to_its_reference_and_flagged_pa
             best = [
                 max(
                     row["translations"],
-                    key=lambda t, ref=line: scorer.sentence_score(t["text"], [f"ka lo {ref}"]).score,
+                    key=lambda t, ref=line: (
+                        scorer.sentence_score(t["text"], [f"ka lo {ref}"]).score
+                    ),
                 )
                 for line, row in zip(mono, records(), strict=True)
             ]
-            is_kept = [bool(row["text"]) and (flagged == "keep" or not row["flags"]) for row in best]
+            is_kept = [
+                bool(row["text"]) and (flagged == "keep" or not row["flags"]) for row in best
+            ]
             rows = zip(mono, best, is_kept, strict=True)
             assert pairs == [(line, row["text"]) for line, row, keep in rows if line and keep]
             chosen[metric, flagged] = pairs
             summary = json.loads(Path("out/summary.json").read_text())
             assert sum(summary["dropped"].values()) + summary["kept"] == summary["lines"] == 60
             assert (summary["dropped"]["flagged"] > 0) == (flagged == "drop")
-            pairs_with = Counter(flag for line, row in zip(mono, best, strict=True) if line for flag in row["flags"])
+            pairs_with = Counter(
+                flag for line, row in zip(mono, best, strict=True) if line for flag in row["flags"]
+            )
             assert summary["flags"] == pairs_with
     likeliest = [(row["source"], row["translations"][0]["text"]) for row in records()]
     assert chosen["chrf", "keep"] != [pair for pair in likeliest if all(pair)]
@@ -93,14 +114,19 @@ def test_the_worst_share_by_log_p_is_dropped_and_nothing_is_translated_again(mak
     words = [f"run={word_model}", "source=sources", "hypothesis=targets", "format=jsonl"]
     rows = [json.loads(line) for line in nmt("score", *words).out.splitlines()]
     scores = [row["log_probability"] / row["length"] for row in rows]
-    dropped = set(sorted(range(len(scores)), key=lambda index: scores[index])[: int(0.25 * len(everything))])
+    dropped = set(
+        sorted(range(len(scores)), key=lambda index: scores[index])[: int(0.25 * len(everything))]
+    )
     before = Path("out/translations.jsonl").stat()
     kept = make("flagged=keep", "drop=0.25", run=word_model)
     assert kept == [pair for index, pair in enumerate(everything) if index not in dropped]
     assert Path("out/translations.jsonl").stat() == before
 
 
-@given(st.lists(st.sampled_from([-3.0, -2.5, -1.0, 0.0, float("-inf"), float("nan")])), st.floats(0, 0.99))
+@given(
+    st.lists(st.sampled_from([-3.0, -2.5, -1.0, 0.0, float("-inf"), float("nan")])),
+    st.floats(0, 0.99),
+)
 def test_the_worst_are_those_of_a_sort_that_prefers_earlier_lines(scores, share):
     keyed = [(-np.inf if score != score else score, -index) for index, score in enumerate(scores)]
     expected = [-index for _, index in sorted(keyed)][: int(share * len(scores) + 1e-9)]
@@ -134,16 +160,30 @@ def stop_early(make, monkeypatch, word_model):
     return stop_early
 
 
-def test_after_an_interruption_the_same_command_resumes_with_any_number_of_threads(make, stop_early, word_model):
+def test_after_an_interruption_the_same_command_resumes_with_any_number_of_threads(
+    make, stop_early, word_model
+):
     Path("stopped").mkdir()
     Path("stopped/.identity.json.0123abcd.nmt-tmp").touch()  # killed as it began
     stop_early("stopped")
     assert {path.name for path in Path("stopped").iterdir()} == {
-        *("identity.json", ".translations.jsonl.nmt-partial", ".translations.jsonl.nmt-partial.json", ".lock")
+        *(
+            "identity.json",
+            ".translations.jsonl.nmt-partial",
+            ".translations.jsonl.nmt-partial.json",
+            ".lock",
+        )
     }
     assert make("threads=2", output="stopped", run=word_model) == make(run=word_model)
     names = {path.name for path in Path("out").iterdir()}
-    assert names == {"identity.json", "translations.jsonl", "train.en", "train.de", "summary.json", ".lock"}
+    assert names == {
+        "identity.json",
+        "translations.jsonl",
+        "train.en",
+        "train.de",
+        "summary.json",
+        ".lock",
+    }
     assert names == {path.name for path in Path("stopped").iterdir()}
     assert Path("out/identity.json").read_bytes() == Path("stopped/identity.json").read_bytes()
 
@@ -161,7 +201,9 @@ def test_two_commands_do_not_work_in_one_folder(make, nmt, word_model):
     assert not Path(".lock").exists()
 
 
-def test_what_an_older_nmt_left_is_refused_with_advice_that_works(make, nmt, stop_early, word_model):
+def test_what_an_older_nmt_left_is_refused_with_advice_that_works(
+    make, nmt, stop_early, word_model
+):
     expected = make(output="whole", run=word_model)
     stop_early("out")
     again = ("synthesize", "mono", f"run={word_model}", *SEARCH, "output=out")
@@ -183,9 +225,13 @@ def test_translations_are_made_again_to_overwrite_them(make, word_model):
     assert records() == records("whole")
 
 
-def test_mistakes_are_one_line_and_leave_the_folder_to_a_corrected_command(make, nmt, word_model, monkeypatch):
+def test_mistakes_are_one_line_and_leave_the_folder_to_a_corrected_command(
+    make, nmt, word_model, monkeypatch
+):
     again = ["synthesize", "mono", f"run={word_model}", *SEARCH]
-    nmt(*again, "output=new", "engine=ctranslate2", "device=auto", "decode.do_sample=true").refused("engine=torch")
+    nmt(*again, "output=new", "engine=ctranslate2", "device=auto", "decode.do_sample=true").refused(
+        "engine=torch"
+    )
     nmt(*again, "output=new", "decode.n_best=2").refused("reference=None with decode.n_best=2")
     write("short", ["ka"])
     nmt(*again, "output=new", "reference=short", "decode.n_best=2").refused("short")
@@ -195,11 +241,17 @@ def test_mistakes_are_one_line_and_leave_the_folder_to_a_corrected_command(make,
         (["output=new", "decode.beam_size=2"], "a different decode.beam_size"),
         (["output=new", "input=short"], "a different input"),
     ):
-        nmt(*again[:1], *again[2:], *words, *(() if "input=short" in words else ["input=mono"])).refused(problem)
+        nmt(
+            *again[:1], *again[2:], *words, *(() if "input=short" in words else ["input=mono"])
+        ).refused(problem)
     with monkeypatch.context() as patched:  # killed before the first file of another choice
         patched.setattr(synthesis, "whole_file", Mock(side_effect=KeyboardInterrupt))
         assert nmt(*again, "output=new", "drop=0.5").code == 130
-    assert {path.name for path in Path("new").iterdir()} == {"identity.json", "translations.jsonl", ".lock"}
+    assert {path.name for path in Path("new").iterdir()} == {
+        "identity.json",
+        "translations.jsonl",
+        ".lock",
+    }
     path = Path("new/translations.jsonl")
     for content in (path.read_text()[:-9], '{"source": "x", "translations": []}\n', "7\n"):
         path.write_text(content)

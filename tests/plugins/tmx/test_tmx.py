@@ -17,22 +17,33 @@ HEAD = "<?xml version='1.0' encoding='{}'?>\n<!DOCTYPE tmx SYSTEM 'tmx14.dtd'>\n
 CODES = {"bpt", "ept", "it", "ph", "ut"}
 CODED = "a<ph>{0}<sub>note</sub></ph> b<!-- no --> &amp; c<it pos='begin'>x</it>"
 SEGMENTS = [
-    ("Press <bpt i='1'>&lt;b&gt;</bpt>Start<ept i='1'>&lt;/b&gt;</ept>.", "<hi>Start</hi> drücken."),
+    (
+        "Press <bpt i='1'>&lt;b&gt;</bpt>Start<ept i='1'>&lt;/b&gt;</ept>.",
+        "<hi>Start</hi> drücken.",
+    ),
     (CODED, "日本 <hi>A<ut>y</ut>B<hi>C</hi></hi>D"),
     ("", "leer"),
 ]
 
 
-def memory(*segments: tuple[str, ...], codes: tuple[str, ...] = ("en-US", "de-DE"), encoding: str = "utf-8") -> bytes:
+def memory(
+    *segments: tuple[str, ...], codes: tuple[str, ...] = ("en-US", "de-DE"), encoding: str = "utf-8"
+) -> bytes:
     content = HEAD.format(encoding)
     for unit in segments:
-        texts = (f"<tuv xml:lang='{c}'><seg>{s}</seg></tuv>" for c, s in zip(codes, unit, strict=True))
+        texts = (
+            f"<tuv xml:lang='{c}'><seg>{s}</seg></tuv>" for c, s in zip(codes, unit, strict=True)
+        )
         content += f"<tu><prop type='x'>y</prop>{''.join(texts)}</tu>\n"
     return f"{content}</body></tmx>".encode(encoding)
 
 
-def read(path: Path, errors: str = "strict", source: str = "en", target: str = "de") -> list[tuple[str, str]]:
-    config = DataConfig(name="x", kind="files", source=source, target=target, train=[str(path)], errors=errors)
+def read(
+    path: Path, errors: str = "strict", source: str = "en", target: str = "de"
+) -> list[tuple[str, str]]:
+    config = DataConfig(
+        name="x", kind="files", source=source, target=target, train=[str(path)], errors=errors
+    )
     read.counts = Counter()  # type: ignore[attr-defined]
     return list(read_files(config.train, config, read.counts))  # type: ignore[attr-defined]
 
@@ -52,7 +63,9 @@ def test_pairs_are_those_of_another_reader(tmp_path, encoding, suffix):
     assert read(path)[0] == ("Press Start.", "Start drücken.")
 
 
-def test_languages_are_those_of_the_file_or_chosen_and_a_unit_without_one_is_counted(tmp_path, monkeypatch):
+def test_languages_are_those_of_the_file_or_chosen_and_a_unit_without_one_is_counted(
+    tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     Path("m.tmx").write_bytes(memory(("a", "b"), codes=("IT_it", "fr")))
     Path("n.tmx.gz").write_bytes(gzip.compress(memory(("a", "b"), codes=("pt-PT", "pt-BR"))))
@@ -61,9 +74,13 @@ def test_languages_are_those_of_the_file_or_chosen_and_a_unit_without_one_is_cou
         data = compose("preprocess", words).data
         assert (data.name, data.train, (data.source, data.target)) == (name, words, languages)
     three = memory(("a", "b", "c"), ("d", "e", "f"), codes=("en-GB", "en-US", "de"))
-    Path("t.tmx").write_bytes(three.replace(b"<tuv xml:lang='en-US'><seg>e", b"<tuv xml:lang='ja'><seg>e"))
+    Path("t.tmx").write_bytes(
+        three.replace(b"<tuv xml:lang='en-US'><seg>e", b"<tuv xml:lang='ja'><seg>e")
+    )
     assert read(Path("t.tmx"), source="de-AT", target="en-GB") == [("c", "a"), ("f", "d")]
-    with pytest.raises(NMTError, match=r"^t\.tmx, line 5: no en-US, only en-gb, ja, de: pass data\.source"):
+    with pytest.raises(
+        NMTError, match=r"^t\.tmx, line 5: no en-US, only en-gb, ja, de: pass data\.source"
+    ):
         read(Path("t.tmx"), source="en-US")
     assert read(Path("t.tmx"), "skip", source="en-US") == [("b", "c")]
     assert read.counts == {"malformed": 1}
@@ -78,7 +95,10 @@ ENTITIES = "<!DOCTYPE tmx [<!ENTITY a SYSTEM 'file:///etc/passwd'>]><tmx><body>"
         (memory(*SEGMENTS)[:190], "line 4: not well-formed XML ("),
         (memory(("a", "<b>c")), "line 4: not well-formed XML (Opening and ending tag mismatch"),
         (memory(("a&nbsp;b", "c")), "line 4: replace the entity &nbsp;"),
-        (memory(("a&a;", "b")).replace(HEAD.format("utf-8").encode(), ENTITIES.encode()), "replace the entity &a;"),
+        (
+            memory(("a&a;", "b")).replace(HEAD.format("utf-8").encode(), ENTITIES.encode()),
+            "replace the entity &a;",
+        ),
         (memory(("x" * 2**21, "b")), "a segment is longer than"),
         (memory(("a", "b")).replace(b"<tu>", b"<x/>" * LONGEST + b"<tu>"), "bytes without a unit"),
         (memory(("<hi>" * 300 + "</hi>" * 300, "b")), "Excessive depth"),

@@ -1,0 +1,63 @@
+"""Choose the best next tokens, and forbid others.
+
+Shapes: B sentences, K hypotheses per sentence, T tokens so far, N vocabulary.
+"""
+
+import torch
+from torch import Tensor
+
+from nmt.config import PAD
+
+BLOCK_TOKENS = 64  # adjacent vocabulary entries that `largest` skips together
+
+
+def topk(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """The k largest values in each row, and their indices. For one value, max is faster."""
+    if k == 1:
+        return x.max(dim=1, keepdim=True)
+    return x.topk(k, dim=1)
+
+
+def largest(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """The k largest values in each row of x, [M, N], and their indices; fewer if N < k.
+
+    The largest comes first. The values lie in the k blocks with the largest maxima, so most of a
+    row is read once and never sorted, unlike with topk.
+    """
+    rows, width = x.shape
+    blocks = width // BLOCK_TOKENS
+    if blocks < 4 * k:
+        return topk(x, min(k, width))
+    end = blocks * BLOCK_TOKENS
+    in_blocks = x[:, :end].unflatten(1, (blocks, BLOCK_TOKENS))
+    maxima = in_blocks.amax(dim=2)
+    _, chosen = topk(maxima, k)
+    within = torch.arange(BLOCK_TOKENS, device=x.device)
+    indices = (chosen[:, :, None] * BLOCK_TOKENS + within).flatten(1)
+    rest = torch.arange(end, width, device=x.device)
+    indices = torch.cat((indices, rest.expand(rows, -1)), dim=1)
+    values, places = topk(x.gather(1, indices), k)
+    return values, indices.gather(1, places)
+
+
+def allow_only(logp_BKN: Tensor, tokens_B: Tensor, where_B: Tensor) -> None:
+    """Where `where_B` is true, set the log probability of all tokens but `tokens_B` to -inf."""
+    vocabulary = torch.arange(logp_BKN.shape[2], device=logp_BKN.device)
+    others_BN = vocabulary != tokens_B[:, None]
+    forbidden_BN = others_BN & where_B[:, None]
+    logp_BKN.masked_fill_(forbidden_BN[:, None, :], -torch.inf)
+
+
+def forbid_repetition(logp_BKN: Tensor, tokens_BKT: Tensor, n: int, where_B: Tensor) -> None:
+    """Where `where_B` is true, set the log probability of tokens that repeat an n-gram to -inf."""
+    length = tokens_BKT.shape[2]
+    if length < n:
+        return
+    grams = tokens_BKT.unfold(2, n, 1)
+    last = tokens_BKT[:, :, None, length - n + 1 :]
+    is_again = (grams[..., :-1] == last).all(dim=3)
+    again = is_again & where_B[:, None, None]
+    # scatter needs an index for each n-gram. An n-gram that does not match gets the index PAD,
+    # which is forbidden anyway.
+    repeated = grams[..., -1].masked_fill(~again, PAD)
+    logp_BKN.scatter_(2, repeated, -torch.inf)
