@@ -9,6 +9,12 @@ tiny=(model=tiny model.encoder_layers=2 model.decoder_layers=2 model.norm=pre mo
     trainer.max_steps=2000 checkpoints.every_steps=100 checkpoints.average=all validation.every_steps=500 validation.bleu_sentences=50
     trainer.precision=32-true)
 
+counts=true
+if ! python -c "import py3langid" 2> /dev/null; then
+    counts=false
+    echo "wrong languages will not be counted: pip install '.[languages]'" >&2
+fi
+
 nmt preprocess --config-dir "$here" data=multilingual tokenizer=bpe8k seed=1
 nmt train data/multilingual "${tiny[@]}" name=multilingual/all
 for language in "${languages[@]}"; do
@@ -25,6 +31,8 @@ for language in "${languages[@]}"; do
         echo "== $run into $language"
         nmt score "hypothesis=runs/multilingual/$run/$language.txt" "reference=$test.$language" metrics=[bleu,chrf]
     done
-    python "$here/wrong_language.py" "$language" \
-        "$test.$language" "runs/multilingual/all/$language.txt" "runs/multilingual/$language/$language.txt"
+    if $counts; then
+        python "$here/wrong_language.py" "$language" \
+            "$test.$language" "runs/multilingual/all/$language.txt" "runs/multilingual/$language/$language.txt"
+    fi
 done
