@@ -37,20 +37,18 @@ def run(
         config = compose(command, overrides, config_dir)
     except NMTError as error:
         raise SameForAll(str(error)) from error
-    name_latest(config, words)
+    name_latest(config)
     return command.run(config) or 0
 
 
-def name_latest(config: Any, words: list[str]) -> None:
-    """Print which run a link such as runs/latest, the default, leads to, because training moves it.
-
-    `compare` and similar commands do not use the default if the words of the command name systems.
-    """
+def name_latest(config: Any) -> None:
+    """Print which run a link such as runs/latest, the default, leads to, because training moves it."""
     from nmt.config import as_list, exists
 
-    if as_list(getattr(config, "systems", None)) and "runs/latest" not in " ".join(words):
-        return
-    runs = getattr(config, "run", None) or getattr(getattr(config, "translator", None), "run", None)
+    translator = getattr(config, "translator", None)
+    systems = [word.rpartition("=")[2] for word in as_list(getattr(config, "systems", None))]
+    # `compare` translates with each of its systems instead of a run.
+    runs = systems or getattr(config, "run", None) or getattr(translator, "run", None)
     for run in as_list(runs):
         link = Path(run)
         if exists(run) and link.is_symlink():

@@ -14,8 +14,6 @@ from nmt.kernels.waiting import watch_load
 
 M_TRIM_THRESHOLD = -1
 M_MMAP_THRESHOLD = -3
-CHANGING_THREADS = ("OMP_THREAD_LIMIT", "OMP_DYNAMIC", "OMP_MAX_ACTIVE_LEVELS")
-"""Environment variables by which OpenMP uses fewer threads than a program asks for."""
 
 
 def prepare() -> None:
@@ -40,15 +38,16 @@ def check_openmp() -> None:
     threads = torch.get_num_threads()
     if threads == 1 or sys.platform != "linux":
         return
-    variables = {name: os.environ.get(name, "").strip().lower() for name in CHANGING_THREADS}
-    limit = variables["OMP_THREAD_LIMIT"]
-    is_set = {
+    limit = os.environ.get("OMP_THREAD_LIMIT", "").strip()
+    dynamic = os.environ.get("OMP_DYNAMIC", "").strip().lower()
+    levels = os.environ.get("OMP_MAX_ACTIVE_LEVELS", "").strip()
+    has_fewer_threads = {
         "OMP_THREAD_LIMIT": limit.isdecimal() and int(limit) < threads,
-        "OMP_DYNAMIC": variables["OMP_DYNAMIC"] in ("true", "1"),
-        "OMP_MAX_ACTIVE_LEVELS": variables["OMP_MAX_ACTIVE_LEVELS"] == "0",
+        "OMP_DYNAMIC": dynamic in ("true", "1"),
+        "OMP_MAX_ACTIVE_LEVELS": levels == "0",
     }
-    for name in CHANGING_THREADS:
-        if is_set[name]:
+    for name, is_harmful in has_fewer_threads.items():
+        if is_harmful:
             raise NMTError(
                 f"{name}={os.environ[name]}: torch computes wrong results with it; "
                 "unset it, and set OMP_NUM_THREADS to use fewer threads"

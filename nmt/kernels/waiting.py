@@ -2,8 +2,8 @@
 
 On a CPU, torch computes with threads of libgomp. Between two kernels, each thread looks for work
 for milliseconds before it sleeps. On an idle machine, that is fastest. Beside a busy program, a
-thread that only looks takes the core from one that computes, and all wait for that one: a busy
-program on two cores makes training more than ten times as slow (benchmarks/busy.py).
+thread that only looks for work takes the core from a thread that computes, and the others wait for
+its result: a busy program on two cores makes training ten times as slow (benchmarks/busy.py).
 
 libgomp looks for work only briefly if it manages more threads than the process has cores (wait.h
 in its source code). So `LoadWatch` adds threads that do nothing, as long as other programs keep

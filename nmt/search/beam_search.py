@@ -133,7 +133,7 @@ class Search:
         return lengths
 
     def advance(self) -> None:
-        """Extend each unfinished hypothesis by one token, and collect those that end."""
+        """Extend each unfinished hypothesis by one token, and collect the hypotheses that end."""
         logp_BKN = self.next_tokens()
         if self.config.do_sample:
             best, parents, tokens = self.sample(logp_BKN)

@@ -142,7 +142,7 @@ def aligning_layer(layers: int) -> int:
 def batches_by_length(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
     """Indices of items, longest first, in batches of at most `budget` tokens, including padding.
 
-    An item that is longer has a batch of its own. Batch sizes above 16 are multiples of 8, because
+    A longer item gets its own batch. Batch sizes above 16 are multiples of 8, because
     oneDNN builds a kernel for each shape.
     """
     order = sorted(range(len(lengths)), key=lambda index: -lengths[index])

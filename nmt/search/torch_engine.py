@@ -113,14 +113,14 @@ class TorchEngine:
         """Search in batches of similar length; see `Engine`."""
         indices = range(len(sentences))
         if constraints is None:
-            found = self.search_part(sentences, prefixes, indices, None)
+            results = self.search_part(sentences, prefixes, indices, None)
         else:
             # Constrained sentences have batches of their own, so that they do not affect others.
             constrained = [index for index in indices if constraints.rows[index]]
             free = [index for index in indices if not constraints.rows[index]]
-            found = self.search_part(sentences, prefixes, free, None)
-            found |= self.search_part(sentences, prefixes, constrained, constraints)
-        return [found[index] for index in indices]
+            results = self.search_part(sentences, prefixes, free, None)
+            results |= self.search_part(sentences, prefixes, constrained, constraints)
+        return [results[index] for index in indices]
 
     def search_part(
         self,
@@ -130,7 +130,7 @@ class TorchEngine:
         constraints: Constraints | None,
     ) -> dict[int, list[Hypothesis]]:
         """Index -> hypotheses, for the sentences at the indices in `part`."""
-        found: dict[int, list[Hypothesis]] = {}
+        results: dict[int, list[Hypothesis]] = {}
         lengths = [len(sentences[index]) + 1 for index in part]
         for numbers in batches_by_length(lengths, self.batch_tokens):
             batch = [part[number] for number in numbers]
@@ -141,8 +141,8 @@ class TorchEngine:
             kernels = few_shapes() if self.keeps_kernels else nullcontext()
             with self.turn, without_deterministic_mode(), kernels:
                 hypotheses = search(self.models, source_BS, self.config, beginnings)
-            found.update(zip(batch, hypotheses, strict=True))
-        return found
+            results.update(zip(batch, hypotheses, strict=True))
+        return results
 
     def token_scores(self, pairs: Sequence[Pair], align: bool = True) -> list[TokenScores]:
         with self.turn, without_deterministic_mode():

@@ -62,7 +62,7 @@ PairBlock = LineBlock | list[Pair]
 
 
 def next_lines(readers: Sequence[Iterator[bytes]]) -> tuple[list[bytes], ...]:
-    """The next lines of each reader, as many as make a block."""
+    """The next block of lines from each reader."""
     sides = tuple(list[bytes]() for _ in readers)
     size = 0
     is_last = False

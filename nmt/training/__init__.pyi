@@ -8,7 +8,7 @@ from .checkpoints import (
     check_origin as check_origin,
     write_average as write_average,
 )
-from .checkpoints import describe as describe
+from .checkpoints import changed_settings as changed_settings, describe as describe
 from .environments import environment_of as environment_of
 from .initial import initial_directory as initial_directory
 from .identity import corpus_hashes as corpus_hashes, decisive_settings as decisive_settings

@@ -326,19 +326,29 @@ def check_run(
     return paths[-1], update, finished
 
 
+def changed_settings(content: dict[str, Any], tree: dict[str, Any]) -> str:
+    """How a configuration differs from a checkpoint's in what decides; empty if it does not.
+
+    Changes of the schedule's end after the checkpoint do not count: a run that was killed may have
+    written them to config.yaml, but not yet to a checkpoint.
+    """
+    trees = []
+    for config in (content["nmt"]["config"], tree):
+        complete = to_tree(build_stored(ExperimentConfig, config, "configuration"))
+        changes = complete["optim"]["decay_changes"] or []
+        made = [change for change in changes if change[0] <= content["global_step"]]
+        complete["optim"]["decay_changes"] = made or None
+        trees.append(decisive_settings(complete))
+    return difference(*trees)
+
+
 def check_settings(path: Path, content: dict[str, Any], config: ExperimentConfig) -> None:
     """Raise NMTError if a checkpoint has other settings; config.yaml may be missing or edited."""
-    before = to_tree(build_stored(ExperimentConfig, content["nmt"]["config"], str(path)))
-    now = to_tree(config)
-    # Changes of the schedule's end after the checkpoint; if they were lost, the run decides again.
-    changes = now["optim"]["decay_changes"] or []
-    made = [change for change in changes if change[0] <= content["global_step"]]
-    now["optim"]["decay_changes"] = made or None
-    changed = difference(decisive_settings(before), decisive_settings(now))
+    changed = changed_settings(content, to_tree(config))
     if changed:
         raise NMTError(
             f"{path} has a different configuration ({changed}): "
-            f"pass the same values to resume it, or pass name=OTHER for a new run"
+            "pass the same values to resume it, or pass name=OTHER for a new run"
         )
 
 
@@ -513,7 +523,7 @@ def write_average(
     write_model_directory(output, model, tokenizer, description, card)
     if not exports:
         return ""
-    return f"; removed the exports of the model before: {', '.join(exports)} (`nmt export` writes new ones)"
+    return f"; removed exports of the previous model: {', '.join(exports)} (`nmt export` writes new ones)"
 
 
 def moved_link(run: Path) -> str:

@@ -95,7 +95,7 @@ class Endings:
         return False
 
     def letters_after(self, text: str, letters: str) -> str:
-        """The last letters, as many as `may_end_in` needs, after the text of another token.
+        """The last letters that `may_end_in` needs after the text of another token.
 
         If the token is a part of a character, the sign for unknown characters is among them.
         """

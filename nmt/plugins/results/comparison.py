@@ -112,7 +112,10 @@ def as_text(tree: dict[str, Any]) -> str:
                 [f"  {seed['path']}" if several else system["name"], *cells, *costs(seed["cost"])]
             )
     used = [column for column in zip(*rows, strict=True) if any(column[1:])]
-    padded = [[cell.ljust(max(map(len, column))) for cell in column] for column in used]
+    padded = []
+    for column in used:
+        width = max(map(len, column))
+        padded.append([cell.ljust(width) for cell in column])
     lines = ["  ".join(row).rstrip() for row in zip(*padded, strict=True)] + [""]
     for comparison in tree["comparisons"]:
         versus = f"{comparison['system']} against {comparison['against']}"

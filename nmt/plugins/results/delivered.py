@@ -7,12 +7,10 @@ from typing import Any
 from nmt import files
 from nmt.config import (
     ExperimentConfig,
-    build_stored,
     difference,
     in_words,
     matches,
     shown,
-    to_tree,
     with_defaults,
 )
 from nmt.files import ModelDescription
@@ -22,7 +20,7 @@ from nmt.plugins.results.verify import DIFFERS, UNCHECKED, Check, check_of
 from nmt.training import (
     Average,
     RunState,
-    decisive_settings,
+    changed_settings,
     describe,
     load_checkpoint,
     read_config,
@@ -38,7 +36,8 @@ NOT_IN_CHECKPOINTS = ("candidates", "score")
 
 def check_model(run: Path, paths: dict[int, Path]) -> Check:
     """Compare the run's model with the mean of its checkpoints: weights, vocabulary, architecture and record."""
-    folder, best = run / "model", run / "checkpoints" / "best.ckpt"
+    folder = run / "model"
+    best = run / "checkpoints" / "best.ckpt"
     description = files.read_description(folder)
     updates: Any = description.training.get("averaged")
     changed = (
@@ -109,10 +108,5 @@ def shown_difference(changed: str) -> str:
 
 
 def changed_configuration(run: Path, newest: dict[str, Any]) -> str:
-    """How config.yaml differs from the last checkpoint's configuration in what decides; empty if it does not."""
-    saved = to_tree(build_stored(ExperimentConfig, read_config(run), str(run / "config.yaml")))
-    # A run that was killed may have moved its end after its last checkpoint.
-    changes = saved["optim"]["decay_changes"] or []
-    made = [change for change in changes if change[0] <= newest["global_step"]]
-    saved["optim"]["decay_changes"] = made or None
-    return difference(decisive_settings(newest["nmt"]["config"]), decisive_settings(saved))
+    """How config.yaml differs from the newest checkpoint in what decides; empty if it does not."""
+    return changed_settings(newest, read_config(run))

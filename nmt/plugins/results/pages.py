@@ -89,7 +89,10 @@ def differences(reference: str, hypothesis: str) -> tuple[Parts, Parts]:
     ).get_matching_blocks()
 
     def marked(parts: list[str], side: int) -> Parts:
-        same = {block[side] + offset for block in blocks for offset in range(block.size)}
+        same = set[int]()
+        for block in blocks:
+            begin = block[side]
+            same.update(range(begin, begin + block.size))
         return [(part, at not in same and not part.isspace()) for at, part in enumerate(parts)]
 
     return marked(before, 0), marked(after, 1)

@@ -43,7 +43,7 @@ def test_exports_of_the_model_before_are_named_when_they_go(run, nmt):
     assert nmt("export", "run", "precision=int8").code == 0
     [export] = (path for path in (run / "model").iterdir() if path.is_dir())
     out = nmt("average", "run=run", "last=2").out
-    assert f"removed the exports of the model before: {export.name}" in out
+    assert f"removed exports of the previous model: {export.name}" in out
     assert not export.exists()
 
 
