@@ -68,7 +68,8 @@ def find_brackets(text: str) -> list[Pair]:
         if is_in_word(text, at):
             continue
         partner = next((begin for begin in reversed(opened) if sign in CLOSING[text[begin]]), -1)
-        if partner >= 0 and not (sign in CLOSING and begins_only(text, at)):
+        is_after_opening = bool(opened) and opened[-1] == at - 1
+        if partner >= 0 and not (sign in CLOSING and begins_only(text, at, is_after_opening)):
             while opened.pop() != partner:
                 pass
             pairs.append(Pair(partner, at, sign in QUOTES))
@@ -85,10 +86,14 @@ def is_in_word(text: str, at: int) -> bool:
     return all(WORD_CHARACTER.match(sign) and not WITHOUT_BLANKS.match(sign) for sign in neighbors)
 
 
-def begins_only(text: str, at: int) -> bool:
-    """Whether a sign stands where one can begin but not end: after a blank and before a word."""
+def begins_only(text: str, at: int, is_after_opening: bool) -> bool:
+    """Whether a sign stands where one can begin but not end.
+
+    That is before a word, and after a blank or after a sign that begins something.
+    """
     is_after_blank = at == 0 or text[at - 1].isspace()
-    return is_after_blank and WORD_CHARACTER.match(text, at + 1) is not None
+    is_before_word = WORD_CHARACTER.match(text, at + 1) is not None
+    return is_before_word and (is_after_blank or is_after_opening)
 
 
 def ends_only(text: str, at: int) -> bool:

@@ -169,6 +169,9 @@ def test_songs_and_dialogs_in_elements_have_a_sentence_in_each_line():
         ("((a) b) ［［c］］", ["((a) b)", "(a)", "［［c］］", "［c］"]),
         ("5' x 6\" 〔a〕【b】{c}", ["〔a〕", "【b】", "{c}"]),
         ("(a “b) c”", ["(a “b)"]),
+        ('""a" b".', ['""a" b"', '"a"']),
+        ('"a ("b") c"', ['"a ("b") c"', '("b")', '"b"']),
+        ('"" a', ['""']),
         ("", []),
     ],
 )
@@ -182,10 +185,12 @@ WORDS = {
     "ja": ["赤い", "ファイル", "開く", "それ", "名前"],
 }
 STYLES = {
-    "en": ["()", "[]", "“”", '""', "‘’"],
+    "en": ["()", "[]", "“”", "\ue000\ue001", "‘’"],
     "zh": ["（）", "【】", "“”", "《》", "『』"],
     "ja": ["（）", "［］", "「」", "『』", "〝〟"],
 }
+STRAIGHT = str.maketrans("\ue000\ue001", '""')
+"""Straight quotation marks: in `STYLES`, the first and the last one are told apart."""
 BETWEEN = {"en": " ", "zh": "", "ja": ""}
 FINAL = {"en": ".", "zh": "。", "ja": "。"}
 # Numbers of words, some in brackets of a style.
@@ -218,23 +223,25 @@ def written(groups: list, language: str, is_reversed: bool) -> str:
 def test_no_element_has_one_sign_of_a_pair(
     groups, source_language, target_language, is_reversed, data
 ):
-    source = written(groups, source_language, False) + FINAL[source_language]
-    target = written(groups, target_language, is_reversed) + FINAL[target_language]
+    source_signs = written(groups, source_language, False) + FINAL[source_language]
+    target_signs = written(groups, target_language, is_reversed) + FINAL[target_language] + "X"
+    source, target = source_signs.translate(STRAIGHT), target_signs.translate(STRAIGHT)
     begin = data.draw(st.integers(0, len(source) - 1))
     end = data.draw(st.integers(begin + 1, len(source)))
-    count = len(word_spans(source)), len(word_spans(target))
+    count = len(word_spans(source)), len(word_spans(target[:-1]))
     pairs = [(n * count[0] // count[1], n) for n in range(count[1])]
     if is_reversed:
         pairs = [(count[0] - 1 - a, b) for a, b in pairs]
     inside = source[begin:end]
     document = read_document("html", f"{source[:begin]}<b>{inside}</b>{source[end:]}".encode())
     assume(inside.strip() and document.lines == [source])
-    result = document.join([Translated(target + "X", pairs)]).decode()
-    assert re.sub("</?b>", "", result) == target + "X"
-    if is_paired(inside):
+    result = document.join([Translated(target, pairs)]).decode()
+    assert re.sub("</?b>", "", result) == target
+    if is_paired(source_signs[begin:end]):
         element = re.search("<b>(.*)</b>", result)
         assert element is not None
-        assert is_paired(element[1]), result
+        first = element.start()
+        assert is_paired(target_signs[first : first + len(element[1])]), result
 
 
 def is_paired(text: str) -> bool:
