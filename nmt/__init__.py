@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from nmt.api import Model, Stream as Stream, load, prepare, score, train
     from nmt.errors import NMTError as NMTError
     from nmt.evaluation import Score as Score
     from nmt.plugins.exchange.commands import export as export
-    from nmt.plugins.python.api import Model, Stream as Stream, load, prepare, score, train
     from nmt.plugins.results.comparison import compare as compare
     from nmt.translation import Translation as Translation
 

@@ -121,6 +121,12 @@ def register(add: Callable[..., None]) -> None:
         ("score", "Score translations with metrics or with a model's probabilities."),
     ):
         add("command", name, f"nmt.commands.{name}:COMMAND", summary=summary)
+    add(
+        "command",
+        "average",
+        "nmt.commands.average:COMMAND",
+        summary="Average checkpoints into a model.",
+    )
     for metric in ("bleu", "chrf", "chrf++", "ter"):
         add("metric", metric, "nmt.evaluation:sacrebleu_score", text=True, paired=True)
     add("engine", "torch", "nmt.search.torch_engine:load", precisions=("float32", "bfloat16"))
@@ -129,3 +135,9 @@ def register(add: Callable[..., None]) -> None:
     add("pairs", ".csv", "nmt.text.tables:read_csv")
     add("pairs", ".jsonl", "nmt.text.blocks:read_json_lines")
     add("optimizer", "adam", "nmt.training.module:adam")
+    add("optimizer", "muon", "nmt.training.muon:Muon")
+    for name in ("Model", "load", "prepare", "score", "train"):
+        add("api", name, f"nmt.api:{name}")
+    add("api", "NMTError", "nmt.errors:NMTError")
+    add("api", "Score", "nmt.evaluation:Score")
+    add("api", "Translation", "nmt.translation:Translation")

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from nmt import data, files, registry, training
+from nmt import data, files, training
 from nmt.commands import talker
 from nmt.commands.preprocess import GROUPS, initial_groups
 from nmt.config import Command, ExperimentConfig, NMTError, answer, require
@@ -13,10 +13,7 @@ from nmt.config import Command, ExperimentConfig, NMTError, answer, require
 
 def run(config: ExperimentConfig) -> int | None:
     begin = time.monotonic()
-    for entry in registry.entries_of(
-        "start"
-    ).values():  # before the libraries load, which takes seconds
-        entry.load()()
+    training.follow_first_process()  # before the libraries load, which takes seconds
     console = talker()
     check_before_loading(config)
     with console.status("loading"):
@@ -26,11 +23,9 @@ def run(config: ExperimentConfig) -> int | None:
         gc.enable()
         config = settle_trainer(config, lambda text: console.print(f"notice: {text}"))
     if config.minutes is not None:
-        require(
-            "minutes" in registry.entries_of("plan"),
-            "minutes=: requires the plugin nmt/plugins/minutes",
-        )
-        config = registry.entries_of("plan")["minutes"].load()(config, console, begin)
+        from nmt.commands.minutes import settle
+
+        config = settle(config, console, begin)
     if signal := train(config, console):
         console.print(f"stopped and saved in {config.run}; the same command resumes it")
     return signal and 128 + signal
@@ -68,11 +63,13 @@ def prepared_corpus(words: list[str]) -> dict[str, Any]:
     }
 
 
-FIRST = "data/corpus minutes=30" if registry.entries_of("plan") else "data/corpus model=base"
 COMMAND = Command(
     *("train", ExperimentConfig, run, prepared_corpus, initial_groups),
     usage="[CORPUS]",
-    examples=(FIRST, "data/corpus experiment=laptop model.dropout=0.3 name=dropout"),
+    examples=(
+        "data/corpus minutes=30",
+        "data/corpus experiment=laptop model.dropout=0.3 name=dropout",
+    ),
     hides="data tokenizer",
     memory="close other programs; the same command resumes from the last checkpoint",
     groups=GROUPS,

@@ -79,6 +79,7 @@ from .stored import (
     value_before as value_before,
     with_defaults as with_defaults,
 )
+from .minutes import SETS as SETS
 from .training import (
     ENDLESS as ENDLESS,
     CheckpointConfig as CheckpointConfig,

@@ -31,6 +31,7 @@ from nmt.config.fields import (
     nearest_key,
     require,
 )
+from nmt.config.minutes import leave_to_the_clock
 from nmt.errors import NMTError, one_line
 from nmt.registry import entries_of
 
@@ -93,8 +94,8 @@ def options_and_tree(
         for key, value in flatten({**initial, **settled}).items():
             if not any(f"{key}.".startswith(f"{name}.") for name in keys):
                 OmegaConf.update(tree, key, literal(value))
-        for plan in entries_of("plan").values() if "minutes" in tree else ():
-            plan.facts["compose"](tree, keys)
+        if "minutes" in tree:
+            leave_to_the_clock(tree, keys)
         raw: Any = OmegaConf.to_container(tree)
         options: Any = build(command.config, OmegaConf.to_container(tree, resolve=True))
     except InterpolationToMissingValueError as missing:

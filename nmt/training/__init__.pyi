@@ -43,4 +43,12 @@ from .run_folder import (
     point_latest_to as point_latest_to,
 )
 from .run_folder import read_config as read_config, read_metrics as read_metrics
+from . import time_limit as time_limit
+from .replan import (
+    TOKENS_PER_PARAMETER as TOKENS_PER_PARAMETER,
+    Replan as Replan,
+    with_max_steps as with_max_steps,
+)
+from .trial import Pace as Pace, measured_pace as measured_pace
+from .watch import follow_first_process as follow_first_process
 from .train import Training as Training, check_corpus as check_corpus, train as train

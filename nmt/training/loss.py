@@ -4,15 +4,17 @@ Shapes: M target tokens, D d_model, N vocabulary.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from nmt import kernels, registry
+from nmt import kernels
 from nmt.config import ExperimentConfig
 from nmt.data import Batch
 from nmt.model import Transformer
+from nmt.training.consistency import consistent_losses
 
 CHUNK_LOGITS = {"cpu": 2**23}
 """The number of logits to compute at a time, by type of device, however large batch and vocabulary are.
@@ -187,6 +189,8 @@ Losses = Callable[[Transformer, Batch, float], tuple[Tensor, Tensor]]
 
 
 def training_losses(config: ExperimentConfig) -> Losses:
-    """`summed_losses`, unless a plugin's options ask for another function."""
-    others = (entry.load()(config) for entry in registry.entries_of("losses").values())
-    return next(filter(None, others), summed_losses)
+    """`summed_losses`, or with optim.consistency.weight, the loss of consistency training."""
+    options = config.optim.consistency
+    if options.weight:
+        return partial(consistent_losses, weight=options.weight, cut=options.cut)
+    return summed_losses

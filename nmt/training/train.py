@@ -1,7 +1,7 @@
 """`nmt train`: train on a prepared corpus, optionally starting from a model (`init`), and average checkpoints."""
 
 import os
-from contextlib import ExitStack, nullcontext
+from contextlib import nullcontext
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,7 +13,7 @@ import torch.distributed as dist
 from lightning.pytorch.callbacks import LambdaCallback, Timer
 from rich.console import Console
 
-from nmt import compat, files, hardware, kernels, model, registry
+from nmt import compat, files, hardware, kernels, model
 from nmt.config import ExperimentConfig, difference, require, to_tree
 from nmt.data import (
     TOKENIZER,
@@ -32,9 +32,12 @@ from nmt.training.initial import initial_directory
 from nmt.training.loss import training_losses
 from nmt.training.metrics import MetricsCallback, ProgressLine, devices_in_words
 from nmt.training.module import TranslationModule, make_trainer, quiet_lightning, settle_trainer
+from nmt.training.replan import Replan
 from nmt.training.run_folder import is_finished, is_first_process, open_folder
+from nmt.training.trial import MemoryCheck
 from nmt.training.validation import Validation
 from nmt.training.warm_up import WarmUp
+from nmt.training.watch import watched
 
 ENOUGH_TOKENS = 12_500
 """Tokens per micro-batch that keep a fast GPU busy for longer than Python takes to start its kernels."""
@@ -173,13 +176,11 @@ class Training:
         validation = Validation(self.corpus, config, metrics)
         saver = CheckpointCallback(config.checkpoints, self.state, validation, max_seconds)
         warm_up = WarmUp(config, size, updates.planner, saver, self.console)
-        added = [
-            entry.load()(config, updates.planner, metrics)
-            for entry in registry.entries_of("callback").values()
-        ]
+        memory_check = MemoryCheck(config, updates.planner, metrics)
+        replan = Replan(config, updates.planner, metrics)
         # Lightning calls them in this order: an update is reported and validated before it is saved.
         started = LambdaCallback(on_train_start=saver.catch_signals)
-        callbacks = [warm_up, started, *added, metrics, validation, saver]
+        callbacks = [warm_up, started, memory_check, replan, metrics, validation, saver]
         with quiet_lightning():
             trainer = make_trainer(config, callbacks)
             trainer.accumulate_grad_batches = accumulation(
@@ -201,9 +202,7 @@ class Training:
             if trainer.is_global_zero:
                 self.greet(module, updates, devices_in_words(trainer))
             try:
-                with ExitStack() as watches:
-                    for entry in registry.entries_of("watch").values():
-                        watches.enter_context(entry.load()(trainer))
+                with watched(trainer):
                     trainer.fit(module, updates, ckpt_path=checkpoint, weights_only=True)
                     if (
                         dist.is_initialized()

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from nmt import data, search
 from nmt.config import JobConfig, NMTError, TranslatorOptions, facts_of_kind, require, shown
@@ -30,6 +30,9 @@ from nmt.translation.foreign import is_left_as_it_is
 from nmt.translation.job import warn
 from nmt.translation.segments import limits
 from nmt.translation.translator import LANGUAGE_TAG, Notice, Stage, Translation, Translator
+
+if TYPE_CHECKING:
+    from nmt.translation.devices import DeviceTranslator
 
 COPIED = "copied_source"
 
@@ -195,7 +198,7 @@ def load_translator(options: TranslatorOptions, notice: Notice) -> Translator:
     )
 
 
-def open_translator(config: JobConfig, stack: ExitStack) -> Translator:
+def open_translator(config: JobConfig, stack: ExitStack) -> "Translator | DeviceTranslator":
     """A job's translator, for one or more devices; NMTError if there is no input. Closing `stack` stops processes."""
     require(
         config.input == "-" or Path(config.input).exists(),
@@ -203,10 +206,9 @@ def open_translator(config: JobConfig, stack: ExitStack) -> Translator:
     )
     if config.translator.compute.devices == 1:
         return load_translator(config.translator, warn)
-    pools = entries_of("pool")
-    require("devices" in pools, "devices: requires the plugin nmt/plugins/devices")
-    translator: Translator = stack.enter_context(pools["devices"].load()(config))
-    return translator
+    from nmt.translation.devices import on_devices  # needs the modules of processes
+
+    return stack.enter_context(on_devices(config))
 
 
 def best_translations(translator: Translator, lines: list[str]) -> list[str]:

@@ -168,7 +168,6 @@ def test_shares_whose_sum_is_one_but_for_rounding_are_accepted(shares):
 def test_a_run_on_a_mixture_is_exact_on_any_devices_and_its_model_has_tags(
     mixture, nmt, train_on, training_state
 ):
-    pytest.importorskip("nmt.plugins.muon")
     straight = nmt("train", *mixture, *SHORT, "run=run")
     assert straight.code == 0
     assert "shares of sentences: german 70.0%, french 30.0%" in straight.err

@@ -81,6 +81,7 @@ EXTENDED = {
     "config/corpus.py": ["FilterConfig", "DataConfig", "SourceConfig", "TokenizerConfig"],
     "config/training.py": [
         *(
+            "ConsistencyConfig",
             "ModelConfig",
             "OptimConfig",
             "BatchingConfig",
@@ -92,7 +93,6 @@ EXTENDED = {
     ],
     "config/translation.py": ["DecodeConfig", "TranslatorOptions", "JobConfig", "TranslateConfig"],
     "plugins/augment/plugin.py": ["NoiseConfig"],
-    "plugins/consistency/plugin.py": ["ConsistencyConfig"],
     "plugins/protection/plugin.py": ["ProtectionConfig"],
     "data/manifest.py": ["Manifest", "Counts"],
     "files/description.py": ["ModelDescription"],

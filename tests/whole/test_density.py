@@ -38,7 +38,6 @@ NOT_YET: dict[str, dict[str, float]] = {
         "complexity": 29,
     },
     "plugins/augment": {"tokens": 23, "parallel": 8.0, "nested": 2.56},
-    "plugins/average": {"unpacked": 1},
     "plugins/bergamot": {
         "tokens": 22,
         "long_lines": 0.6,
@@ -47,8 +46,6 @@ NOT_YET: dict[str, dict[str, float]] = {
         "complexity": 17,
         "longest": 54,
     },
-    "plugins/consistency": {"tokens": 22, "parallel": 11.1},
-    "plugins/devices": {"long_lines": 1.2, "parallel": 19.0, "complexity": 14},
     "plugins/documents": {
         "tokens": 20,
         "long_lines": 0.3,
@@ -74,8 +71,6 @@ NOT_YET: dict[str, dict[str, float]] = {
         "unpacked": 16,
         "complexity": 16,
     },
-    "plugins/minutes": {"long_lines": 1.9, "complexity": 25, "longest": 52},
-    "plugins/muon": {"tokens": 21, "parallel": 7.7},
     "plugins/overview": {
         "tokens": 22,
         "parallel": 8.2,
@@ -100,7 +95,6 @@ NOT_YET: dict[str, dict[str, float]] = {
         "unpacked": 12,
         "complexity": 19,
     },
-    "plugins/python": {"tokens": 22, "long_lines": 0.9, "parallel": 7.1},
     "plugins/quickstart": {"tokens": 19, "long_lines": 1.6},
     "plugins/results": {
         "tokens": 19,

@@ -275,7 +275,7 @@ def test_a_model_of_another_shape_or_language_is_refused(nmt, word_model):
 
 
 def test_the_clock_keeps_the_decoder_of_firefox(prepared):
-    pytest.importorskip("nmt.plugins.minutes.plugin")
+    pytest.importorskip("nmt.config.minutes")
     config = compose("train", ["data/text", "experiment=bergamot", "minutes=30"])
     assert "model" not in config.minutes_settles
     assert "optim" in config.minutes_settles

@@ -4,8 +4,8 @@ import os
 import re
 from pathlib import Path
 
-from nmt import training
 from nmt.config import ExperimentConfig
+from nmt.training.run_folder import is_first_process, list_checkpoints, read_config
 
 MINUTES = "-[0-9][0-9.e+]*min"  # the suffix of a run's name
 
@@ -33,7 +33,7 @@ def assumed_validation(update_seconds: float) -> float:
 def is_launched() -> bool:
     """Whether Lightning launched this process for a run that another process has opened."""
     by_others = {"TORCHELASTIC_RUN_ID", "SLURM_NTASKS"} & os.environ.keys()
-    return not by_others and not training.is_first_process()
+    return not by_others and not is_first_process()
 
 
 def begun(run: Path) -> dict[float, Path]:
@@ -46,9 +46,9 @@ def begun(run: Path) -> dict[float, Path]:
     runs = [folder for folder in beside if re.fullmatch(f"{name}({MINUTES})?", folder.name)]
     folders = {}
     for folder in runs:
-        is_trained = training.list_checkpoints(folder) or (folder / "model").exists()
+        is_trained = list_checkpoints(folder) or (folder / "model").exists()
         if is_trained or is_launched():
-            minutes = training.read_config(folder).get("minutes")
+            minutes = read_config(folder).get("minutes")
             if isinstance(minutes, int | float):
                 folders[float(minutes)] = folder
     return folders

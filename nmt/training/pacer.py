@@ -1,6 +1,6 @@
 """How many updates fit in the rest of a run's time, from how long the last ones took."""
 
-from nmt.plugins.minutes import limit as time_limit
+from nmt.training import time_limit
 
 WINDOW_SHARE = 0.04
 """Measure the speed over at least this share of the time, then decide on the number of updates."""

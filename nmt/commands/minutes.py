@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from nmt import commands, kernels, registry, training
+from nmt import commands, kernels, training
 from nmt.config import (
     ENDING,
+    SETS,
     BatchingConfig,
     ExperimentConfig,
     ModelConfig,
@@ -33,10 +34,14 @@ from nmt.config import (
 from nmt.data import PreparedCorpus, open_corpus
 from nmt.errors import is_out_of_memory
 from nmt.model import described
-from nmt.plugins.minutes import limit as time_limit
-from nmt.plugins.minutes.plugin import SETS
-from nmt.plugins.minutes.replan import TOKENS_PER_PARAMETER, Replan, with_max_steps
-from nmt.plugins.minutes.trial import Pace, measured_pace
+from nmt.training import (
+    TOKENS_PER_PARAMETER,
+    Pace,
+    Replan,
+    measured_pace,
+    time_limit,
+    with_max_steps,
+)
 
 CHOOSING_SHARE = 0.05  # maximum share of the time for trials
 VALIDATIONS = 4  # during training, if the speed does not change
@@ -321,10 +326,6 @@ def with_batches(
     config: ExperimentConfig, corpus: PreparedCorpus, tokens: float
 ) -> ExperimentConfig:
     """Set the optimizer, batch sizes and dropout for training on `tokens` target tokens."""
-    require(
-        "muon" in registry.entries_of("optimizer"),
-        "minutes= needs the muon optimizer, which is not installed",
-    )
     trainer = training.make_trainer(config)
     devices = trainer.world_size
     longest = longest_sentence(corpus)

@@ -8,11 +8,13 @@ from typing import Any
 import yaml
 from lightning import Trainer
 
-from nmt import files, training
+from nmt import files
 from nmt.config import ENDING, ExperimentConfig
 from nmt.data import BatchPlanner
-from nmt.plugins.minutes import limit
-from nmt.plugins.minutes.pacer import Pacer
+from nmt.training import time_limit
+from nmt.training.metrics import MetricsCallback, synchronize
+from nmt.training.module import TranslationModule, UpdateCallback
+from nmt.training.pacer import Pacer
 
 ANNOUNCED = 1.5  # report a new number of updates if it differs from the last report by this factor
 SHARED_DECISIONS = 200  # several processes agree on the end at most this many times
@@ -37,7 +39,7 @@ def with_new_end(config: ExperimentConfig, update: int, end: int) -> ExperimentC
     return replace(config, optim=optim, trainer=replace(config.trainer, max_steps=end))
 
 
-class Replan(training.UpdateCallback):
+class Replan(UpdateCallback):
     """Moves the end of a run with `minutes=`, so that the run ends in time on a machine that others use too.
 
     Each change is an entry of optim.decay_changes in the run's config.yaml and in later checkpoints.
@@ -50,7 +52,7 @@ class Replan(training.UpdateCallback):
         self,
         config: ExperimentConfig,
         planner: BatchPlanner,
-        metrics: training.MetricsCallback,
+        metrics: MetricsCallback,
     ) -> None:
         self.config = config
         self.planner = planner
@@ -58,7 +60,7 @@ class Replan(training.UpdateCallback):
         self.pacer: Pacer | None = None  # None: a run without minutes=
         if config.minutes is not None:
             every = config.validation.every_steps, config.checkpoints.every_steps
-            self.pacer = Pacer(limit.seconds_of(config), *every)
+            self.pacer = Pacer(time_limit.seconds_of(config), *every)
         self.before = 0.0  # the time that the run took until it was stopped
         self.announced: int | None = None  # the number of updates that was reported last
 
@@ -84,13 +86,11 @@ class Replan(training.UpdateCallback):
         if self.pacer is not None:
             self.pacer.begin_update(time.monotonic())
 
-    def on_update_end(
-        self, trainer: Trainer, module: training.TranslationModule, step: int
-    ) -> None:
+    def on_update_end(self, trainer: Trainer, module: TranslationModule, step: int) -> None:
         if self.pacer is None:
             return
         if self.pacer.pause_after(step):
-            training.synchronize(module.device)
+            synchronize(module.device)
         self.pacer.end_update(time.monotonic(), step)
         changes = module.optim.decay_changes
         is_recorded = (
@@ -101,7 +101,7 @@ class Replan(training.UpdateCallback):
         if is_due and not is_recorded and step < trainer.max_steps:
             self.decide(trainer, module, step)
 
-    def decide(self, trainer: Trainer, module: training.TranslationModule, step: int) -> None:
+    def decide(self, trainer: Trainer, module: TranslationModule, step: int) -> None:
         """Move the end if the run would otherwise miss its time; all processes take the decision of the first."""
         assert self.pacer is not None
         planned = trainer.max_steps
@@ -118,7 +118,7 @@ class Replan(training.UpdateCallback):
         """Updates between two decisions of several processes."""
         return max(1, trainer.max_steps // SHARED_DECISIONS)
 
-    def announce(self, module: training.TranslationModule, end: int) -> None:
+    def announce(self, module: TranslationModule, end: int) -> None:
         """Report the first decision, and later ones only if the number of updates changes much."""
         assert self.pacer is not None
         if self.announced and 1 / ANNOUNCED < end / self.announced < ANNOUNCED:
@@ -139,16 +139,14 @@ class Replan(training.UpdateCallback):
     def passes(self, updates: int) -> float:
         return updates * self.planner.micro_batches / self.planner.micro_batches_per_pass
 
-    def is_undertrained(self, module: training.TranslationModule, updates: int) -> bool:
+    def is_undertrained(self, module: TranslationModule, updates: int) -> bool:
         """Whether a model sees a small part of the corpus, or only a part and few tokens for its size."""
         passes = self.passes(updates)
         parameters = sum(parameter.numel() for parameter in module.parameters())
         tokens = updates * self.config.batching.tokens_per_update
         return passes < SMALL_PART or (passes < 1 and tokens < TOKENS_PER_PARAMETER * parameters)
 
-    def change(
-        self, trainer: Trainer, module: training.TranslationModule, step: int, end: int
-    ) -> None:
+    def change(self, trainer: Trainer, module: TranslationModule, step: int, end: int) -> None:
         """Move the end of the run after update `step`, and record that."""
         self.config = with_new_end(self.config, step, end)
         module.optim = self.config.optim

@@ -1,12 +1,15 @@
-"""`nmt train minutes=30`: settings that suit a corpus, this machine and a time limit; trials of the largest batches."""
+"""Which keys `nmt train minutes=30` sets, and which it leaves to the user."""
 
-from collections.abc import Callable
 from operator import mul
 from typing import TYPE_CHECKING, Any
 
+from omegaconf import OmegaConf
+
+from nmt.config.fields import NMTError
+from nmt.config.training import ENDING, SETTLED, ExperimentConfig, parse_duration
+
 if TYPE_CHECKING:
     from omegaconf import DictConfig
-
 
 SETS = {
     "optim": (
@@ -24,12 +27,6 @@ SETS = {
 """The keys that minutes= sets in these groups. In all other groups, it sets every key."""
 
 
-def register(add: Callable[..., None]) -> None:
-    add("plan", "minutes", "nmt.plugins.minutes.minutes:settle", compose=leave_to_the_clock)
-    add("callback", "memory", "nmt.plugins.minutes.trial:MemoryCheck")
-    add("callback", "replan", "nmt.plugins.minutes.replan:Replan")
-
-
 def leave_to_the_clock(tree: "DictConfig", keys: list[str]) -> None:
     """Let minutes= set each group, except groups that the user chooses by name and keys that the user sets.
 
@@ -37,16 +34,11 @@ def leave_to_the_clock(tree: "DictConfig", keys: list[str]) -> None:
 
     With a schedule that ends at the last update, trainer.max_time works like minutes= but sets only the updates.
     """
-    from omegaconf import OmegaConf
-
-    from nmt.config import ENDING, SETTLED, ExperimentConfig, NMTError, parse_duration
-    from nmt.files import within
-
     written: Any = OmegaConf.to_container(tree)  # not checked yet: a group may be a number
     if tree.minutes is None:
         ends = (
-            within(written, "optim", "schedule") in ENDING
-            and within(written, "optim", "decay_steps") is None
+            value_of(written, "optim", "schedule") in ENDING
+            and value_of(written, "optim", "decay_steps") is None
         )
         if ends and "trainer.max_time" in keys and "trainer.max_steps" not in keys:
             parts = map(
@@ -60,7 +52,7 @@ def leave_to_the_clock(tree: "DictConfig", keys: list[str]) -> None:
         tree.trainer.precision = "auto"
     given = {key for key in keys if key in SETTLED}
     # A student of an experiment has a shape of its own; model.decoder=ssru alone is only a key.
-    is_student = within(written, "model", "decoder") == "ssru" and (
+    is_student = value_of(written, "model", "decoder") == "ssru" and (
         "model.decoder" not in keys or "experiment" in keys
     )
     if tree.init or is_student:
@@ -81,3 +73,9 @@ def leave_to_the_clock(tree: "DictConfig", keys: list[str]) -> None:
     ]
     tree.minutes_settles = settled
     tree.minutes_keeps = kept
+
+
+def value_of(tree: dict[str, Any], group: str, key: str) -> Any:
+    """The value of a key; None if the group is not a mapping, which is refused later."""
+    values = tree.get(group)
+    return values.get(key) if isinstance(values, dict) else None

@@ -10,16 +10,18 @@ from lightning import Callback, Trainer
 from lightning.fabric.utilities import move_data_to_device
 from torch.optim import Optimizer
 
-from nmt import training
 from nmt.config import ExperimentConfig
 from nmt.data import BatchPlanner, PreparedCorpus, UpdateDataModule, dummy_batch
 from nmt.errors import enough_memory_or
+from nmt.training.loss import training_losses
+from nmt.training.metrics import synchronize
+from nmt.training.module import TranslationModule, make_trainer
 
 TIMED_SECONDS = 4.0  # maximum seconds of timed training in a trial
 WARM_UP = 2  # untimed updates before that
 
 
-def make_resident(module: training.TranslationModule, optimizer: Optimizer) -> None:
+def make_resident(module: TranslationModule, optimizer: Optimizer) -> None:
     """Allocate zero gradients and Adam moments, which would otherwise exist only from the second update on."""
     for parameter in module.parameters():
         parameter.grad = torch.zeros_like(parameter)
@@ -31,7 +33,7 @@ def make_resident(module: training.TranslationModule, optimizer: Optimizer) -> N
             state.get("step", torch.zeros(())).zero_()
 
 
-def try_shapes(trainer: Trainer, module: training.TranslationModule, planner: BatchPlanner) -> None:
+def try_shapes(trainer: Trainer, module: TranslationModule, planner: BatchPlanner) -> None:
     """Run a forward and a backward pass for the largest micro-batches, without an update."""
     sums = module.update_sums.clone()
     for shape in planner.largest_shapes():  # rows, source width, target width
@@ -83,13 +85,13 @@ def measured_pace(config: ExperimentConfig, corpus: PreparedCorpus, seconds: flo
     The trial does not compile the model, which would take longer than the trial; Replan corrects
     the number of updates.
     """
-    trainer = training.make_trainer(config)
+    trainer = make_trainer(config)
     data = UpdateDataModule(corpus, config)
     strategy = trainer.strategy
     device = strategy.root_device
     vocabulary = corpus.manifest.vocabulary_size
-    losses = training.training_losses(config)
-    module = training.TranslationModule(config.model, config.optim, vocabulary, config.seed, losses)
+    losses = training_losses(config)
+    module = TranslationModule(config.model, config.optim, vocabulary, config.seed, losses)
     module.trainer = trainer
     strategy.connect(module)
     trainer.precision_plugin.convert_module(module)
@@ -106,7 +108,7 @@ def measured_pace(config: ExperimentConfig, corpus: PreparedCorpus, seconds: flo
             strategy.backward(strategy.training_step(batch, 0), None)  # type: ignore[arg-type]
         optimizer.step()
         optimizer.zero_grad()
-        training.synchronize(device)
+        synchronize(device)
         tokens.append(planned[0].size.target_tokens)
         times.append(time.monotonic() - begin)
         if sum(times[WARM_UP:]) > min(seconds, TIMED_SECONDS) or sum(times) > 3 * seconds:

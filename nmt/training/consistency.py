@@ -4,16 +4,13 @@ Both distributions get gradients, as in SimCut (Gao et al. 2022, https://arxiv.o
 Shapes: B sentences, S source positions, T target positions, M target tokens, N vocabulary.
 """
 
-from functools import partial
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from nmt.config import UNK, ExperimentConfig
+from nmt.config import UNK
 from nmt.data import Batch
 from nmt.model import Transformer
-from nmt.training import Losses
 
 
 def hide(ids: Tensor, share: float) -> Tensor:
@@ -39,12 +36,3 @@ def consistent_losses(
     loss = (1 - smoothing) * likelihood - smoothing * log_p_MN.mean(1).sum()
     divergence = F.kl_div(log_q_MN, log_p_MN, reduction="sum", log_target=True)
     return loss + weight * divergence, likelihood.detach()
-
-
-def losses(config: ExperimentConfig) -> Losses | None:
-    options = config.optim.plugins["consistency"]
-    return (
-        partial(consistent_losses, weight=options.weight, cut=options.cut)
-        if options.weight
-        else None
-    )

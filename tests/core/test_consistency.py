@@ -10,8 +10,8 @@ import torch.nn.functional as F
 from nmt.config import UNK, ModelConfig
 from nmt.data import Batch
 from nmt.model import Transformer
-from nmt.plugins.consistency.consistency import consistent_losses, hide
 from nmt.training import summed_losses
+from nmt.training.consistency import consistent_losses, hide
 
 SMOOTHING = 0.1
 assert_close = partial(torch.testing.assert_close, rtol=1e-5, atol=1e-5)

@@ -15,8 +15,8 @@ from options import translate_config
 from test_interruption import LONG, TWO, full_disk, wait_for
 
 from nmt.config import DecodeConfig, NMTError, TranslateConfig
-from nmt.plugins.devices.pool import device_names, on_devices
 from nmt.translation import RefusedLine, load_translator
+from nmt.translation.devices import device_names, on_devices
 
 WORDS = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu", "va", "we"]
 DECODE = DecodeConfig(beam_size=2, max_extra_length=3)

@@ -13,10 +13,17 @@ import yaml
 from rich.console import Console
 from test_safety import SHORT, train_with
 
-from nmt.commands import compose
+from nmt.commands import compose, minutes
 from nmt.config import ExperimentConfig, ModelConfig, OptimConfig, build, to_tree
-from nmt.plugins.minutes import limit, minutes, pacer, trial
-from nmt.training import TranslationModule, list_checkpoints, read_metrics, train
+from nmt.training import (
+    TranslationModule,
+    list_checkpoints,
+    pacer,
+    read_metrics,
+    time_limit as limit,
+    train,
+    trial,
+)
 
 
 @pytest.fixture
@@ -275,7 +282,7 @@ def test_minutes_keeps_the_keys_of_the_user_and_chooses_the_rest(
 STARVED = """
 import resource
 from nmt.cli import main
-from nmt.plugins.minutes.trial import MemoryCheck
+from nmt.training.trial import MemoryCheck
 
 begin = MemoryCheck.on_train_start
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from nmt.plugins.minutes import limit
-from nmt.plugins.minutes.pacer import Pacer
+from nmt.training import time_limit as limit
+from nmt.training.pacer import Pacer
 
 LIMIT = 180.0
 PLANNED = 1000

@@ -9,7 +9,7 @@ from waits import Operations
 
 from nmt.config import ModelConfig
 from nmt.model import Transformer
-from nmt.plugins.muon.muon import (
+from nmt.training.muon import (
     ITERATIONS,
     MOMENTUM,
     ROOT_MEAN_SQUARE,

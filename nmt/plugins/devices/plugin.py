@@ -1,9 +1,0 @@
-"""Work on several devices: translation on several GPUs, and a watch over the processes of a training."""
-
-from collections.abc import Callable
-
-
-def register(add: Callable[..., None]) -> None:
-    add("pool", "devices", "nmt.plugins.devices.pool:on_devices")
-    add("start", "devices", "nmt.plugins.devices.watch:follow_first_process")
-    add("watch", "devices", "nmt.plugins.devices.watch:watched")
