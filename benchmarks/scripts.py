@@ -28,10 +28,10 @@ import regex
 
 from nmt.config import TokenizerConfig
 from nmt.evaluation import score
-from nmt.plugins.judge.flags import flags
+from nmt.flags.finding import flags
 from nmt.plugins.protection.glossary import Glossary, Terms, judge
-from nmt.plugins.protection.items import USUAL, Finder, Items
-from nmt.plugins.sentences.sentences import split_sentences
+from nmt.items.finding import USUAL, Finder, Items
+from nmt.sentences.splitting import split_sentences
 from nmt.text import TARGET, Tokenizer, clean, scripts_of_language, single_blanks, train_tokenizer
 from nmt.translation import Segment
 

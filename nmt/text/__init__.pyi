@@ -92,3 +92,6 @@ from .tokenizers import SentencePieceTokenizer as SentencePieceTokenizer, Tokeni
 from .tokenizers import OF_WORDPIECE as OF_WORDPIECE, WordPieceTokenizer as WordPieceTokenizer
 from .tokenizers import clean as clean, escaped as escaped, load_tokenizer as load_tokenizer
 from .tokenizers import read_tokenizer as read_tokenizer, train_tokenizer as train_tokenizer
+from .marian import MARIAN_SYMBOLS as MARIAN_SYMBOLS
+from .tokenizers import MARIAN_KEY as MARIAN_KEY
+from .marian import MarianTokenizer as MarianTokenizer

@@ -15,7 +15,6 @@ from typing import Any
 
 from nmt.config import BOS, EOS, PAD, UNK, ModelConfig, NMTError, TokenizerConfig, one_line, require
 from nmt.files import parse_json, read_bytes, read_description, sha256, write_file
-from nmt.registry import entries_of
 from nmt.text.normalization import NORMALIZATIONS, SOURCE, TARGET, Normalization
 
 SYMBOLS = ["<pad>", "<s>", "</s>", "<unk>"]
@@ -36,6 +35,8 @@ OF_SENTENCEPIECE = "nmt_"
 """Precedes our normalization in a sentencepiece model, which itself normalizes nothing."""
 OF_WORDPIECE = "nmt_normalization"
 """The key of our normalization in a word-piece vocabulary's JSON."""
+MARIAN_KEY = "nmt_marian"
+"""The key that identifies a MarianTokenizer's file; its value is the format version."""
 
 
 def clean(line: str) -> str:
@@ -222,18 +223,24 @@ def wordpiece_of(vocabulary: dict[str, int]) -> Any:
     return tokenizer
 
 
+def tokenizer_class(tree: dict[str, Any]) -> type[Tokenizer]:
+    """The kind of tokenizer in a file, from its JSON content, which SentencePiece's files do not have."""
+    if not tree:
+        return SentencePieceTokenizer
+    if MARIAN_KEY in tree:
+        from nmt.text.marian import MarianTokenizer  # it builds on this module
+
+        return MarianTokenizer
+    return WordPieceTokenizer
+
+
 def load_tokenizer(path: Path) -> Tokenizer:
     """Read an untrusted tokenizer file; NMTError if it is missing or not one of ours."""
     content = read_bytes(path)
     require(bool(content), f"{path}: not a tokenizer (an empty file)")
     try:
         tree = parse_json(content) if content.startswith(b"{") else {}
-        added = (
-            entry.load() for entry in entries_of("tokenizer").values() if entry.facts["key"] in tree
-        )
-        tokenizer: Tokenizer = next(added, WordPieceTokenizer if tree else SentencePieceTokenizer)(
-            content
-        )
+        tokenizer = tokenizer_class(tree)(content)
         entries, source = (
             tokenizer.vocabulary(),
             tokenizer.vocabulary(SOURCE),

@@ -233,7 +233,8 @@ def kind_of_corpus(corpus: "data.PreparedCorpus") -> CorpusKind:
 
 def flagger(models: Models) -> Callable[[str, Translation], list[str]]:
     """A function that returns flags for likely failures, given a line and its translation."""
-    finders = [entry.load() for entry in entries_of("flags").values()]
+    from nmt.flags import flags as find_flags  # compiles patterns that few translations need
+
     scripts = target_scripts(models.descriptions)
     source_language = models.descriptions[0].source
     target_language = models.descriptions[0].target or ""
@@ -244,9 +245,8 @@ def flagger(models: Models) -> Callable[[str, Translation], list[str]]:
         )
         untagged = source.removeprefix(models.tokenizer.leading_tag(source))
         text = translation.text
-        arguments = untagged, text, scripts, log_probabilities, target_language
-        flags = [flag for find in finders for flag in find(*arguments)]
-        # Finders know only the target language, in which the whole line may be written.
+        flags = find_flags(untagged, text, scripts, log_probabilities, target_language)
+        # They know only the target language, in which the whole line may be written.
         if COPIED not in flags and is_left_as_it_is(untagged, text, source_language):
             flags.append(COPIED)
         return flags

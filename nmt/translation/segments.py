@@ -9,8 +9,8 @@ from typing import Any
 
 import regex
 
+from nmt import sentences
 from nmt.files import RARE_LETTERS, ModelDescription, is_parser, positions, within
-from nmt.registry import entries_of
 from nmt.text import WITHOUT_BLANKS, Tokenizer, clusters, origins, single_blanks
 
 MARKUP_TAG = re.compile(r"</?[^\W\d_][^<>]*>")  # a markup tag, unlike `a < b`
@@ -180,11 +180,8 @@ class Segmenter:
     def __init__(self, tokenizer: Tokenizer, limits: Limits, source_prefix: str = "") -> None:
         self.tokenizer, self.limits, self.source_prefix = tokenizer, limits, source_prefix
         self.prefix_tokens = cache(lambda prefix: tokenizer.encode([self.clean(prefix)])[0])
-        splitters = [entry.load() for entry in entries_of("splitter").values()]
-        # Takes a line and its language; of several splitters, another package's has precedence over the built-in one.
-        self.splitter: Callable[[str, str], list[str]] = (
-            splitters[-1] if splitters else lambda line, language: [line]
-        )
+        # Takes a line and its language.
+        self.splitter: Callable[[str, str], list[str]] = sentences.split_sentences
 
     @cached_property
     def plain_signs(self) -> dict[int, str]:

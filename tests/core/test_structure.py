@@ -12,24 +12,31 @@ import nmt
 ROOT = Path(nmt.__file__).parent
 MODULES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
 LAYERS = (
-    *(
-        "errors",
-        "registry",
-        "compat",
-        "hardware",
-        "config",
-        "kernels",
-        "files",
-        "model",
-        "text",
-        "data",
-    ),
-    *("evaluation", "search", "preparation", "translation", "training", "commands", "cli"),
+    "errors",
+    "registry",
+    "compat",
+    "hardware",
+    "config",
+    "kernels",
+    "files",
+    "model",
+    "text",
+    "sentences",
+    "flags",
+    "items",
+    "data",
+    "evaluation",
+    "search",
+    "preparation",
+    "translation",
+    "training",
+    "commands",
+    "api",
+    "cli",
 )
 """The parts of the core from the bottom up: each imports only from those before it."""
 BETWEEN_PLUGINS = {
     ("bergamot", "exchange"): "Firefox's models are Marian's",
-    ("documents", "protection"): "markup is put around whole protected items",
     ("serve", "documents"): "the server translates files",
 }
 

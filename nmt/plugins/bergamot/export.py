@@ -45,9 +45,8 @@ from nmt.plugins.bergamot.supported import BERGAMOT
 from nmt.plugins.exchange.commands import ExportConfig, sample_of, settings_of_model
 from nmt.plugins.exchange.ctranslate2 import heading
 from nmt.plugins.exchange.marian import halves, layer_table, rows_of
-from nmt.plugins.exchange.marian_tokenizer import MarianTokenizer
 from nmt.plugins.exchange.normalization import sentencepiece_normalizer
-from nmt.text import SentencePieceTokenizer, Tokenizer, read_tokenizer
+from nmt.text import MarianTokenizer, SentencePieceTokenizer, Tokenizer, read_tokenizer
 
 CALIBRATION = 32
 """Lines per batch when activations are measured, as in Mozilla's pipeline."""

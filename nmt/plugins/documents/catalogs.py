@@ -8,6 +8,7 @@ from itertools import islice
 import polib
 
 from nmt.config import NMTError, require
+from nmt.items import is_counted
 from nmt.plugins.documents import icu
 from nmt.plugins.documents.catalog_lines import CatalogLines, damaged_line
 from nmt.plugins.documents.document import Document, Translated, notice_of
@@ -15,7 +16,6 @@ from nmt.plugins.documents.encodings import decode_file
 from nmt.plugins.documents.headers import LANGUAGE, new_language, plural_header
 from nmt.plugins.documents.html import READINGS_LEFT_OUT, lost_readings
 from nmt.plugins.documents.strings import ESCAPED, FRONT_MATTER_LEFT, String
-from nmt.plugins.protection.items import is_counted
 
 # Of the first kind, polib would lose the backslash.
 CONVERT = "convert it with `msgconv -t UTF-8`"

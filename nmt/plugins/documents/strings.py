@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from html import escape, unescape
 from typing import Literal
 
+from nmt.items import USUAL, Finder, Items
 from nmt.plugins.documents import icu
 from nmt.plugins.documents.document import Part, Spliced, Translated
 from nmt.plugins.documents.html import (
@@ -25,7 +26,6 @@ from nmt.plugins.documents.markup import Token
 from nmt.plugins.documents.neighbors import keep_apart
 from nmt.plugins.documents.nested import Paragraph, marked, paragraph_parts
 from nmt.plugins.documents.scripts import NAMES as NAMES_OF_SCRIPTS, join_scripts
-from nmt.plugins.protection.items import USUAL, Finder, Items
 from nmt.text import AMBIGUOUS, BLOCKS, SEPARATORS
 
 ESCAPED = "\ue000"  # stands for the backslash of C escapes in catalogs

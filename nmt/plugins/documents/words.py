@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import regex
 
+from nmt.items import COPY, USUAL, Finder
 from nmt.plugins.documents.brackets import SIGN, Pair, find_brackets
-from nmt.plugins.protection.items import COPY, USUAL, Finder
 from nmt.text import (
     DEPENDENT,
     HIRAGANA,

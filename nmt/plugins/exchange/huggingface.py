@@ -51,9 +51,9 @@ from nmt.plugins.exchange.marian import (
     layer_table,
     rows_of,
 )
-from nmt.plugins.exchange.marian_tokenizer import MARIAN_SYMBOLS, MarianTokenizer
 from nmt.plugins.exchange.normalization import tokenizers_steps
 from nmt.plugins.exchange.supported import HUGGINGFACE
+from nmt.text import MARIAN_SYMBOLS, MarianTokenizer
 
 MIN_POSITIONS = 1024
 TYPICAL_LENGTH = 20

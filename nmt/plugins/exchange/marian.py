@@ -54,8 +54,8 @@ from nmt.config import (
     shown,
 )
 from nmt.model import Transformer
-from nmt.plugins.exchange.marian_tokenizer import MARIAN_SYMBOLS, VERSION_KEY, MarianTokenizer
 from nmt.plugins.exchange.supported import MARIAN_NUMBERS
+from nmt.text import MARIAN_KEY, MARIAN_SYMBOLS, MarianTokenizer
 
 Weights = dict[str, Tensor]
 Arrays = dict[str, np.ndarray[Any, Any]]
@@ -243,7 +243,7 @@ def tokenizer_of(models: Sequence[Path], tables: Sequence[list[str]] = ()) -> Ma
     # A single model, or the same one twice, serves both sides.
     distinct = pieces[:1] if len(set(contents)) == 1 else pieces
     tree = {
-        VERSION_KEY: 1,
+        MARIAN_KEY: 1,
         "tags": bool(tables),
         "models": [b64encode(content).decode() for content in contents],
         "tables": tables or distinct,

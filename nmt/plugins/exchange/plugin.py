@@ -33,7 +33,6 @@ def register(add: Callable[..., None]) -> None:
         ),
         **usual,
     )
-    add("tokenizer", "marian", f"{here}.marian_tokenizer:MarianTokenizer", key="nmt_marian")
     engine, facts = (
         f"{here}.ctranslate2_engine",
         {"precisions": ("float32", "int8"), "module": "ctranslate2"},

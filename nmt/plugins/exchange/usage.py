@@ -13,8 +13,13 @@ from typing import Any
 
 from nmt.config import DecodeConfig, NMTError
 from nmt.plugins.exchange.ctranslate2_engine import hypotheses_to_find
-from nmt.plugins.exchange.marian_tokenizer import MarianTokenizer
-from nmt.text import INVISIBLE, PRESENTATION_FORMS, SentencePieceTokenizer, Tokenizer
+from nmt.text import (
+    INVISIBLE,
+    PRESENTATION_FORMS,
+    MarianTokenizer,
+    SentencePieceTokenizer,
+    Tokenizer,
+)
 from nmt.translation import Segmenter
 
 BEGIN = """

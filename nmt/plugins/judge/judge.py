@@ -9,7 +9,7 @@ from typing import Any
 
 from nmt.commands.score import ScoreConfig
 from nmt.config import Compute, DecodeConfig, TranslatorOptions, choice, number, require
-from nmt.plugins.judge.flags import count_flags
+from nmt.flags import count_flags
 from nmt.text import parallel, read_texts, scripts_of_language
 
 BUFFER = 2000  # pairs held in memory, to be sorted by length and scored in batches

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from nmt.config import NMTError, TranslatorOptions, require, without_compression
+from nmt.items import Finder, hidden
 from nmt.plugins.protection.casing import folded
 from nmt.plugins.protection.constraints import (
     BEGINS,
@@ -19,7 +20,6 @@ from nmt.plugins.protection.constraints import (
     kinds,
     phrases,
 )
-from nmt.plugins.protection.items import Finder, hidden
 from nmt.plugins.protection.occurrences import Form, term_words, which_are_used
 from nmt.plugins.protection.terms import Casing, Match, Term, casing_of, texts_of, with_case_of_line
 from nmt.plugins.protection.written_terms import WrittenTerms

@@ -15,7 +15,7 @@ from itertools import count, islice, zip_longest
 from typing import Any
 
 from nmt.config import NMTError, TranslatorOptions
-from nmt.plugins.protection.items import (
+from nmt.items import (
     COPIES,
     COPY,
     Finder,

@@ -24,8 +24,9 @@ from markupsafe import Markup
 from rich.console import Console
 from sacrebleu.significance import PairedTest
 
-from nmt import commands, compat, evaluation, files, registry
+from nmt import commands, compat, evaluation, files
 from nmt.config import build, require
+from nmt.flags import flags
 from nmt.plugins.results.buckets import divisions
 from nmt.plugins.results.commands import CompareConfig, check_output
 from nmt.plugins.results.pages import TEMPLATES, render
@@ -398,10 +399,9 @@ def faults_of(
     source: str | None, reference: str, text: str, scripts: frozenset[str] | None
 ) -> list[str]:
     """What is wrong with a translation: flags, if the source is given, and a length far from the reference's."""
-    finders = registry.entries_of("flags").values() if source is not None else ()
-    names = [
-        f"flag {flag}" for entry in finders for flag in entry.load()(source, text, scripts, [])
-    ]
+    names = list[str]()
+    if source is not None:
+        names += [f"flag {flag}" for flag in flags(source, text, scripts)]
     if len(reference) - len(text) >= FEW_CHARACTERS and len(text) < SHORT * len(reference):
         names.append(f"under-translated: shorter than {SHORT:.0%} of the reference")
     if len(text) - len(reference) >= FEW_CHARACTERS and len(text) > LONG * len(reference):

@@ -17,8 +17,8 @@ from hypothesis import assume, example, given, strategies as st
 from markdown_it import MarkdownIt
 
 from nmt.errors import NMTError
+from nmt.items.finding import COPIES, COPY
 from nmt.plugins.documents import Translated, plain_text, read_document
-from nmt.plugins.protection.items import COPIES, COPY
 from nmt.registry import entries_of
 
 for entry in entries_of("document").values():

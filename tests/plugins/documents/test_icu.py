@@ -6,8 +6,8 @@ import polib
 import pytest
 from pseudo import pseudo
 
+from nmt.items.finding import COPY, readable
 from nmt.plugins.documents import Translated
-from nmt.plugins.protection.items import COPY, readable
 
 MESSAGES = r"""
 {count, plural, one {# old house} other {# old houses}} | {count} old house | {count} old houses

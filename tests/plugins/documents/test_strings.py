@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, strategies as st
 from pseudo import pseudo
 
+from nmt.items.finding import COPY
 from nmt.plugins.documents import Translated, read_document
-from nmt.plugins.protection.items import COPY
 
 
 def lines_of(text: str) -> list[str]:

@@ -6,8 +6,8 @@ from xml.etree import ElementTree
 import pytest
 from pseudo import capitals
 
+from nmt.items.finding import COPY
 from nmt.plugins.documents import Translated, read_document
-from nmt.plugins.protection.items import COPY
 
 STATE = ' state="needs-review-translation"'
 

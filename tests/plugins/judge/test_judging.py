@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from nmt.config import BOS, EOS
+from nmt.flags.finding import flags
 from nmt.model import load_model
 from nmt.plugins.judge import judge
-from nmt.plugins.judge.flags import flags
 from nmt.text import read_tokenizer
 
 SOURCES = ["ka lo mi", "so", "nu pe ri so tu va", "", "we  ka"]

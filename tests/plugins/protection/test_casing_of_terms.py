@@ -3,6 +3,7 @@
 import pytest
 
 from nmt.config import TokenizerConfig
+from nmt.items.finding import Finder
 from nmt.plugins.protection.casing import in_capitals
 from nmt.plugins.protection.glossary import (
     Glossary,
@@ -10,7 +11,6 @@ from nmt.plugins.protection.glossary import (
     begins_with_capital,
     judge,
 )
-from nmt.plugins.protection.items import Finder
 from nmt.plugins.protection.terms import texts_of
 from nmt.text import train_tokenizer
 from nmt.translation import Segment

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nmt.plugins.protection.items import Finder, Items, is_counted, item
+from nmt.items.finding import Finder, Items, is_counted, item
 
 USUAL = Finder(["usual"])
 FRAMEWORKS = {

@@ -5,7 +5,7 @@ import time
 import pytest
 from babel.units import format_unit
 
-from nmt.plugins.protection.items import Finder, Items, item
+from nmt.items.finding import Finder, Items, item
 
 USUAL = Finder(["usual"])
 

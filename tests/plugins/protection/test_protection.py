@@ -12,8 +12,8 @@ from options import translate_config
 from test_segments import Echo
 
 from nmt.config import DecodeConfig, NMTError, TokenizerConfig
+from nmt.items.finding import BLANK, COPIES, COPY, Finder, Items, copy_of, item
 from nmt.plugins.protection import items as protected
-from nmt.plugins.protection.items import BLANK, COPIES, COPY, Finder, Items, copy_of, item
 from nmt.plugins.protection.plugin import ProtectionConfig
 from nmt.plugins.protection.protection import HeldLine, Masked, Protection
 from nmt.search import Hypothesis

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nmt.plugins.protection.items import Finder
+from nmt.items.finding import Finder
 from nmt.plugins.protection.protection import HeldLine, Masked
 from nmt.plugins.protection.rewriting import Change, Rewriting
 from nmt.text import word_spans

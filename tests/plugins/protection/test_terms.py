@@ -11,6 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 from nmt.commands import compose
 from nmt.config import DecodeConfig, ModelConfig, NMTError, TokenizerConfig
+from nmt.items.finding import Finder
 from nmt.model import Transformer
 from nmt.plugins.protection.constraints import (
     BEGINS,
@@ -22,7 +23,6 @@ from nmt.plugins.protection.constraints import (
     phrases,
 )
 from nmt.plugins.protection.glossary import Glossary, Terms, constraint_of, judge, read_glossary
-from nmt.plugins.protection.items import Finder
 from nmt.plugins.protection.occurrences import term_words
 from nmt.search import TorchEngine
 from nmt.text import TARGET, train_tokenizer
@@ -226,7 +226,6 @@ def test_capitals_follow_the_source():
 
 
 def test_terms_go_with_the_segment_that_they_stand_in():
-    pytest.importorskip("nmt.plugins.sentences.sentences")
     made = translator(limits=Limits(split=True, longest=30, language="en"), max_extra_length=30)
     constraints = made.stages[0].constraints(
         segments(made, "The house is here. An old door. A printer!")

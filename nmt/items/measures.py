@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from itertools import product
 
-from nmt.plugins.protection.currencies import CURRENCIES
-from nmt.plugins.protection.units import (
+from nmt.items.currencies import CURRENCIES
+from nmt.items.units import (
     NUMBER_PLACE,
     forms_of_unit,
     pattern_of_form,

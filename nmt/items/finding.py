@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from nmt.errors import NMTError
-from nmt.plugins.protection.addresses import Surroundings
-from nmt.plugins.protection.directives import DIRECTIVE, as_in_source
-from nmt.plugins.protection.forms import (
+from nmt.items.addresses import Surroundings
+from nmt.items.directives import DIRECTIVE, as_in_source
+from nmt.items.forms import (
     JOINED_DIRECTIVE,
     NUMERIC,
     edges,
@@ -16,8 +16,8 @@ from nmt.plugins.protection.forms import (
     pattern_of,
     with_narrow_numbers,
 )
-from nmt.plugins.protection.measures import Measures, ascii_digits, is_whole
-from nmt.plugins.protection.patterns import (
+from nmt.items.measures import Measures, ascii_digits, is_whole
+from nmt.items.patterns import (
     ADDRESS,
     AFTER_ARGUMENT,
     ALL,
@@ -31,7 +31,7 @@ from nmt.plugins.protection.patterns import (
     SIGN,
     WHOLE,
 )
-from nmt.plugins.protection.times import TIME, standard_time
+from nmt.items.times import TIME, standard_time
 from nmt.text import WITHOUT_BLANKS, script, single_blanks
 
 USUAL = "usual"

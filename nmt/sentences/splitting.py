@@ -3,9 +3,9 @@
 import re
 from itertools import accumulate
 
-from nmt.plugins.sentences.by_rules import END, ends_by_rules
-from nmt.plugins.sentences.enclosures import Enclosure, enclosures, enclosures_around
-from nmt.plugins.sentences.rules import rules_of
+from nmt.sentences.by_rules import END, ends_by_rules
+from nmt.sentences.enclosures import Enclosure, enclosures, enclosures_around
+from nmt.sentences.rules import rules_of
 from nmt.text import subtags
 
 QUOTES = str.maketrans(dict.fromkeys('"()[]\u00ab\u00bb\u201a\u201c\u201d\u201e\u2039\u203a', " "))

@@ -10,7 +10,7 @@ words, and Korean, Arabic and other languages join particles to foreign words.
 
 import re
 
-from nmt.plugins.protection.measures import BLANK, FRACTION, MEASURE, MONEY
+from nmt.items.measures import BLANK, FRACTION, MEASURE, MONEY
 from nmt.text import CYRILLIC, GREEK, HAN, HANGUL, KANA, LATIN, MARKS, SOUTH_EAST
 
 ADJOINING = HAN + KANA + SOUTH_EAST + HANGUL

@@ -7,10 +7,9 @@ from itertools import groupby
 
 from nmt.config import UNK
 from nmt.files import parse_json
-from nmt.text import META, NORMALIZATIONS, SOURCE, SYMBOLS, TARGET, Tokenizer
+from nmt.text.normalization import NORMALIZATIONS, SOURCE, TARGET
+from nmt.text.tokenizers import MARIAN_KEY, META, SYMBOLS, Tokenizer
 
-VERSION_KEY = "nmt_marian"
-"""The key that identifies a MarianTokenizer's file; its value is the format version."""
 MARIAN_SYMBOLS = ("</s>", "<unk>", "<pad>")
 TAG = re.compile(">>.*?<<")
 BYTE = re.compile("<0x[0-9A-F]{2}>")
@@ -49,7 +48,7 @@ class MarianTokenizer(Tokenizer):
         self.models = [b64decode(model, validate=True) for model in tree["models"]]
         strings = all(isinstance(entry, str) for table in self.tables for entry in table)
         # sentencepiece accepts an empty model, but fails when it encodes the first line.
-        if (tree[VERSION_KEY], len(self.models), all(self.models), strings) != (1, 2, True, True):
+        if (tree[MARIAN_KEY], len(self.models), all(self.models), strings) != (1, 2, True, True):
             raise ValueError("not in the format that nmt writes")
         for table in self.tables:
             if len(set(table)) < len(table) or not set(MARIAN_SYMBOLS[:2]) <= set(table):

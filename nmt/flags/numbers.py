@@ -7,8 +7,8 @@ from decimal import Decimal
 
 import regex
 
-from nmt.plugins.judge.calendars import ERAS, FIRST_YEAR, shifted, usual_years
-from nmt.plugins.judge.units import (
+from nmt.flags.calendars import ERAS, FIRST_YEAR, shifted, usual_years
+from nmt.flags.units import (
     EAST_ASIAN_DIGITS,
     EAST_ASIAN_UNITS,
     FRACTION,

@@ -4,8 +4,8 @@ from functools import cache
 
 import regex
 
-from nmt.plugins.sentences.enclosures import BRACKETS, Enclosure, enclosures, enclosures_around
-from nmt.plugins.sentences.rules import (
+from nmt.sentences.enclosures import BRACKETS, Enclosure, enclosures, enclosures_around
+from nmt.sentences.rules import (
     INTRODUCTION,
     LATIN_ABBREVIATIONS,
     LIST_NUMBER,

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from functools import cached_property
 
-from nmt.plugins.protection.patterns import LATIN_NAME, OPENING_MARKS, URL, compiled
+from nmt.items.patterns import LATIN_NAME, OPENING_MARKS, URL, compiled
 from nmt.text import ARABIC_PREFIX, HEBREW_PREFIX, HIRAGANA, WITHOUT_BLANKS, script
 
 QUOTES = {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nmt.plugins.sentences.sentences import split_sentences
+from nmt.sentences.splitting import split_sentences
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,9 @@
 
 import re
 
-from nmt.plugins.protection.measures import MEASURE, MONEY, UNCONTINUED, same_digit
-from nmt.plugins.protection.patterns import PLACEHOLDER, URL
-from nmt.plugins.protection.times import pattern_of_time
+from nmt.items.measures import MEASURE, MONEY, UNCONTINUED, same_digit
+from nmt.items.patterns import PLACEHOLDER, URL
+from nmt.items.times import pattern_of_time
 from nmt.text import LATIN, folded, single_blanks
 
 PART_OF = r"A-Za-z\d_/@\\"

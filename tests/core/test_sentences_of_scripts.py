@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from nmt.plugins.sentences.sentences import split_sentences
+from nmt.sentences.splitting import split_sentences
 
 LINES = Path(__file__).with_name("lines")
 """Lines by language; `|` marks the borders of sentences."""

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from nmt.plugins.protection.currencies import (
+from nmt.items.currencies import (
     CURRENCIES,
     FURTHER_NAMES,
     codes_of_currencies,

@@ -9,13 +9,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nmt.plugins.judge.numbers import is_number_lost
-from nmt.plugins.judge.placeholders import (
+from nmt.flags.numbers import is_number_lost
+from nmt.flags.placeholders import (
     is_placeholder_wrong,
     with_distinct_placeholders,
     without_placeholders,
 )
-from nmt.plugins.judge.wording import (
+from nmt.flags.wording import (
     english_letters,
     is_copied,
     is_other_chinese,

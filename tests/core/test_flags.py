@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from nmt.files import ModelDescription
-from nmt.plugins.judge.flags import FLAGS, flags
-from nmt.plugins.judge.numbers import is_number_lost, missing_numerals, numeral
-from nmt.plugins.judge.placeholders import PLACEHOLDER
-from nmt.plugins.judge.wording import is_repetitive
+from nmt.flags.finding import FLAGS, flags
+from nmt.flags.numbers import is_number_lost, missing_numerals, numeral
+from nmt.flags.placeholders import PLACEHOLDER
+from nmt.flags.wording import is_repetitive
 from nmt.text import scripts_of_language
 from nmt.translation.load import target_scripts
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from babel import Locale
 
-from nmt.plugins.judge.flags import flags
-from nmt.plugins.judge.numbers import is_number_lost
-from nmt.plugins.judge.placeholders import is_placeholder_wrong
-from nmt.plugins.judge.units import FORMS, UNITS, powers_of_unit
+from nmt.flags.finding import flags
+from nmt.flags.numbers import is_number_lost
+from nmt.flags.placeholders import is_placeholder_wrong
+from nmt.flags.units import FORMS, UNITS, powers_of_unit
 from nmt.text import scripts_of_language
 
 ENGLISH = (

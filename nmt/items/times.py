@@ -3,7 +3,7 @@
 
 import re
 
-from nmt.plugins.protection.measures import ascii_digits, same_digit
+from nmt.items.measures import ascii_digits, same_digit
 
 TIME = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?")
 BLANK = r"[ \u00a0\u202f]?"

@@ -1,0 +1,5 @@
+"""Flags for likely failures of a translation, found without a reference."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,3 @@
+from .finding import FLAGS as FLAGS
+from .finding import count_flags as count_flags
+from .finding import flags as flags

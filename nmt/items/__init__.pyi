@@ -1,0 +1,11 @@
+from .finding import COPIES as COPIES
+from .finding import COPY as COPY
+from .finding import USUAL as USUAL
+from .finding import Finder as Finder
+from .finding import Items as Items
+from .finding import Span as Span
+from .finding import copy_of as copy_of
+from .finding import hidden as hidden
+from .finding import is_counted as is_counted
+from .finding import readable as readable
+from .finding import replaced as replaced

@@ -1,0 +1,1 @@
+from .splitting import split_sentences as split_sentences
