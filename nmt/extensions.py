@@ -1,0 +1,352 @@
+"""The extension points: what a plugin can add to nmt, one class of entries for each.
+
+A plugin has a function `register`, which calls `add` once for each object that the plugin adds:
+
+    from nmt.extensions import Add, MetricEntry
+
+    def register(add: Add) -> None:
+        add(MetricEntry("loudness", "shout:loudness", scores_text=True))
+
+An entry has a name and the import path of the object. nmt imports the object when it is used first;
+the entry's other fields say what nmt must know before that. The type of the object stands in
+brackets behind `Entry`; a protocol describes it where it is a function.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, cast
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from torch.optim import Optimizer
+
+    from nmt.config import Command, DataConfig, Program, SourceConfig, TranslatorOptions
+    from nmt.data import Transform
+    from nmt.evaluation import Score, Scoring
+    from nmt.model import Transformer
+    from nmt.preparation import Corpus
+    from nmt.search import Engine, EngineOptions
+    from nmt.text import Pair, Tokenizer
+    from nmt.translation import Document, Limits, Stage, Translator
+
+T = TypeVar("T")
+
+
+def import_attribute(path: str) -> Any:
+    """Import `package.module:attribute`."""
+    module, _, attribute = path.partition(":")
+    return getattr(import_module(module), attribute)
+
+
+@dataclass(frozen=True)
+class Entry(Generic[T]):
+    """An object that the core or a plugin adds."""
+
+    kind: ClassVar[str]
+    """The name of the extension point, which `nmt plugins` prints."""
+
+    name: str
+    path: str
+    """`package.module:attribute`"""
+    plugin: str = field(default="", kw_only=True)
+    """Who added it, which the registry fills in."""
+
+    def load(self) -> T:
+        return cast(T, import_attribute(self.path))
+
+
+Add = Callable[[Entry[Any]], None]
+
+
+@dataclass(frozen=True)
+class CommandEntry(Entry["Command"]):
+    """A command, `nmt NAME`.
+
+    add(CommandEntry("shout", "shout:COMMAND", summary="Print text in capitals."))
+    """
+
+    kind = "command"
+    summary: str = field(kw_only=True)
+
+
+@dataclass(frozen=True)
+class OptionsEntry(Entry[type]):
+    """Options for a record of the core: a dataclass whose fields become configuration keys.
+
+    The name is OWNER.NAME, where OWNER is `data`, `export`, `optim`, `score`, `train` or
+    `translator`. The record's owner has the values in `owner.plugins["NAME"]`. If the dataclass has
+    a method `check(owner)`, nmt calls it to refuse keys that exclude each other.
+
+    add(OptionsEntry("data.noise", "noisy:NoiseConfig"))
+    """
+
+    kind = "options"
+    is_inline: bool = field(default=False, kw_only=True)
+    """Whether the keys are written without NAME."""
+
+
+class LoadEngine(Protocol):
+    def __call__(
+        self, folders: "list[Path]", options: "EngineOptions", notice: Callable[[str], None]
+    ) -> "Engine":
+        """Load the models of an ensemble; raise NMTError if an option is not supported."""
+
+
+@dataclass(frozen=True)
+class EngineEntry(Entry[LoadEngine]):
+    """A program that searches for translations, `engine=NAME`.
+
+    `engine=auto` chooses the first engine with `why_not` whose library is installed and that does
+    not refuse, and torch otherwise.
+
+    add(EngineEntry("quick", "quick:load", precisions=("float32",)))
+    """
+
+    kind = "engine"
+    precisions: tuple[str, ...] = field(kw_only=True)
+    """The values of `precision` that it supports."""
+    module: str = field(default="", kw_only=True)
+    """The library that it needs."""
+    why_not: str | None = field(default=None, kw_only=True)
+    """Path of a function that takes model folders and EngineOptions and returns why `engine=auto`
+    should not choose this engine, or an empty string; None: never choose it."""
+    weights: str | None = field(default=None, kw_only=True)
+    """Path of a function that takes a model folder and a precision and returns the file with the
+    weights that the engine uses; None: the model directory's."""
+
+
+@dataclass(frozen=True)
+class DocumentEntry(Entry["type[Document]"]):
+    """A format of documents, `format=NAME`.
+
+    add(DocumentEntry("shout", "shout:Shouts", suffixes=(".shout",)))
+    """
+
+    kind = "document"
+    suffixes: tuple[str, ...] = field(kw_only=True)
+    is_by_line: bool = field(default=False, kw_only=True)
+    """Whether `nmt translate` translates such files line by line, as they arrive."""
+
+
+class TranslateLines(Protocol):
+    def __call__(self, translator: "Translator", lines: list[str]) -> list[str]:
+        """Translate lines into structures, written as text."""
+
+
+@dataclass(frozen=True)
+class StructuredTargets:
+    """What differs for a corpus whose targets are not text, such as trees."""
+
+    command: str
+    """The command that users run instead of `nmt translate`."""
+    translate: str
+    """Path of a TranslateLines."""
+    metric: str
+    column: str
+    """The metric's column in metrics.csv."""
+
+
+@dataclass(frozen=True)
+class CorpusEntry(Entry["type[Corpus]"]):
+    """A source of sentence pairs, `data.kind=NAME`.
+
+    add(CorpusEntry("hub", "hub:Hub", group="wmt14_en_de"))
+    """
+
+    kind = "corpus"
+    group: str | None = field(default=None, kw_only=True)
+    """The group `data=GROUP` that `nmt preprocess` uses if no corpus is named."""
+    structured: StructuredTargets | None = field(default=None, kw_only=True)
+
+
+class ReadPairs(Protocol):
+    def __call__(
+        self, path: "Path", config: "DataConfig", skipped: Counter[str]
+    ) -> "Iterator[Pair]":
+        """Yield a file's pairs. With data.errors=skip, count what was skipped, by its reason."""
+
+
+@dataclass(frozen=True)
+class PairsEntry(Entry[ReadPairs]):
+    """A file format of sentence pairs. The name is the suffix.
+
+    add(PairsEntry(".tmx", "memories:read_pairs", languages="memories:languages"))
+    """
+
+    kind = "pairs"
+    languages: str | None = field(default=None, kw_only=True)
+    """Path of a function that takes a file and returns the languages in it."""
+
+
+class ComputeScores(Protocol):
+    def __call__(
+        self, hypotheses: Sequence[str], references: Sequence[str], scoring: "Scoring"
+    ) -> "list[Score]":
+        """Compute corpus scores; a metric may have several."""
+
+
+@dataclass(frozen=True)
+class MetricEntry(Entry[ComputeScores]):
+    """A metric, `metrics=NAME`.
+
+    add(MetricEntry("loudness", "shout:loudness", scores_text=True))
+    """
+
+    kind = "metric"
+    scores_text: bool = field(default=False, kw_only=True)
+    """False: it scores structures, such as trees."""
+    is_paired: bool = field(default=False, kw_only=True)
+    """Whether `nmt compare` can test the significance of differences: its signature is
+    sacreBLEU's."""
+
+
+class MakeStage(Protocol):
+    def __call__(
+        self, options: "TranslatorOptions", tokenizer: "Tokenizer", limits: "Limits"
+    ) -> "Stage":
+        """Make a stage for a model's tokenizer and length limits."""
+
+
+@dataclass(frozen=True)
+class StageEntry(Entry[MakeStage]):
+    """A stage of translation, which changes lines before the search and translations after it.
+
+    add(StageEntry("terms", "glossaries:Terms", order=30, key=("glossaries", "glossary")))
+    """
+
+    kind = "stage"
+    order: int = field(kw_only=True)
+    """Lines pass through the stages by rising order, translations by falling order."""
+    key: tuple[str, str] | None = field(default=None, kw_only=True)
+    """The name of an OptionsEntry and a key in it: without a value, the stage is left out."""
+
+
+class MakeTransform(Protocol):
+    def __call__(
+        self, tokenizer_file: "Path", sources: "Sequence[SourceConfig]", seed: int
+    ) -> "Transform | None":
+        """Make a transform, or None if the options ask for none.
+
+        Raises NMTError if it cannot use the vocabulary.
+        """
+
+
+@dataclass(frozen=True)
+class TransformEntry(Entry[MakeTransform]):
+    """A change of training pairs, such as noise, which is drawn again in each epoch.
+
+    add(TransformEntry("noise", "noisy:transform"))
+    """
+
+    kind = "transform"
+
+
+class MakeOptimizer(Protocol):
+    def __call__(self, model: "Transformer", precision: str, **options: Any) -> "Optimizer":
+        """Make an optimizer. `precision` is Lightning's; `options` are those of torch's Adam."""
+
+
+@dataclass(frozen=True)
+class OptimizerEntry(Entry[MakeOptimizer]):
+    """An optimizer, `optim.optimizer=NAME`.
+
+    add(OptimizerEntry("lion", "lion:Lion"))
+    """
+
+    kind = "optimizer"
+
+
+class ExportModel(Protocol):
+    def __call__(
+        self, folder: "Path", output: "Path", config: Any, progress: Callable[[str], None]
+    ) -> list[str]:
+        """Write the model in `folder` to `output`, with the options of `nmt export`.
+
+        Returns lines about the comparison of both programs' translations.
+        """
+
+
+@dataclass(frozen=True)
+class FolderEntry(Entry[Callable[..., Any]]):
+    """A kind of folders that a command writes, which `nmt runs` lists and deletes.
+
+    The path is that of the function that writes them.
+
+    add(FolderEntry("synthetic", "synthesis:synthesize", marker="identity.json", key="input",
+        files="identity.json|train.*"))
+    """
+
+    kind = "folder"
+    marker: str = field(kw_only=True)
+    """The JSON file that tells what the folder is."""
+    key: str = field(default="exported_by", kw_only=True)
+    """A key in the marker."""
+    files: str = field(kw_only=True)
+    """A regular expression for the names of the files in it."""
+
+
+@dataclass(frozen=True)
+class ExporterEntry(Entry[ExportModel]):
+    """A program to export models to, `nmt export format=NAME`.
+
+    add(ExporterEntry("quick", "quick:export", precision="float32", marker="config.json",
+        files="config.json|weights.bin", supports="quick:SUPPORTED"))
+    """
+
+    kind = "export"
+    precision: str = field(kw_only=True)
+    """The precision of the weights, unless `keys` has "precision"."""
+    keys: tuple[str, ...] = field(default=(), kw_only=True)
+    """Which of the options `precision` and `sample` it reads."""
+    marker: str = field(kw_only=True)
+    """A JSON file in the output that contains "exported_by": "nmt"."""
+    files: str = field(kw_only=True)
+    """A regular expression for the names of the files that it writes."""
+    supports: str | None = field(default=None, kw_only=True)
+    """Path of an nmt.config.Program: what the other program can reproduce of a model."""
+
+    key: ClassVar[str] = "exported_by"
+
+    def program(self) -> "Program | None":
+        return None if self.supports is None else import_attribute(self.supports)
+
+
+@dataclass(frozen=True)
+class ImporterEntry(Entry["Callable[[Path], Any]"]):
+    """A format to import models from; the name is the suffix of its files.
+
+    The function takes a file, or a folder with such a file, and returns an
+    `nmt.plugins.exchange.marian.MarianModel`.
+
+    add(ImporterEntry(".quick", "quick:read_model"))
+    """
+
+    kind = "import"
+
+
+@dataclass(frozen=True)
+class PythonEntry(Entry[Any]):
+    """A name of the Python API, `nmt.NAME`, from those that `nmt.__all__` lists."""
+
+    kind = "python"
+
+
+KINDS: tuple[type[Entry[Any]], ...] = (
+    CommandEntry,
+    OptionsEntry,
+    EngineEntry,
+    DocumentEntry,
+    CorpusEntry,
+    PairsEntry,
+    MetricEntry,
+    StageEntry,
+    TransformEntry,
+    OptimizerEntry,
+    ExporterEntry,
+    FolderEntry,
+    ImporterEntry,
+    PythonEntry,
+)
