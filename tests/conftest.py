@@ -1,6 +1,7 @@
-"""A corpus of some hundred generated pairs, prepared once; runs on it; the command line in this process."""
+"""Fixtures: a small generated corpus, runs and models on it, and the command line in this process."""
 
 import gc
+import itertools
 import random
 import signal
 import subprocess
@@ -18,56 +19,73 @@ if TYPE_CHECKING:
     from nmt.model import Transformer
     from nmt.text import Tokenizer
 
-# A busy machine is no error, and a change meets the examples that the tree before it has met.
-# `--hypothesis-profile=search` looks for new examples.
+# No deadline, because the machine may be busy. The same examples in each run, so that a test fails
+# because of a change and not by chance. `--hypothesis-profile=search` looks for new examples.
 hypothesis.settings.register_profile("nmt", deadline=None, derandomize=True)
 hypothesis.settings.register_profile("search", deadline=None, max_examples=3000)
 hypothesis.settings.load_profile("nmt")
 WORDS = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu", "va", "we"]
+LINES = [
+    f"ka {first} lo {second} mi {first}{second}"
+    for first, second in itertools.product(("nu", "pe", "ri"), ("so", "tu", "va", "we"))
+]
+"""The text from which tokenizers of random models are trained."""
 TOY = [
-    *(
-        "data=files",
-        "data.name=toy",
-        "tokenizer.kind=bpe",
-        "tokenizer.vocabulary_size=300",
-        "workers=1",
-    ),
-    *("model=tiny", "model.d_model=16", "model.d_ff=32", "model.heads=2"),
-    *("model.encoder_layers=1", "model.decoder_layers=1", "optim.warmup=20"),
-    *(
-        "batching.tokens_per_update=240",
-        "batching.micro_batches=2",
-        "decode=greedy",
-        "decode.max_extra_length=5",
-    ),
-    *("validation.every_steps=20", "validation.bleu_sentences=4", "trainer.log_every_n_steps=5"),
-    *(
-        "trainer.max_steps=60",
-        "trainer.accelerator=cpu",
-        "trainer.devices=1",
-        "checkpoints.average=all",
-    ),
+    "data=files",
+    "data.name=toy",
+    "tokenizer.kind=bpe",
+    "tokenizer.vocabulary_size=300",
+    "workers=1",
+    "model=tiny",
+    "model.d_model=16",
+    "model.d_ff=32",
+    "model.heads=2",
+    "model.encoder_layers=1",
+    "model.decoder_layers=1",
+    "optim.warmup=20",
+    "batching.tokens_per_update=240",
+    "batching.micro_batches=2",
+    "decode=greedy",
+    "decode.max_extra_length=5",
+    "validation.every_steps=20",
+    "validation.bleu_sentences=4",
+    "trainer.log_every_n_steps=5",
+    "trainer.max_steps=60",
+    "trainer.accelerator=cpu",
+    "trainer.devices=1",
+    "checkpoints.average=all",
     "trainer.precision=32-true",
 ]
+"""Options that train a tiny model in seconds."""
 
 
 def write_toy_text(folder: Path, seed: int) -> None:
-    """Sentences of two to nine syllables; their translations are the same backwards."""
+    """Write sentences of two to nine syllables. Each translation is its source in reverse order."""
     generator = random.Random(seed)
-    for split, size in (("train", 600), ("valid", 40), ("test", 20)):
-        sentences = [generator.choices(WORDS, k=generator.randint(2, 9)) for _ in range(size)]
-        for language, step in (("en", 1), ("de", -1)):
-            lines = "".join(" ".join(sentence[::step]) + "\n" for sentence in sentences)
-            (folder / f"{split}.{language}").write_text(lines)
+    sizes = {"train": 600, "valid": 40, "test": 20}
+    for split, size in sizes.items():
+        sources = []
+        targets = []
+        for _ in range(size):
+            words = generator.choices(WORDS, k=generator.randint(2, 9))
+            sources.append(" ".join(words) + "\n")
+            targets.append(" ".join(reversed(words)) + "\n")
+        (folder / f"{split}.en").write_text("".join(sources))
+        (folder / f"{split}.de").write_text("".join(targets))
 
 
 def toy_options(folder: Path) -> list[str]:
-    return [*TOY, *(f"data.{split}={folder / split}" for split in ("train", "valid", "test"))]
+    """The options for the toy corpus in a folder."""
+    files = [f"data.{split}={folder / split}" for split in ("train", "valid", "test")]
+    return [*TOY, *files]
 
 
 @pytest.fixture(scope="session", autouse=True)
 def interruptible() -> Iterator[None]:
-    """A shell that starts the tests in the background has them, and what they start, ignore Ctrl-C."""
+    """Let Ctrl-C work in the tests and their child processes.
+
+    A shell that starts the tests in the background makes them ignore it.
+    """
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -75,14 +93,17 @@ def interruptible() -> Iterator[None]:
 
 @pytest.fixture(scope="module", autouse=True)
 def collect_no_imports() -> None:
-    """Garbage collection, which every training calls, need not visit what the modules before have left."""
+    """Exempt the objects of earlier test modules from garbage collection, which training calls often."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.fixture(autouse=True)
 def torch_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`engine=auto` takes torch, as on a machine with a GPU: no test converts a model without asking for it."""
+    """Let `engine=auto` choose torch, as on a machine with a GPU.
+
+    Otherwise, most tests would convert a model for CTranslate2 first.
+    """
     from nmt.translation import load
 
     engines = load.automatic_engines
@@ -91,7 +112,7 @@ def torch_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def toy(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """The overrides that train a tiny model on the toy corpus, which lies there prepared."""
+    """The options that train a tiny model on the toy corpus, which is already prepared."""
     from nmt.commands import compose
     from nmt.preparation import preprocess
 
@@ -104,21 +125,21 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The test's own folder, in which it runs."""
+    """A folder for the test, which is also its working directory."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 @pytest.fixture
 def other_text(tmp_path: Path) -> list[str]:
-    """The overrides of a toy corpus in the test's own folder, not prepared yet."""
+    """The options for another toy corpus in the test's folder, which is not prepared yet."""
     write_toy_text(tmp_path, seed=2)
     return toy_options(tmp_path)
 
 
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
-    """Trains with these overrides in this process, and returns the folder of the run."""
+    """A function that trains with some options in this process and returns the run's folder."""
 
     def trained(*options: str) -> Path:
         from rich.console import Console
@@ -135,41 +156,48 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
 
 @pytest.fixture
 def train_on(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
-    """Trains on this many devices with these overrides, each in a process with as many threads as this one."""
+    """A function that trains on a number of devices.
+
+    Each device is a process with as many threads as this one.
+    """
     import torch
 
     monkeypatch.setenv("OMP_NUM_THREADS", str(torch.get_num_threads()))
-    command = [python(), "-m", "nmt", "train"]
-    return lambda devices, *options: subprocess.run(
-        [*command, *options, f"trainer.devices={devices}"], check=True
-    )
+
+    def train(devices: int, *options: str) -> None:
+        command = [python(), "-m", "nmt", "train", *options, f"trainer.devices={devices}"]
+        subprocess.run(command, check=True)
+
+    return train
 
 
 @pytest.fixture(scope="session")
 def finished(toy: list[str], trained: Callable[..., Path]) -> Path:
-    """A run of 60 updates that nothing disturbed, with a checkpoint every 12."""
+    """An uninterrupted run of 60 updates, with a checkpoint every 12 updates."""
     return trained(*toy, "checkpoints.every_steps=12")
 
 
-LINES = [f"ka {a} lo {b} mi {a}{b}" for a in ("nu", "pe", "ri") for b in ("so", "tu", "va", "we")]
-
-
 def save_model(folder: Path, model: "Transformer", tokenizer: "Tokenizer") -> Path:
-    """Write a model directory for translation from en to de; its tokenizer lies beside it."""
+    """Write a model directory for translation from en to de, and its tokenizer beside it."""
     from nmt.files import ModelDescription, sha256
     from nmt.model import write_model_directory
 
     file = folder.with_name(f"{folder.name}.spm")
     tokenizer.save(file)
     description = ModelDescription(
-        asdict(model.config), model.vocabulary_size, "en", "de", sha256(file), {}
+        asdict(model.config),
+        model.vocabulary_size,
+        "en",
+        "de",
+        sha256(file),
+        {},
     )
     write_model_directory(folder, model, file, description, "")
     return folder
 
 
 def write_random_model(folder: Path, **settings: Any) -> "Transformer":
-    """Write a model directory with a random model, which is returned; its tokenizer lies beside it."""
+    """Write a model directory with a random model, and its tokenizer beside it; return the model."""
     import torch
 
     from nmt.config import ModelConfig, TokenizerConfig
@@ -178,10 +206,17 @@ def write_random_model(folder: Path, **settings: Any) -> "Transformer":
 
     tokenizer = train_tokenizer(LINES, TokenizerConfig("bpe", 300))
     torch.manual_seed(1)
-    base = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 16, "d_ff": 16, "heads": 2}
-    model = Transformer(
-        ModelConfig(name="tiny", **{**base, **settings}), tokenizer.vocabulary_size
-    ).eval()
+    smallest = {
+        "encoder_layers": 1,
+        "decoder_layers": 1,
+        "d_model": 16,
+        "d_ff": 16,
+        "heads": 2,
+    }
+    smallest.update(settings)
+    config = ModelConfig(name="tiny", **smallest)
+    model = Transformer(config, tokenizer.vocabulary_size)
+    model.eval()
     save_model(folder, model, tokenizer)
     return model
 
@@ -196,36 +231,40 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="session")
 def word_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model directory with a tiny model that Marian trained from en to de: its translations are made-up words."""
+    """A model directory with a tiny model from en to de that Marian trained on made-up words."""
     return import_fixture("tied", tmp_path_factory.mktemp("words") / "model")
 
 
 @pytest.fixture(scope="session")
 def tagged_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """As `word_model`, into deu and fra by tags."""
+    """A model like `word_model` with two target languages, deu and fra, chosen by tags."""
     return import_fixture("tagged", tmp_path_factory.mktemp("tags") / "model")
 
 
 def import_fixture(name: str, output: Path) -> Path:
-    """One of the models that Marian trained, as a model directory."""
+    """Import one of the models that Marian trained as a model directory."""
     from nmt.commands import compose
 
     run_import = pytest.importorskip("nmt.plugins.exchange.commands").run_import
-    words = [f"path={Path(__file__).parent / 'fixtures' / 'marian' / name}", f"output={output}"]
-    run_import(compose("import", [*words, "source=en", "target=de"]))
+    path = Path(__file__).parent / "fixtures" / "marian" / name
+    words = [f"path={path}", f"output={output}", "source=en", "target=de"]
+    run_import(compose("import", words))
     return output
 
 
 @dataclass
 class Outcome:
-    """Exit code, standard output and standard error of a command."""
+    """The exit code, standard output and standard error of a command."""
 
     code: int
     out: str
     err: str
 
     def failed(self, *words: str) -> None:
-        """Assert that the command ended with an error that users can fix, whose last line contains `words`."""
+        """Assert that the command ended with an error that users can fix.
+
+        The last line of standard error must contain `words`.
+        """
         assert self.code == 2, self.err
         assert "Traceback" not in self.err
         last = self.err.splitlines()[-1]
@@ -233,7 +272,7 @@ class Outcome:
         assert all(word in last for word in words), last
 
     def refused(self, *words: str) -> None:
-        """Assert that the command failed in this way and printed nothing else."""
+        """Assert that the command failed in this way and printed a single line."""
         self.failed(*words)
         assert self.err.count("\n") == 1, self.err
 
@@ -242,7 +281,7 @@ class Outcome:
 def nmt(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], here: Path
 ) -> Callable[..., Outcome]:
-    """The command line in this process, in the test's own folder."""
+    """The command line in this process, in the test's folder."""
     from nmt.cli import main
 
     def run(*arguments: str) -> Outcome:
@@ -250,31 +289,42 @@ def nmt(
         capfd.readouterr()
         with pytest.raises(SystemExit) as stopped:
             main()
-        return Outcome(int(stopped.value.code or 0), *capfd.readouterr())
+        captured = capfd.readouterr()
+        return Outcome(int(stopped.value.code or 0), captured.out, captured.err)
 
     return run
 
 
 @pytest.fixture(scope="session")
 def training_state() -> Callable[[Path], dict[str, Any]]:
-    """Step, weights, Adam's moments and the number of target tokens of a run's last checkpoint."""
+    """A function that reads a run's last checkpoint.
+
+    It returns the step, the weights, Adam's moments and the number of target tokens.
+    """
     import torch
 
     def load(run: Path) -> dict[str, Any]:
         content = torch.load(max(run.glob("checkpoints/*.ckpt")), weights_only=True)
-        adam = content["optimizer_states"][0]["state"]
-        state = {"step": content["global_step"], "weights": content["state_dict"], "adam": adam}
-        return {**state, "tokens": content["nmt"]["tokens"]}
+        return {
+            "step": content["global_step"],
+            "weights": content["state_dict"],
+            "adam": content["optimizer_states"][0]["state"],
+            "tokens": content["nmt"]["tokens"],
+        }
 
     return load
 
 
 @pytest.fixture(scope="session")
 def metrics() -> Callable[[Path], list[dict[str, str]]]:
-    """The rows of a run's metrics.csv, without the columns that depend on time."""
+    """A function that reads a run's metrics.csv, without the columns that depend on time."""
     from nmt.training import read_metrics
 
-    clock = ("seconds", "tokens_per_second", "mfu", "cost")
-    return lambda run: [
-        {k: v for k, v in row.items() if k not in clock} for row in read_metrics(run)
-    ]
+    def read(run: Path) -> list[dict[str, str]]:
+        rows = read_metrics(run)
+        for row in rows:
+            for column in ("seconds", "tokens_per_second", "mfu", "cost"):
+                row.pop(column, None)
+        return rows
+
+    return read

@@ -1,4 +1,4 @@
-"""What a stranger may do to a file: to its bytes, to the values in it, and to its place in the file system."""
+"""Damage to files: to their bytes, to the values in them, and to their place in the file system."""
 
 import copy
 import csv

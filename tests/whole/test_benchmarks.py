@@ -102,7 +102,7 @@ tiny = {
 }
 os.execv(sys.executable, [sys.executable, "-m", "nmt", command, *words, *tiny.get(command, [])])
 """
-"""An `nmt` for scripts: the last words of a command decide, so they shrink it."""
+"""A program `nmt` for scripts, which appends options that make commands small."""
 
 
 def test_every_script_is_listed():

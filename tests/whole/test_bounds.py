@@ -1,4 +1,4 @@
-"""The versions of packages that nmt admits."""
+"""The bounds for versions of dependencies."""
 
 import re
 import tomllib
@@ -31,13 +31,13 @@ def pins() -> dict[str, str]:
 
 
 @pytest.mark.parametrize(("name", "version"), EXCLUDED)
-def test_a_version_with_a_known_hole_is_not_admitted(name, version):
+def test_vulnerable_versions_are_excluded(name, version):
     bounds = [requirement for requirement in REQUIREMENTS if requirement.name == name]
     assert bounds
     assert not any(requirement.specifier.contains(version) for requirement in bounds)
 
 
-def test_the_tested_versions_are_admitted():
+def test_pinned_versions_are_allowed():
     tested = pins()
     wrong = []
     for requirement in REQUIREMENTS:

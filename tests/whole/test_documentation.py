@@ -1,4 +1,4 @@
-"""What the pages tell people to type must compose, and what they point at must be there."""
+"""Commands in the documentation compose, and its links, paths and symbols exist."""
 
 import ast
 import builtins
@@ -132,7 +132,7 @@ def check_commands(text, folder):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_commands_in_pages_compose_and_links_lead_somewhere(page, here):
+def test_commands_in_pages_compose_and_links_have_targets(page, here):
     text = page.read_text()
     folder = here if write_examples(text, here) else None
     if "--config-dir" in text and (page.parent / "data").is_dir():
@@ -156,7 +156,7 @@ def test_the_examples_of_every_help_page_compose(here):
     )
 
 
-def test_every_example_of_a_file_takes_effect(tmp_path):
+def test_every_example_of_a_yaml_file_takes_effect(tmp_path):
     files = write_examples((ROOT / "docs/reference/configuration.md").read_text(), tmp_path)
     assert {file.split("/")[0] for file in files} == {"data", "model", "experiment", "trainer"}
     for file in files:
@@ -238,14 +238,14 @@ def identifiers(path):
     return names
 
 
-def test_every_path_that_is_named_is_there():
+def test_every_path_in_pages_exists():
     """In pages, configuration, docstrings and comments; words in capitals stand for any name."""
     files = [*PAGES, *MODULES, *YAML_FILES, ROOT / "Makefile"]
     named = ((file, path) for file in files for text in prose(file) for path in PATH.findall(text))
     assert [f"{file.relative_to(ROOT)}: {path}" for file, path in named if not is_there(path)] == []
 
 
-def test_every_symbol_that_is_named_is_there():
+def test_every_symbol_in_pages_exists():
     """In docstrings and comments, and below nmt in pages."""
     in_yaml = (re.findall(r"\w+", path.read_text()) for path in YAML_FILES)
     names = set(dir(builtins)).union(*map(identifiers, MODULES), *in_yaml)

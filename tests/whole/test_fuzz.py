@@ -297,7 +297,7 @@ def complaint(code: int, here: Path, before: dict[str, Any], codes: tuple[int, .
 
 
 @pytest.mark.slow
-def test_no_stranger_gets_more_than_a_line(world: Path, tmp_path: Path, capsys) -> None:
+def test_untrusted_files_end_in_one_line(world: Path, tmp_path: Path, capsys) -> None:
     seed, count = (
         int(os.environ.get("NMT_FUZZ_SEED", randrange(10**6))),
         int(os.environ.get("NMT_FUZZ_COUNT", 1000)),

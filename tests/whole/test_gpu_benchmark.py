@@ -45,7 +45,7 @@ def test_every_step_runs_or_is_skipped_by_name(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_step_without_time_is_skipped_and_a_failed_one_fails_the_run(tmp_path):
+def test_steps_without_time_are_skipped_and_failed_steps_fail_the_run(tmp_path):
     done = benchmark(tmp_path, "--seconds", "1", "--only", "machine,search")
     assert done.returncode == 0
     steps = json.loads((tmp_path / "results.json").read_text())["steps"]
@@ -69,14 +69,14 @@ def test_a_step_without_time_is_skipped_and_a_failed_one_fails_the_run(tmp_path)
         (["--wheels", "missing"], "--wheels: there is no folder missing"),
     ],
 )
-def test_a_wrong_option_is_one_line(tmp_path, options, problem):
+def test_wrong_options_end_in_one_line(tmp_path, options, problem):
     done = benchmark(tmp_path, *options)
     assert done.returncode == 2
     assert done.stderr == problem + "\n"
     assert list(tmp_path.iterdir()) == []
 
 
-def test_wheels_for_another_python_are_one_line(tmp_path):
+def test_wheels_for_another_python_end_in_one_line(tmp_path):
     for name in ("a-1-py3-none-any", "b-1-cp38-abi3-any", "c-1-cp399-cp399-any"):
         (tmp_path / f"{name}.whl").touch()
     done = benchmark(tmp_path, "--check", "--wheels", str(tmp_path))
@@ -108,7 +108,7 @@ def test_a_check_names_missing_packages_and_a_missing_gpu(tmp_path):
 
 
 @pytest.mark.slow
-def test_an_interrupted_step_is_in_the_table(tmp_path):
+def test_interrupted_steps_are_in_the_table(tmp_path):
     process = subprocess.Popen(
         [sys.executable, BENCHMARK, "--dry-run", "--only", "machine"],
         env={**os.environ, "OUT": str(tmp_path)},

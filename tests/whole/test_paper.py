@@ -1,4 +1,4 @@
-"""Where docs/how/paper.md says that a part of the paper is, there it is, and says so itself."""
+"""The code that docs/how/paper.md names for a part of the paper exists and cites that part."""
 
 import importlib
 import re
@@ -68,13 +68,13 @@ def entries():
 
 
 @pytest.mark.parametrize(("expected", "module", "symbol"), list(entries()))
-def test_what_is_named_is_there_and_names_its_place(expected, module, symbol):
+def test_each_symbol_exists_and_cites_its_section(expected, module, symbol):
     assert expected
     assert expected <= places(
         reduce(getattr, symbol.split("."), importlib.import_module(module)).__doc__ or ""
     )
 
 
-def test_nothing_of_the_paper_is_left_out():
+def test_the_page_covers_the_whole_paper():
     named = set().union(*(entry.values[0] for entry in entries()))
     assert [place for place in EVERYTHING if place not in named] == []

@@ -1,4 +1,4 @@
-"""A table from commands to pages: what is done stays done."""
+"""Reproducing a table: rows that have been run are not run again."""
 
 import json
 from dataclasses import asdict
@@ -22,7 +22,7 @@ def made_of(monkeypatch, *commands):
     )
 
 
-def test_a_row_is_run_once_and_again_where_its_commands_are_others(here, monkeypatch, capfd):
+def test_rows_run_once_and_again_if_their_commands_change(here, monkeypatch, capfd):
     monkeypatch.setenv("PYTHONPATH", str(Path(package.__file__).parents[1]))
     scores = ["score", "hypothesis=a", "reference=a", "format=json"]
     (here / "a").write_text("A line.\n")

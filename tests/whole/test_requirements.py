@@ -1,4 +1,4 @@
-"""What scale=paper needs, and the one screen that says what of it is missing."""
+"""The requirements of scale=paper, and the list of those that are missing."""
 
 import pytest
 import requirements
@@ -24,7 +24,7 @@ def test_gpus_share_the_papers_eight_micro_batches(words, many, there, monkeypat
     assert gpus(options(*words))[1] == there
 
 
-def test_hours_are_those_of_the_operations(monkeypatch):
+def test_hours_follow_from_the_number_of_operations(monkeypatch):
     """Kaplan et al. 2020: about 6 operations a weight and token; base has 63 M weights, each met by one side's."""
     ((base,),) = plan(options("rows=en-de-base")).values()
     flops = expected_flops(base)
@@ -35,12 +35,12 @@ def test_hours_are_those_of_the_operations(monkeypatch):
         assert lower_bound.startswith(f"at least {duration(flops / devices / 1e14)} ")
 
 
-def test_durations_are_rough():
+def test_durations_are_rounded():
     rough = [duration(seconds) for seconds in (0.2, 91, 91 * 60, 12 * 3600, 3 * 86_400)]
     assert rough == ["2 seconds", "2 minutes", "1.5 hours", "12 hours", "3.0 days"]
 
 
-def test_what_is_missing_is_told_in_one_screen_and_nothing_is_begun(here, monkeypatch, capsys):
+def test_missing_requirements_are_listed_before_anything_starts(here, monkeypatch, capsys):
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)

@@ -1,4 +1,4 @@
-"""The rows of the tables: command lines that compose, the same at every scale but for its sizes."""
+"""The commands behind the rows of the tables. Scales differ only in sizes."""
 
 from functools import cache
 
@@ -14,7 +14,7 @@ def rows(*words):
     return {row.name: row for part in plan(read_options(list(words))).values() for row in part}
 
 
-def test_the_commands_of_a_row_are_the_papers_protocol():
+def test_commands_follow_the_papers_protocol():
     """English-French, big: the row whose settings differ most from the defaults."""
     row = rows("table2", "rows=[en-fr-big]", "seed=3")["en-fr-big"]
     commands = {command[1]: compose(command[1], command[2:]) for command in row.commands}
@@ -44,7 +44,7 @@ def test_the_commands_of_a_row_are_the_papers_protocol():
 
 
 @pytest.mark.parametrize("name", ["a_heads_32", "c_layers_2", "restricted_15", "big"])
-def test_a_row_of_table_3_is_the_same_change_at_both_scales(name):
+def test_rows_of_table_3_make_the_same_change_at_both_scales(name):
     papers, small = (
         compose("train", rows("table3", f"scale={scale}")[f"table3-{name}"].training)
         for scale in ("paper", "laptop")
@@ -74,7 +74,7 @@ def test_a_row_of_table_3_is_the_same_change_at_both_scales(name):
         (["table2", "seed=x"], "seed=x: must be a whole number"),
     ],
 )
-def test_a_mistake_is_one_line_and_exit_code_2(words, expected, capsys):
+def test_mistakes_end_in_one_line_and_exit_code_2(words, expected, capsys):
     assert main([*words, "--dry-run"]) == 2
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)

@@ -1,4 +1,4 @@
-"""The pages of the paper's tables: its own numbers, ours where they were measured, and where these come from."""
+"""The pages of the paper's tables, with the paper's numbers beside ours and their commands."""
 
 import re
 from pathlib import Path
@@ -73,7 +73,7 @@ def grid(text, title):
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_the_committed_pages_are_those_of_the_committed_results(table):
+def test_pages_are_up_to_date_with_the_results(table):
     folder = RECIPES / table / "results" / "laptop"
     page = MODULES[table].page(SCALES["laptop"], read_results(folder, 1))
     assert render(page, "md") == (folder / f"{table}.md").read_text()
@@ -85,7 +85,7 @@ def test_the_committed_pages_are_those_of_the_committed_results(table):
     assert bodies[0] == bodies[1]
 
 
-def test_tables_have_the_papers_numbers_and_say_what_was_not_run():
+def test_tables_have_the_papers_numbers_and_name_rows_that_were_not_run():
     text = markdown("table2", {})
     bleus, costs = grid(text, "BLEU"), grid(text, "Training cost in FLOPs")
     columns = [
@@ -118,7 +118,7 @@ def test_tables_have_the_papers_numbers_and_say_what_was_not_run():
     ]
 
 
-def test_ours_stand_where_they_belong():
+def test_our_scores_stand_in_the_rows_that_were_run():
     text = markdown(
         "table2", {"en-de-big": result("en-de-big", training_cost=1.26e15, training_flops=9.94e14)}
     )
@@ -144,7 +144,7 @@ def test_ours_stand_where_they_belong():
         assert word in text
 
 
-def test_differences_are_to_our_own_base():
+def test_differences_are_relative_to_our_own_base_model():
     base = result(
         "table3-base", "table3", perplexity=30.0, parameters=2_000_000, training_seconds=60.0
     )
