@@ -128,8 +128,10 @@ def test_what_cannot_be_compiled_is_refused():
 
 def test_auto_says_why_it_does_not_compile_on_a_gpu(monkeypatch):
     """The GPU is the device that Lightning would choose; the machine has no triton."""
-    monkeypatch.setattr("nmt.training.module.is_worth_compiling", lambda config, device: True)
-    monkeypatch.setattr("nmt.training.module.why_not_compiled", lambda config, device: "no triton")
+    monkeypatch.setattr("nmt.training.automatic.is_worth_compiling", lambda config, device: True)
+    monkeypatch.setattr(
+        "nmt.training.automatic.why_not_compiled", lambda config, device: "no triton"
+    )
     notices: list[str] = []
     config = compose("train", ["trainer.accelerator=cpu"])
     assert settle_trainer(config, notices.append).trainer.compile is False

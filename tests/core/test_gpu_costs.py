@@ -26,8 +26,8 @@ from nmt.model import Transformer
 from nmt.search import EngineOptions
 from nmt.search.torch_engine import load
 from nmt.training import Training, TranslationModule, loss as loss_module, settle_trainer, train
+from nmt.training.automatic import is_worth_compiling
 from nmt.training.loss import label_smoothed_cross_entropy
-from nmt.training.module import is_worth_compiling
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from nmt.files import sha256
 from nmt.preparation import preprocess
 from nmt.text import load_tokenizer
 from nmt.training import read_metrics
-from nmt.training.train import joined
+from nmt.training.initial import joined
 
 SHORT = [
     *("trainer.max_steps=20", "trainer.precision=32-true", "validation.every_steps=100"),

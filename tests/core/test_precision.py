@@ -75,7 +75,7 @@ def test_float16_is_scaled_and_clipped_and_resumes_exactly(
     toy, nmt, monkeypatch, training_state, metrics
 ):
     plugins: list[MixedPrecision] = []
-    monkeypatch.setattr("nmt.training.module.Trainer", partial(half_precision, plugins))
+    monkeypatch.setattr("nmt.training.trainer.Trainer", partial(half_precision, plugins))
     for run, steps in (("stopped", 13), ("stopped", 30), ("whole", 30)):
         options = (
             *SHORT,
