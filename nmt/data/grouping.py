@@ -63,6 +63,7 @@ def is_large_enough(widths: Ints, counts: Ints, budget: int) -> NDArray[np.bool_
 
 def best_cut(widths: Ints, counts: Ints, side: int, budget: int) -> Cut | None:
     """The best cut along one side's lengths; None if no cut is allowed."""
+    # Stable, because the cells' order decides the pairs' order, on which all updates depend.
     order = np.argsort(widths[side], kind="stable")
     widths = widths[:, order]
     counts = counts[order]

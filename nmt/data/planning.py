@@ -1,10 +1,11 @@
 """Choose the sentences of update n from sentence lengths, seed and n alone.
 
-So training can start at any update. Each group of pairs of similar lengths (nmt/data/grouping.py)
-is cut into micro-batches of at most `budget` padded tokens per side. The cuts depend only on
-lengths, so each pass over the corpus has the same number of micro-batches, M. The seed and the pass
-determine the order of the pairs in each group and the order of the micro-batches. Micro-batch g
-belongs to pass g // M. With m micro-batches per update, update n starts at micro-batch n * m.
+That way, training can start at any update. Each group of pairs of similar lengths, as grouping.py
+makes them, is cut into micro-batches of at most `budget` padded tokens per side. The cuts depend
+only on lengths, so each pass over the corpus has the same number of micro-batches, M. The seed and
+the pass determine the order of the pairs in each group and the order of the micro-batches.
+Micro-batch g belongs to pass g // M. With m micro-batches per update, update n starts at
+micro-batch n * m.
 """
 
 from typing import NamedTuple

@@ -47,7 +47,7 @@ class Average:
                     f"({changed})"
                 )
         for name, tensor in model_weights(checkpoint).items():
-            total = tensor.double()
+            total = tensor.double()  # so that the mean is rounded only once, in make_model
             if name in self.sums:
                 total = total + self.sums[name]
             self.sums[name] = total

@@ -60,6 +60,7 @@ class Logbook:
         for name, value in metrics.items():
             row[name] = f"{value:.6g}"
         try:
+            # Opened for each row, so that a killed process loses at most this one.
             with self.path.open("a", newline="", encoding="utf-8") as file:
                 file.write(self.lines(row))
         except OSError as error:

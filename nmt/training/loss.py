@@ -121,6 +121,14 @@ class Gradients:
 class LabelSmoothedCrossEntropy(torch.autograd.Function):
     """Loss (section 5.4) and gradient in one pass over chunks of the logits.
 
+    With smoothing e, the targets are (1 - e) onehot + e / N. The loss of a token is then
+
+        (1 - e) (-log p(target)) + e (log Z - mean of the logits),
+
+    where Z is the softmax's normalizer, and its gradient by the logits is
+
+        softmax - (1 - e) onehot - e / N.
+
     The logits are never all in memory at once. In mixed precision, only the products use lower
     precision: their factors are cast once, and the sums are computed in float32.
     """
@@ -156,8 +164,8 @@ class LabelSmoothedCrossEntropy(torch.autograd.Function):
             normalizers += chunk_normalizers
             if gradients:
                 gradients.add(grad_RN, x_RD, matrix_ND)
-        # The uniform part of the loss is the mean of -log p over the vocabulary. The summed weights
-        # and summed hidden states suffice to sum its logits and gradients.
+        # The sum of all logits is the product of the summed hidden states and the summed weights, so
+        # the uniform part of loss and gradients needs no logits.
         sum_hidden_D = hidden_MD.sum(0, dtype=torch.float32)
         sum_weight_D = weight_ND.sum(0, dtype=torch.float32)
         uniform = normalizers - sum_hidden_D.dot(sum_weight_D) / vocabulary

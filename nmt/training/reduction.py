@@ -178,7 +178,7 @@ class FixedOrderSum:
             if self.number % 2 == 0:
                 self.push(sums)
             return
-        for subtree in reversed(self.subtrees):
+        for subtree in reversed(self.subtrees):  # as in add_subtrees
             sums += subtree.sums
         # Buckets with parameters that got no gradient are not complete yet.
         self.exchange_up_to(len(self.buckets))

@@ -32,7 +32,7 @@ def check_run(config: ExperimentConfig, corpus: PreparedCorpus, now: RunState) -
     """
     run = Path(config.run)
     check_configuration(run, config)
-    check_ours(run / "model")
+    check_ours(run / "model")  # training would fail at its end if it must not replace this folder
     paths = list_checkpoints(run)
     if not paths:
         return Resumption()

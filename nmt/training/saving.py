@@ -113,7 +113,7 @@ class CheckpointCallback(UpdateCallback):
     def on_after_backward(self, trainer: Trainer, pl_module: Any) -> None:
         """Add requests to the sums that the processes exchange with the gradients.
 
-        So all processes stop after the same update, without an exchange of their own.
+        That way, all processes stop after the same update without another exchange.
         """
         if trainer.world_size == 1:
             return

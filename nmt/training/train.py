@@ -223,9 +223,9 @@ class Training:
         validation: Validation,
         saver: CheckpointCallback,
     ) -> Sequence[Callback]:
-        """All callbacks. Lightning calls them in this order.
+        """All callbacks, in the order in which Lightning calls them.
 
-        So an update is reported and validated before it is saved.
+        An update is reported and validated before it is saved, so that a checkpoint contains both.
         """
         warm_up = WarmUp(self.config, self.state.vocabulary_size, planner, saver, self.console)
         plugin_callbacks = []

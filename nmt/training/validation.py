@@ -164,6 +164,7 @@ class Validation(UpdateCallback):
         """The model that translates: the trained one, or a copy in validation.precision."""
         if self.config.precision == "float32":
             return model
+        # A copy, because `to` converts a module in place.
         return deepcopy(model).to(getattr(torch, self.config.precision))
 
     @torch.no_grad()
