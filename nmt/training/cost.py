@@ -32,10 +32,10 @@ def update_flops(model: Transformer, size: UpdateSize) -> int:
 
 
 class TrainingCost:
-    """Measures the time, the arithmetic and the cost of updates and of saving, without validation.
+    """Measures the time (section 5.2) and cost (Table 2) of updates and of saving.
 
-    As in Table 2, the cost is the training time times the number of devices times the FLOP/s that a
-    device sustains, here those of its fastest matrix products.
+    Validation does not count. The cost is the training time times the number of devices times the
+    FLOP/s that a device sustains (section 6.1), here those of its fastest matrix products.
     """
 
     def __init__(self) -> None:

@@ -46,9 +46,7 @@ def state_of(
         ),
     ],
 )
-def test_another_environment_is_found(
-    before: dict[str, Any], now: dict[str, Any], is_other: bool
-) -> None:
+def test_has_other_environment(before: dict[str, Any], now: dict[str, Any], is_other: bool) -> None:
     assert has_other_environment(before, now) == is_other
 
 

@@ -1,4 +1,4 @@
-"""What a training step asks of a GPU, counted on a CPU: waits for results, and kernels to start.
+"""What a training step costs on a GPU, counted on a CPU: waits for results, and started kernels.
 
 A GPU computes while the program continues, until the program reads a result. If a step starts many small kernels, the
 GPU waits for Python.
@@ -32,7 +32,7 @@ from nmt.training.loss import label_smoothed_cross_entropy
 
 @pytest.fixture
 def as_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take the paths of the code for GPUs."""
+    """Take the branches of the code for GPUs."""
     for path in ("nmt.kernels.device.on_cpu", "nmt.model.layers.on_cpu", "nmt.kernels.on_cpu"):
         monkeypatch.setattr(path, lambda x: False)
     monkeypatch.setattr("nmt.kernels.runs_ahead", lambda device: True)
