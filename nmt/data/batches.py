@@ -29,7 +29,7 @@ class Batch(NamedTuple):
     target_indices: Tensor
     """The positions of the M real tokens in target_out.flatten(), [M]."""
     padded: bool = True
-    """Whether `source` has padding; stored because checking the tensor would wait for the device."""
+    """Whether `source` has padding; stored, because looking would wait for the device."""
     update: int = 0
     micro_batch: int = 0
     size: UpdateSize = UpdateSize()
@@ -63,7 +63,7 @@ def padded_batch(sources: pa.ListArray, targets: pa.ListArray) -> Batch:
 def dummy_batch(rows: int, source_width: int, target_width: int) -> Batch:
     """A batch of <unk> tokens that needs as much memory as a full batch of this shape.
 
-    It is treated as padded, because a padding mask takes memory, too.
+    It counts as padded, because a padding mask also takes memory.
     """
     source = torch.full((rows, source_width), UNK)
     target = torch.full((rows, target_width), UNK)

@@ -89,7 +89,7 @@ class PlannedBatches:
         )
 
     def transformed(self, pairs: list[IdPair], planned: MicroBatch, bounds: Ints) -> list[IdPair]:
-        """Apply the transforms. A pair that one of them makes longer than planned stays as it was."""
+        """Apply the transforms. A pair that becomes longer than planned keeps its words."""
         source_of_pair = np.searchsorted(bounds, planned.indices, side="right") - 1
         for transform in self.transforms:
             changed = transform(pairs, source_of_pair, planned)

@@ -24,7 +24,7 @@ PADDING_SHARE = 0.02
 """A group with less padding is not cut, because pairs are shuffled less in smaller groups."""
 
 BLOCK_PAIRS = 1 << 20
-"""Pairs processed at a time, so that temporary arrays stay in cache and add little to peak memory."""
+"""Pairs processed at a time, so that temporary arrays stay in cache and need little memory."""
 
 
 def bucket_widths(lengths: NDArray[Any]) -> Ints:
@@ -121,7 +121,7 @@ def partition(widths: Ints, counts: Ints, budget: int) -> list[Ints]:
 
 
 class Groups(NamedTuple):
-    """Pairs of similar lengths. Their order never changes, as the updates of all runs depend on it."""
+    """Pairs of similar lengths. The updates of all runs depend on their order."""
 
     order: NDArray[np.signedinteger[Any]]
     """The pairs of the first group, then of the second, and so on, [pairs]."""
@@ -195,7 +195,7 @@ def rows_by_group(
 ) -> NDArray[np.signedinteger[Any]]:
     """The rows of each group in turn, ascending: a counting sort.
 
-    `group_blocks` contain the group of every row, in row order; `starts` is that of Groups.
+    `group_blocks` contain the group of every row, in row order; `starts` is as in Groups.
     """
     rows = int(starts[-1])
     order = np.empty(rows, np.min_scalar_type(-rows - 1))  # a type that also holds `rows`

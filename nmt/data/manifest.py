@@ -1,4 +1,4 @@
-"""The manifest of a prepared corpus. Imports neither torch nor the libraries that read the corpus."""
+"""The manifest of a prepared corpus. Imports neither torch nor libraries that read the corpus."""
 
 import hashlib
 import json
@@ -61,7 +61,8 @@ DATA_OF_FORMAT = (
 )
 """The options of `data` when this format began, which are always part of the fingerprint.
 
-Never add an option here: a later option is part of the fingerprint only where it changes the corpus.
+Never add an option here: a later option is part of the fingerprint only where it changes the
+corpus.
 """
 TOKENIZER_OF_FORMAT = ("kind", "vocabulary_size", "sample", "normalization")
 """The same for `tokenizer`."""

@@ -34,7 +34,7 @@ class Mixture(NamedTuple):
 def added_up(numbers: Iterable[float]) -> float:
     """The sum, rounded after each addition.
 
-    Since Python 3.12, `sum` rounds less often. Passes would differ from those of earlier versions.
+    Since Python 3.12, `sum` rounds less often. Passes would depend on the version of Python.
     """
     total = 0.0
     for number in numbers:

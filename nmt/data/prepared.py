@@ -262,7 +262,7 @@ def corpus_of(
 
 
 def place_of_corpus(folder: Path, name: str) -> Path:
-    """The corpus `name`, which may be relative to the working directory or to one above `folder`."""
+    """The corpus `name`, relative to the working directory or to a folder above `folder`."""
     parents = folder.resolve().parents[:PARENT_LEVELS]
     places = [Path(name), *(parent / name for parent in parents)]
     for place in places:

@@ -79,7 +79,8 @@ def forget_old_kernels() -> None:
 def use_deterministic_kernels(on: bool) -> None:
     """Let torch use only kernels that give the same bits each time.
 
-    It raises an error where it has none. Without them, the gradients of attention and embeddings on a GPU are added in any order.
+    It raises an error where it has none. Without them, the gradients of attention and embeddings on
+    a GPU are added in any order.
     """
     torch.use_deterministic_algorithms(on)
     # By default, the mode also fills each new tensor, which costs time and affects no result of

@@ -24,7 +24,7 @@ LIBRARIES = {
     "mkl": r"Math Kernel Library Version (\S+)",
     "onednn": r"MKL-DNN (\S+)",
 }
-"""Names of what a build of torch contains, and where torch's summary of its build has the version."""
+"""Libraries in a build of torch, and where torch's summary of its build has their versions."""
 
 
 def switches() -> dict[str, str]:

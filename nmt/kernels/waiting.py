@@ -92,7 +92,7 @@ class LoadWatch:
         self.lock = threading.Lock()
         self.is_over = False
         self.look_after(FIRST_INTERVAL)
-        # Python ends daemon threads at their next instruction, and in torch that aborts the process.
+        # Python ends daemon threads at their next instruction. In torch, that aborts the process.
         atexit.register(self.end)
 
     def look_after(self, seconds: float) -> None:

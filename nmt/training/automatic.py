@@ -81,6 +81,6 @@ def why_not_compiled(config: ExperimentConfig, device: torch.device) -> str:
 
 
 def is_worth_compiling(config: ExperimentConfig, device: torch.device) -> bool:
-    """Whether trainer.compile=auto compiles if it can: on GPUs, in runs long enough to save time."""
+    """Whether trainer.compile=auto compiles if it can: on GPUs, in runs that are long enough."""
     is_short = config.minutes is not None and config.minutes < SHORTEST_COMPILED
     return device.type == "cuda" and not is_short

@@ -20,8 +20,8 @@ class Average:
     """The mean of checkpoints of one model (section 6.1), summed in float64.
 
     `updates` are the checkpoints' update numbers. `state` and the numbers of updates `skipped` and
-    `made` are those of the checkpoint added last. `losses` maps each average considered, named by
-    its updates, to its validation loss.
+    `made` come from the last checkpoint added. `losses` maps each candidate, named by its updates,
+    to its validation loss.
     """
 
     state: RunState
@@ -93,7 +93,7 @@ def delivered_model(
 
     The paper averages a fixed number of checkpoints. By default, the number whose average has the
     lowest loss on the validation set `split` is chosen: while a model learns fast, its newest
-    weights beat the mean. The best checkpoint, if the run kept one, is a candidate, too. Raises
+    weights beat the mean. The best checkpoint, if the run kept one, is also a candidate. Raises
     NMTError if most updates were skipped.
     """
     paths = kept_checkpoints(run, checkpoints.every_steps, checkpoints.keep)

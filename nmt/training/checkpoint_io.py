@@ -82,7 +82,7 @@ class BackgroundCheckpointIO(DirectCheckpointIO):
             self.write.result()
 
     def teardown(self) -> None:
-        """Let the write in progress end; Lightning calls this after training and after any error."""
+        """Let the write in progress end; Lightning calls this after training and after errors."""
         self.thread.shutdown()
 
 

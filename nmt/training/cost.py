@@ -35,7 +35,7 @@ class TrainingCost:
     """Measures the time (section 5.2) and cost (Table 2) of updates and of saving.
 
     Validation does not count. The cost is the training time times the number of devices times the
-    FLOP/s that a device sustains (section 6.1), here those of its fastest matrix products.
+    FLOP/s that a device sustains (section 6.1), measured with its fastest matrix products.
     """
 
     def __init__(self) -> None:
@@ -96,7 +96,7 @@ class TrainingCost:
         return update_flops(self.model, self.interval) / self.interval_seconds
 
     def measure_peak_again(self) -> None:
-        """Raise the peak if training is faster, or if a short measurement on a CPU finds a greater one."""
+        """Raise the peak if training is faster, or if a short measurement on a CPU is."""
         self.add_time()
         speed = self.speed()
         if speed > self.peak:

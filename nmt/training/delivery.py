@@ -31,7 +31,7 @@ class ValidationScore:
 def describe(average: Average, validation: ValidationScore | None = None) -> ModelDescription:
     """The description of an average, with its score if it has one."""
     state = average.state
-    # The order is that of the keys in config.json.
+    # In the order of the keys in config.json.
     training: dict[str, Any] = {
         "updates": average.made,
         "averaged": average.updates,
@@ -91,7 +91,10 @@ def write_average(
 
 
 def moved_link(run: Path) -> str:
-    """Point the run's link `latest` to the run, and say so; others may own the folder of the link."""
+    """Point the run's link `latest` to the run; return what happened.
+
+    The folder of the link may belong to another user.
+    """
     try:
         return f"; {point_latest_to(run)} now leads to {run}"
     except OSError as error:

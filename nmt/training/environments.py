@@ -23,7 +23,10 @@ def environment_of(state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def has_other_environment(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
-    """Whether two entries "nmt" of checkpoints come from environments that may compute other bits."""
+    """Whether the environments of two checkpoints may compute different bits.
+
+    `before` and `now` are their entries "nmt".
+    """
     recorded = environment_of(before)
     current = environment_of(now)
     # An older nmt recorded less. DEVICES is missing where the number does not count.

@@ -55,7 +55,7 @@ class Logbook:
         return text.getvalue()
 
     def log_metrics(self, metrics: Mapping[str, float], step: int) -> None:
-        """Append a row. Lightning's loggers have this method, too."""
+        """Append a row, with the method of Lightning's loggers."""
         row = {"step": str(step)}
         for name, value in metrics.items():
             row[name] = f"{value:.6g}"

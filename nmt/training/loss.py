@@ -23,7 +23,7 @@ CHUNK_LOGITS = {"cpu": 2**23}
 It does not depend on the sizes of batch and vocabulary. 32 MB in float32 stay in a CPU's cache.
 """
 CHUNK_LOGITS_ELSEWHERE = 2**28
-"""1 GiB: a GPU would spend more time on adding the gradients of many chunks than on computing them."""
+"""1 GiB: with small chunks, a GPU would spend more time on adding gradients than on products."""
 
 ChunkTerms = Callable[[Tensor, Tensor, float, torch.dtype], tuple[Tensor, Tensor, Tensor]]
 """`chunk_terms` or a compiled form of it."""
@@ -164,8 +164,8 @@ class LabelSmoothedCrossEntropy(torch.autograd.Function):
             normalizers += chunk_normalizers
             if gradients:
                 gradients.add(grad_RN, x_RD, matrix_ND)
-        # The sum of all logits is the product of the summed hidden states and the summed weights, so
-        # the uniform part of loss and gradients needs no logits.
+        # The sum of all logits is the product of the summed hidden states and the summed weights,
+        # so the uniform part of loss and gradients needs no logits.
         sum_hidden_D = hidden_MD.sum(0, dtype=torch.float32)
         sum_weight_D = weight_ND.sum(0, dtype=torch.float32)
         uniform = normalizers - sum_hidden_D.dot(sum_weight_D) / vocabulary
@@ -212,7 +212,7 @@ def label_smoothed_cross_entropy(
 def summed_losses(
     model: Transformer, batch: Batch, label_smoothing: float
 ) -> tuple[Tensor, Tensor]:
-    """The smoothed loss and the negative log likelihood, each summed over a micro-batch's tokens."""
+    """The smoothed loss and the negative log likelihood, each summed over the target tokens."""
     hidden_BTD = model.decoder_states(batch.source, batch.target_in, batch.padded)
     hidden_MD = hidden_BTD.flatten(0, 1)
     targets_M = batch.target_out.flatten()

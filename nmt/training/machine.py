@@ -31,7 +31,7 @@ def devices_in_words(trainer: Trainer) -> str:
 
 
 def describe_machine(trainer: Trainer, peak: float) -> dict[str, Any]:
-    """What environment.json records; `peak` is that of all devices together."""
+    """What environment.json records; `peak` is the peak of all devices together."""
     devices = devices_in_words(trainer)
     _, _, kind = devices.partition(" x ")
     return {

@@ -27,7 +27,7 @@ REQUESTS = 2 + len(STOPPING)
 
 
 def adam(model: Transformer, precision: str, **options: Any) -> Adam:
-    """The paper's optimizer (section 5.3), with decoupled weight decay (Loshchilov and Hutter 2019)."""
+    """The paper's optimizer (section 5.3), with decoupled weight decay (AdamW)."""
     return Adam(model.parameters(), decoupled_weight_decay=True, **options)
 
 
@@ -85,7 +85,7 @@ class TranslationModule(LightningModule):
         return self.reduction == "exact" and has_fixed_order(share, trainer.world_size)
 
     def losses(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """The smoothed loss and the negative log likelihood of a micro-batch, summed over tokens."""
+        """The smoothed loss and the negative log likelihood, each summed over a micro-batch."""
         losses = self.training_losses if self.training else summed_losses
         return losses(self.model, batch, self.optim.label_smoothing)
 
@@ -112,7 +112,7 @@ class TranslationModule(LightningModule):
         return loss * self.trainer.world_size  # DDP averages over devices
 
     def seed_dropout(self, batch: Batch) -> None:
-        """Seed each micro-batch: dropout is the same on any number of devices, after any restart."""
+        """Make dropout the same on any number of devices and after any restart."""
         seed = dropout_seed(self.seed, batch.update, batch.micro_batch)
         # torch.manual_seed would take a millisecond, because it seeds all devices.
         torch.default_generator.manual_seed(seed)

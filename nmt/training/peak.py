@@ -42,7 +42,7 @@ def square_products(device: torch.device, dtype: torch.dtype) -> list[Product]:
     """The kinds of matrix products that may be the fastest on a device."""
     size = 1024 if device.type == "cpu" else 8192
     factors = [torch.randn(size, size, device=device, dtype=dtype)]
-    # Try float32, too: some products stay in float32, and bfloat16 without hardware support takes
+    # Also try float32: some products stay in float32, and bfloat16 without hardware support takes
     # ten times as long.
     if device.type == "cpu" and dtype.itemsize < 4:
         factors.append(factors[0].float())

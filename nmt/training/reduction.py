@@ -1,4 +1,4 @@
-"""Add the gradients of an update's micro-batches in a fixed order, whichever processes compute them.
+"""Add the gradients of an update's micro-batches in an order that does not depend on the processes.
 
 The order is a tree: ((0 + 1) + (2 + 3)) + ((4 + 5) + (6 + 7)) for eight micro-batches. Each process
 computes neighboring micro-batches, so it adds whole subtrees by itself. Then the processes exchange
@@ -206,7 +206,7 @@ class FixedOrderSum:
             parameter.grad = None
 
     def add_subtrees(self, indices: Sequence[int]) -> None:
-        """Add the earlier micro-batches' gradients of these parameters to those of the last ones."""
+        """Add the gradients of the earlier micro-batches to the last ones, for these parameters."""
         for subtree in reversed(self.subtrees):
             totals = [self.parameters[index].grad for index in indices]
             add_gradients(totals, [subtree.gradients[index] for index in indices])

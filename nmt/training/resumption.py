@@ -130,9 +130,9 @@ def check_origin(
 
 
 def check_characters(path: Path, state: RunState, now: RunState) -> None:
-    """Raise NMTError if the corpus's record of lengths and characters, which the model gets, changed.
+    """Raise NMTError if the corpus's record of lengths and characters changed.
 
-    What an older nmt did not record is not compared.
+    The model gets this record. What an older nmt did not record is not compared.
     """
     before = flatten(state.seen)
     after = flatten(now.seen)

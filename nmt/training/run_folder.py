@@ -170,9 +170,9 @@ def is_finished(run: Path, updates: int, corpus: str) -> bool:
 def run_state(run: Path, update: int, planned: int, delivered: int) -> str:
     """Whether a run is running, finished, stopped or untrained.
 
-    running: a process is using the folder; finished: its model was trained for all `planned`
-    updates. `delivered` is the number of updates of its model, `update` that of its last
-    checkpoint.
+    A run is running while a process uses the folder, and finished if its model was trained for all
+    `planned` updates. `delivered` is the number of updates of the model, and `update` the number of
+    updates of the last checkpoint.
     """
     try:
         with files.locked_file(run / files.LOCK, False, "", wait=0):

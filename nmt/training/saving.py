@@ -50,7 +50,7 @@ class Requests:
 
 
 class CheckpointCallback(UpdateCallback):
-    """Saves checkpoints for averaging and, at time intervals, for safety; stops the run on request."""
+    """Saves checkpoints for averaging and, at time intervals, for safety; stops runs on request."""
 
     def __init__(
         self,
@@ -156,7 +156,7 @@ class CheckpointCallback(UpdateCallback):
     def on_exception(
         self, trainer: Trainer, pl_module: LightningModule, exception: BaseException
     ) -> None:
-        # The second interrupt raises KeyboardInterrupt. After any other error, the write still ends.
+        # The second interrupt raises KeyboardInterrupt. After any other error, the write goes on.
         if isinstance(exception, KeyboardInterrupt):
             self.writer(trainer).abandon()
 

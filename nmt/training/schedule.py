@@ -14,7 +14,7 @@ def noam(step: int, d_model: int, warmup: int) -> float:
 def learning_rate(optim: OptimConfig, d_model: int, step: int) -> float:
     """The learning rate at `step`: a linear rise to the peak, then `optim.schedule`.
 
-    The peak is `optim.learning_rate`, by default that of equation 3, times `optim.factor`.
+    The peak is `optim.factor` times `optim.learning_rate`, or times the peak of equation 3.
     """
     if optim.learning_rate is None:
         if optim.schedule == "noam":

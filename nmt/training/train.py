@@ -47,7 +47,7 @@ from nmt.training.validation import Validation
 from nmt.training.warm_up import WarmUp
 
 ENOUGH_TOKENS = 12_500
-"""Tokens per micro-batch that keep a fast GPU busy for longer than Python takes to start kernels."""
+"""With fewer tokens per micro-batch, a fast GPU waits for Python to start its kernels."""
 
 
 def train(config: ExperimentConfig, console: Console) -> int | None:
@@ -263,7 +263,7 @@ class Training:
     def prepare_device(self, device: torch.device, micro_batches: int) -> None:
         """Choose deterministic kernels on a GPU; print a notice if training is needlessly slow.
 
-        `micro_batches` are those of this device in an update.
+        `micro_batches` is the number of micro-batches that this device computes in an update.
         """
         if device.type != "cuda":
             has_gpu = which("nvidia-smi") is not None

@@ -1,4 +1,4 @@
-"""Compile a model before its first update, with the same shapes whenever and wherever the run starts."""
+"""Compile a model before its first update, with shapes that depend only on corpus and options."""
 
 import json
 import os
@@ -75,7 +75,8 @@ class WarmUp(Callback):
         if not self.config.trainer.compile:
             return
         module: Any = pl_module
-        # Until training catches signals, one ends the process at once: there is no update to finish.
+        # Until training catches signals, a signal ends the process at once: there is no update to
+        # finish.
         self.saver.restore_handlers()
         begin = time.monotonic()
         if trainer.is_global_zero:

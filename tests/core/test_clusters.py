@@ -91,7 +91,7 @@ INTERACTIVE = {**srun_variables(0, 0, 0), "SLURM_NTASKS": "1", "SLURM_JOB_NAME":
 @pytest.mark.parametrize(
     ("environments", "first"),
     [
-        # Lightning sets nothing for the process that a person starts, until it has launched the others.
+        # Lightning sets nothing for the process that a person starts until it launches others.
         ([{}, {"NODE_RANK": "0", "LOCAL_RANK": "1"}], 0),
         ([{"NODE_RANK": "1"}, {"NODE_RANK": "1", "LOCAL_RANK": "1"}, {"NODE_RANK": "0"}], 2),
         ([torchrun_variables(*ranks) for ranks in FOUR], 0),

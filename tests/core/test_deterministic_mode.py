@@ -1,4 +1,4 @@
-"""Search turns torch's deterministic mode off: some of its operations have no such kernel on GPUs."""
+"""Search turns torch's deterministic mode off: some operations have no such kernel on GPUs."""
 
 import pytest
 import torch

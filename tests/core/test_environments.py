@@ -30,7 +30,7 @@ def state_of(
     [
         (state_of("1 x cpu", "fast"), state_of("1 x cpu", "fast"), False),
         (state_of("1 x cpu", "fast"), state_of("1 x cuda", "fast"), True),
-        # The number counts where gradients are added in another order, whichever side has one device.
+        # The number counts where gradients are added in another order.
         (state_of("1 x cpu", "fast"), state_of("2 x cpu", "fast"), True),
         (state_of("2 x cpu", "fast"), state_of("1 x cpu", "fast"), True),
         (state_of("2 x cpu", "fast"), state_of("4 x cpu", "fast"), True),

@@ -30,7 +30,7 @@ IN_THE_BACKGROUND = "writing a checkpoint in the background"
 
 
 def die_at(owner: Any, name: str, call: int, last_words: Callable[..., None] | None = None) -> None:
-    """Kill the process at the `call`th call of a function, after `last_words` with its arguments."""
+    """Kill the process at a call of a function, after `last_words` with its arguments."""
     function = getattr(owner, name)
     calls = 0
 

@@ -1,7 +1,7 @@
 """What a training step costs on a GPU, counted on a CPU: waits for results, and started kernels.
 
-A GPU computes while the program continues, until the program reads a result. If a step starts many small kernels, the
-GPU waits for Python.
+A GPU computes while the program continues, until the program reads a result. If a step starts many
+small kernels, the GPU waits for Python.
 """
 
 import os
@@ -43,7 +43,7 @@ def as_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_training_waits_only_for_its_reports(toy, monkeypatch, as_on_a_gpu, tmp_path):
-    """Counted from the third update, when Adam's state exists, until the checkpoint after the last one."""
+    """Counted from the third update, when Adam's state exists, until the last checkpoint."""
     counting = ExitStack()
     counted: Counter[str] = Counter()
     step = TranslationModule.training_step

@@ -30,7 +30,7 @@ STILL = ["optim.learning_rate=1e-12", "optim.warmup=1"]
 
 @pytest.fixture(scope="module")
 def domain(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Overrides that train from the run `finished` on another corpus, prepared with its vocabulary."""
+    """Overrides that train from `finished` on another corpus, prepared with its vocabulary."""
     folder = tmp_path_factory.mktemp("domain")
     write_toy_text(folder, seed=3)
     data = ("data", "workers", "tokenizer")

@@ -313,7 +313,7 @@ LONGER = [
     "size", [None, 61_000, 59_990], ids=["checkpoint", "rewriting metrics", "appending metrics"]
 )
 def test_a_full_disk_damages_no_earlier_file(toy, finished, nmt, size):
-    """Extend a run of 60 updates whose metrics.csv may already be nearly as large as the disk allows."""
+    """Extend a run whose metrics.csv may already be nearly as large as the disk allows."""
     run = Path(shutil.copytree(finished, "run"))
     path = run / "metrics.csv"
     header, *rows = path.read_bytes().splitlines(keepends=True)

@@ -1,4 +1,4 @@
-"""Which sentences make up update n: shuffles with random access, groups of similar lengths, mixtures."""
+"""Which sentences make up update n: shuffles, groups of similar lengths, and mixtures."""
 
 import math
 from itertools import permutations

@@ -1,4 +1,4 @@
-"""Runs that go wrong: gradients that are not finite, early stopping, and lines that are too long."""
+"""Runs that end early: gradients that are not finite, patience, and lines that are too long."""
 
 import subprocess
 from pathlib import Path

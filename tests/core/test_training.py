@@ -153,7 +153,7 @@ def test_a_corpus_prepared_from_other_text_is_rejected(other_text, nmt):
 
 
 def test_updates_after_the_last_report_are_counted_and_reported(toy, nmt):
-    """Training ends between two reports: after the third validation, the second without progress."""
+    """Training ends between two reports: after two validations without progress."""
     options = [
         *toy,
         "run=run",

@@ -1,4 +1,4 @@
-"""Work on several devices: translation on several GPUs, and a watch over the processes of a training."""
+"""Translation on several GPUs, and a watch over processes that train together."""
 
 from collections.abc import Callable
 

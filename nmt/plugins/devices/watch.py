@@ -1,4 +1,4 @@
-"""A watch over the processes that train together: one that exits early ends the others, with its error."""
+"""A watch over processes that train together: one that exits early ends the others."""
 
 import os
 import re

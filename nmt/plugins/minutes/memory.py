@@ -50,7 +50,7 @@ def try_shapes(trainer: Trainer, module: training.TranslationModule, planner: Ba
 
 
 class MemoryCheck(Callback):
-    """Tries the largest micro-batches before the first update, so that memory runs out then or never."""
+    """Tries the largest micro-batches before the first update."""
 
     def __init__(self, config: ExperimentConfig, planner: BatchPlanner, metrics: Any) -> None:
         self.batching = config.batching

@@ -32,7 +32,7 @@ def register(add: Callable[..., None]) -> None:
 
 
 def leave_to_the_clock(tree: "DictConfig", keys: list[str]) -> None:
-    """Let minutes= set each group, except groups and keys that the user sets; `keys` are the user's.
+    """Let minutes= set each group, except groups and keys that the user sets, `keys`.
 
     `init` and ssru keep the model. With a schedule that ends at the last update, trainer.max_time
     works like minutes= but sets only the updates.
@@ -82,7 +82,7 @@ def minutes_of(duration: str) -> float:
 
 
 def groups_to_settle(written: Any, keys: list[str]) -> list[str]:
-    """The groups that minutes= sets: those that the user does not choose by name."""
+    """The groups that minutes= sets, without groups that the user chooses by name."""
     from nmt.config import SETTLED
     from nmt.files import within
 
@@ -96,7 +96,7 @@ def groups_to_settle(written: Any, keys: list[str]) -> list[str]:
 
 
 def keys_to_keep(written: Any, keys: list[str], settled: list[str]) -> list[str]:
-    """The user's keys in the groups that minutes= sets; also those of a saved configuration."""
+    """The user's keys in the groups that minutes= sets, including keys of a saved configuration."""
     from nmt.config import SETTLED
 
     kept: list[str] = []

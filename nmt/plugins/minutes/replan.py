@@ -36,7 +36,7 @@ def with_max_steps(config: ExperimentConfig, updates: int) -> ExperimentConfig:
 
 
 def with_new_end(config: ExperimentConfig, update: int, end: int) -> ExperimentConfig:
-    """Move the end of a run after `update` updates, and that of a schedule that ends with it."""
+    """Move the end of a run after `update` updates, along with a schedule that ends there."""
     optim = config.optim
     if optim.schedule in ENDING and optim.end == config.trainer.max_steps:
         changes = [*(optim.decay_changes or []), [update, end]]
@@ -47,8 +47,9 @@ def with_new_end(config: ExperimentConfig, update: int, end: int) -> ExperimentC
 class Replan(training.UpdateCallback):
     """Moves the end of a run with `minutes=`, so that the run ends in time on a busy machine.
 
-    Each change is an entry of optim.decay_changes in the run's config.yaml and in later checkpoints.
-    The learning rate is a function of these entries and the update, so the run can be repeated.
+    Each change is an entry of optim.decay_changes in the run's config.yaml and in later
+    checkpoints. The learning rate is a function of these entries and the update, so the run can be
+    repeated.
     """
 
     def __init__(
@@ -84,7 +85,7 @@ class Replan(training.UpdateCallback):
         self.before = float(state_dict["spent"])
 
     def spent(self) -> float:
-        """Seconds since the command began, and those of the commands that this one resumes."""
+        """Seconds since the command began, plus the seconds of the commands that it resumes."""
         return self.before + limit.command_clock.seconds()
 
     def on_train_batch_start(

@@ -17,12 +17,12 @@ from nmt.plugins.minutes.limit import VALIDATIONS
 from nmt.plugins.minutes.replan import with_max_steps
 
 UPDATES = 10_000
-"""The number of updates to aim for: many small updates train a better model than a few large ones."""
+"""The number of updates to aim for: many small updates train a better model than few large ones."""
 
 FEWEST_TOKENS = 700
 """The smallest update on one device."""
 MOST_TOKENS = 25_000
-"""The largest update on one device: that of the paper (section 5.1)."""
+"""The largest update on one device, as in the paper (section 5.1)."""
 TOKENS_PER_WIDTH = 6
 """The smallest update / d_model: below it, Muon's matrix products cost more than the layers'."""
 

@@ -143,7 +143,7 @@ class Muon(Adam):
     def maps_of(self, matrix: Tensor, values: Tensor) -> list[Tensor]:
         """Views of a matrix, or of an update for it: one per map, with rows <= columns."""
         rows = self.rows[matrix]
-        # A view of one part would cost an operation, too.
+        # Splitting off a single part would cost an operation, although it changes nothing.
         parts = values.split(rows) if len(rows) > 1 else (values,)
         maps = []
         for part in parts:

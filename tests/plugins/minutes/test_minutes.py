@@ -1,4 +1,4 @@
-"""`nmt train minutes=` chooses the settings of a run once; memory runs out at the start or never."""
+"""`nmt train minutes=` chooses the settings of a run; memory runs out at the start or never."""
 
 import math
 import re
