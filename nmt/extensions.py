@@ -19,18 +19,30 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, cast
 
 if TYPE_CHECKING:
+    # ruff does not see the names in the bases of classes, such as Entry["Command"].
     from pathlib import Path
 
     from torch.optim import Optimizer
 
-    from nmt.config import Command, DataConfig, Program, SourceConfig, TranslatorOptions
+    from nmt.config import (
+        Command,  # noqa: F401
+        DataConfig,
+        Program,
+        SourceConfig,
+        TranslatorOptions,
+    )
     from nmt.data import Transform
     from nmt.evaluation import Score, Scoring
     from nmt.model import Transformer
-    from nmt.preparation import Corpus
+    from nmt.preparation import Corpus  # noqa: F401
     from nmt.search import Engine, EngineOptions
     from nmt.text import Pair, Tokenizer
-    from nmt.translation import Document, Limits, Stage, Translator
+    from nmt.translation import (
+        Document,  # noqa: F401
+        Limits,
+        Stage,
+        Translator,
+    )
 
 T = TypeVar("T")
 

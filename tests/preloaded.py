@@ -88,9 +88,9 @@ def server(name: str, executable: str, tests: str) -> None:
 
     import nmt.commands
     import nmt.training.train  # noqa: F401
-    from nmt.training import metrics
+    from nmt.training import peak
 
-    metrics.IDLE_ROUNDS = 1  # every program that trains measures the peak
+    peak.IDLE_ROUNDS = 1  # every program that trains measures the peak
     gc.collect()
     gc.freeze()  # memory that garbage collection does not touch is not copied
     listener = socket.socket(socket.AF_UNIX)

@@ -1,6 +1,5 @@
 """Which keys `nmt train minutes=30` sets, and which it leaves to the user."""
 
-from operator import mul
 from typing import TYPE_CHECKING, Any
 
 from omegaconf import OmegaConf
@@ -28,54 +27,70 @@ SETS = {
 
 
 def leave_to_the_clock(tree: "DictConfig", keys: list[str]) -> None:
-    """Let minutes= set each group, except groups that the user chooses by name and keys that the user sets.
+    """Let minutes= set each group, except groups and keys that the user sets, `keys`.
 
-    `init` and ssru keep the model.
-
-    With a schedule that ends at the last update, trainer.max_time works like minutes= but sets only the updates.
+    `init` and ssru keep the model. With a schedule that ends at the last update, trainer.max_time
+    works like minutes= but sets only the updates.
     """
     written: Any = OmegaConf.to_container(tree)  # not checked yet: a group may be a number
     if tree.minutes is None:
-        ends = (
-            value_of(written, "optim", "schedule") in ENDING
-            and value_of(written, "optim", "decay_steps") is None
-        )
-        if ends and "trainer.max_time" in keys and "trainer.max_steps" not in keys:
-            parts = map(
-                int, parse_duration("trainer.max_time", str(tree.trainer.max_time)).split(":")
-            )
-            tree.minutes, tree.minutes_settles = sum(map(mul, parts, (1440, 60, 1, 1 / 60))), []
+        if max_time_sets_updates(written, keys):
+            tree.minutes = minutes_of(str(tree.trainer.max_time))
+            tree.minutes_settles = []
         return
     if "trainer.max_steps" in keys:
         raise NMTError("trainer.max_steps: minutes= sets this key; pass only one of them")
     if written["minutes_settles"] and "trainer.precision" not in keys:
         tree.trainer.precision = "auto"
-    given = {key for key in keys if key in SETTLED}
-    # A student of an experiment has a shape of its own; model.decoder=ssru alone is only a key.
-    is_student = value_of(written, "model", "decoder") == "ssru" and (
-        "model.decoder" not in keys or "experiment" in keys
-    )
-    if tree.init or is_student:
-        given.add("model")
-    kept = []
-    for word in keys:
-        group, _, key = word.partition(".")
-        if key and group in SETTLED and key in SETS.get(group, [key]):
-            kept.append(word)
-    # Neither the user nor an experiment set the name, and the minutes are not a saved trainer.max_time.
+    # Neither the user nor an experiment set the name, and the minutes are not a saved
+    # trainer.max_time.
     if written["name"] == ExperimentConfig.name and written["minutes_settles"]:
         tree.name = "${data.name}-${minutes}min"
-    settled = [group for group in tree.minutes_settles if group not in given]
-    kept = [
-        key
-        for key in dict.fromkeys([*tree.minutes_keeps, *kept])
-        if key.partition(".")[0] in settled
-    ]
+    settled = groups_to_settle(written, keys)
+    tree.minutes_keeps = keys_to_keep(written, keys, settled)
     tree.minutes_settles = settled
-    tree.minutes_keeps = kept
 
 
-def value_of(tree: dict[str, Any], group: str, key: str) -> Any:
+def max_time_sets_updates(written: Any, keys: list[str]) -> bool:
+    """Whether trainer.max_time works like minutes=."""
+    if "trainer.max_time" not in keys or "trainer.max_steps" in keys:
+        return False
+    ends = value_of(written, "optim", "schedule") in ENDING
+    return ends and value_of(written, "optim", "decay_steps") is None
+
+
+def minutes_of(duration: str) -> float:
+    """The minutes of trainer.max_time."""
+    parts = parse_duration("trainer.max_time", duration).split(":")
+    days, hours, minutes, seconds = map(int, parts)
+    # Multiplied by 1 / 60, not divided by 60: existing runs record the bits of this number.
+    return 1440 * days + 60 * hours + minutes + seconds * (1 / 60)
+
+
+def groups_to_settle(written: Any, keys: list[str]) -> list[str]:
+    """The groups that minutes= sets, without groups that the user chooses by name."""
+    given = {key for key in keys if key in SETTLED}
+    # A student of an experiment has a shape of its own; model.decoder=ssru alone is only a key.
+    is_ssru = value_of(written, "model", "decoder") == "ssru"
+    is_student = is_ssru and ("model.decoder" not in keys or "experiment" in keys)
+    if written["init"] or is_student:
+        given.add("model")
+    return [group for group in written["minutes_settles"] if group not in given]
+
+
+def keys_to_keep(written: Any, keys: list[str], settled: list[str]) -> list[str]:
+    """The user's keys in the groups that minutes= sets, including keys of a saved configuration."""
+    kept: list[str] = []
+    for key in [*written["minutes_keeps"], *keys]:
+        group, _, name = key.partition(".")
+        is_saved = key in written["minutes_keeps"]
+        is_option = name != "" and group in SETTLED and name in SETS.get(group, [name])
+        if (is_saved or is_option) and group in settled and key not in kept:
+            kept.append(key)
+    return kept
+
+
+def value_of(written: Any, group: str, key: str) -> Any:
     """The value of a key; None if the group is not a mapping, which is refused later."""
-    values = tree.get(group)
+    values = written.get(group)
     return values.get(key) if isinstance(values, dict) else None

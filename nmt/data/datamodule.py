@@ -3,7 +3,7 @@
 import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, count, islice
+from itertools import count
 from pathlib import Path
 from typing import Protocol
 
@@ -14,41 +14,56 @@ from numpy.typing import NDArray
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
 from nmt.config import ExperimentConfig, SameForAll, SourceConfig, sources_of
-from nmt.data.planning import BatchPlanner, Ints, MicroBatch, Mixture, source_copies
-from nmt.data.prepared import IDS, Batch, PreparedCorpus, PreparedSplit, padded_batch
+from nmt.data.batches import Batch, padded_batch
+from nmt.data.lengths import Ints
+from nmt.data.mixing import Mixture, source_copies
+from nmt.data.planning import BatchPlanner, MicroBatch
+from nmt.data.prepared import IDS, PreparedCorpus, PreparedSplit
 from nmt.registry import entries_of
 
-# Ctrl-C, a scheduler's SIGTERM, and the signals that SLURM sends before SIGTERM; not every system has all of them.
-STOPPING = [
-    number
-    for number in signal.Signals
-    if number.name in ("SIGINT", "SIGTERM", "SIGUSR1", "SIGUSR2")
-]
-IdPair = tuple[list[int], list[int]]  # source and target, without end symbols
+STOPPING_NAMES = ("SIGINT", "SIGTERM", "SIGUSR1", "SIGUSR2")
+"""Ctrl-C, a scheduler's SIGTERM, and the signals that SLURM sends before SIGTERM."""
+
+STOPPING = [number for number in signal.Signals if number.name in STOPPING_NAMES]
+"""The signals that stop training; not every system has all of them."""
+
+IdPair = tuple[list[int], list[int]]
+"""The ids of source and target, without end symbols."""
 
 
 class Transform(Protocol):
     """Changes training pairs, for example by adding noise.
 
-    Plugins register a factory as "transform": `(tokenizer_file, sources, seed) -> Transform | None`. The factory
-    raises NMTError if the transform cannot use the vocabulary.
+    Plugins register a factory as "transform":
+    `(tokenizer_file, sources, seed) -> Transform | None`. The factory raises NMTError if the
+    transform cannot use the vocabulary.
     """
 
-    growth: NDArray[
-        np.float64
-    ]  # [sources], the factor by which planning expects this transform to lengthen sentences
+    growth: NDArray[np.float64]
+    """The factor by which planning expects this transform to lengthen sentences, [sources]."""
 
     def __call__(self, pairs: list[IdPair], sources: Ints, planned: MicroBatch) -> list[IdPair]:
-        """Change the pairs of a micro-batch; random choices depend only on the seed and the numbers in `planned`."""
+        """Change the pairs of a micro-batch.
+
+        Random choices depend only on the seed and the numbers in `planned`.
+        """
 
 
 def transforms_for(
     tokenizer_file: Path, sources: Sequence[SourceConfig], seed: int
 ) -> list[Transform]:
-    made = (
-        entry.load()(tokenizer_file, sources, seed) for entry in entries_of("transform").values()
-    )
-    return [transform for transform in made if transform is not None]
+    """The transforms that the options of these sources ask for."""
+    transforms = []
+    for entry in entries_of("transform").values():
+        transform: Transform | None = entry.load()(tokenizer_file, sources, seed)
+        if transform is not None:
+            transforms.append(transform)
+    return transforms
+
+
+def fits(pair: IdPair, widths: tuple[int, int]) -> bool:
+    """Whether a pair and its end symbols have room in a micro-batch of these widths."""
+    return all(len(ids) < width for ids, width in zip(pair, widths, strict=True))
 
 
 @dataclass
@@ -56,28 +71,33 @@ class PlannedBatches:
     """Builds micro-batches from the pairs of a split and applies all transforms."""
 
     split: PreparedSplit
-    bounds: Ints | None = (
-        None  # each source's first row, then the last source's end; None if sources do not matter
-    )
+    bounds: Ints | None = None
+    """Each source's first row, then the last source's end; None if sources do not matter."""
     transforms: Sequence[Transform] = ()
 
     def batch(self, planned: MicroBatch) -> Batch:
-        """Build a micro-batch. If a transform makes a pair longer than planned, the original pair is used."""
-        rows = self.split.rows(planned.indices)
+        """Build a micro-batch."""
+        sources, targets = self.split.rows(planned.indices)
         if self.bounds is not None:
-            pairs = list(zip(*(side.to_pylist() for side in rows), strict=True))
-            sources = np.searchsorted(self.bounds, planned.indices, side="right") - 1
-            for transform in self.transforms:
-                changed = zip(pairs, transform(pairs, sources, planned), strict=True)
-                pairs = [
-                    new if all(map(int.__lt__, map(len, new), planned.widths)) else old
-                    for old, new in changed
-                ]
-            rows = [pa.array(side, IDS) for side in zip(*pairs, strict=True)]
-        batch = padded_batch(*rows)
+            pairs = list(zip(sources.to_pylist(), targets.to_pylist(), strict=True))
+            pairs = self.transformed(pairs, planned, self.bounds)
+            sources = pa.array([source for source, _ in pairs], IDS)
+            targets = pa.array([target for _, target in pairs], IDS)
+        batch = padded_batch(sources, targets)
         return batch._replace(
             update=planned.update, micro_batch=planned.micro_batch, size=planned.size
         )
+
+    def transformed(self, pairs: list[IdPair], planned: MicroBatch, bounds: Ints) -> list[IdPair]:
+        """Apply the transforms. A pair that becomes longer than planned keeps its words."""
+        source_of_pair = np.searchsorted(bounds, planned.indices, side="right") - 1
+        for transform in self.transforms:
+            changed = transform(pairs, source_of_pair, planned)
+            kept = []
+            for old, new in zip(pairs, changed, strict=True):
+                kept.append(new if fits(new, planned.widths) else old)
+            pairs = kept
+        return pairs
 
 
 @dataclass
@@ -90,25 +110,25 @@ class UpdateDataset(IterableDataset[Batch]):
     rank: int
     world_size: int
 
+    def planned(self) -> Iterator[MicroBatch]:
+        """The plans of this rank's micro-batches, without end."""
+        # Neighbors, because this device adds their gradients (see nmt/training/reduction.py).
+        share = self.planner.micro_batches // self.world_size
+        begin = self.rank * share
+        for update in count(self.start):
+            yield from self.planner.update(update)[begin : begin + share]
+
     def __iter__(self) -> Iterator[Batch]:
-        updates = map(self.planner.update, count(self.start))
-        share = (
-            self.planner.micro_batches // self.world_size
-        )  # neighbors, whose gradients this device adds
-        planned = chain.from_iterable(
-            update[self.rank * share : (self.rank + 1) * share] for update in updates
-        )
-        # DataLoader takes one batch from each worker in turn, which restores the order. Planning is fast, so each
-        # worker plans all batches but builds only its own.
         worker = get_worker_info()
-        return map(
-            self.batches.batch,
-            islice(planned, worker.id, None, worker.num_workers) if worker else planned,
-        )
+        for number, planned in enumerate(self.planned()):
+            # DataLoader takes one batch from each worker in turn, which restores the order.
+            # Planning is fast, so each worker plans all batches but builds only its own.
+            if worker is None or number % worker.num_workers == worker.id:
+                yield self.batches.batch(planned)
 
 
 def leave_signals_to_training(worker: int) -> None:
-    # After a signal, training still needs batches to complete the current update.
+    """Ignore signals: after one, training still needs batches to complete the current update."""
     for number in STOPPING:
         signal.signal(number, signal.SIG_IGN)
 
@@ -118,29 +138,28 @@ class UpdateDataModule(LightningDataModule):
 
     def __init__(self, corpus: PreparedCorpus, config: ExperimentConfig) -> None:
         super().__init__()
-        self.num_workers, self.split, self.sources = (
-            config.num_workers,
-            corpus.split("train"),
-            sources_of(config.data),
-        )
-        transforms, self.mixture = (
-            transforms_for(corpus.tokenizer_file, self.sources, config.seed),
-            None,
-        )
+        self.num_workers = config.num_workers
+        self.split = corpus.split("train")
+        self.sources = sources_of(config.data)
+        transforms = transforms_for(corpus.tokenizer_file, self.sources, config.seed)
+        self.mixture: Mixture | None = None
+        bounds = None
         if transforms or len(self.sources) > 1:
             bounds = corpus.bounds("train")
-            growth = np.prod(
-                [np.ones(len(self.sources)), *(transform.growth for transform in transforms)],
-                axis=0,
-            )
-            copies = source_copies(self.sources, np.diff(bounds).tolist(), config.data.temperature)
+            sizes = np.diff(bounds).tolist()
+            growth = np.ones(len(self.sources))
+            for transform in transforms:
+                growth = growth * transform.growth
+            copies = source_copies(self.sources, sizes, config.data.temperature)
             self.mixture = Mixture(bounds, copies, growth)
-        self.batches = PlannedBatches(
-            self.split, self.mixture.bounds if self.mixture else None, transforms
-        )
-        lengths = self.split.source_lengths, self.split.target_lengths
+        self.batches = PlannedBatches(self.split, bounds, transforms)
         self.planner = BatchPlanner(
-            *lengths, config.batching, config.seed, config.model.attention_window, self.mixture
+            self.split.source_lengths,
+            self.split.target_lengths,
+            config.batching,
+            config.seed,
+            config.model.attention_window,
+            self.mixture,
         )
 
     def shares(self) -> dict[str, float]:
@@ -148,32 +167,29 @@ class UpdateDataModule(LightningDataModule):
         if self.mixture is None or len(self.sources) == 1:
             return {}
         counts = self.mixture.copies * np.diff(self.mixture.bounds)
-        return dict(
-            zip(
-                [source.name for source in self.sources],
-                (counts / counts.sum()).tolist(),
-                strict=True,
-            )
-        )
+        shares = (counts / counts.sum()).tolist()
+        names = [source.name for source in self.sources]
+        return dict(zip(names, shares, strict=True))
 
     def train_dataloader(self) -> DataLoader[Batch]:
         trainer = self.trainer
         assert trainer is not None
-        device = (
-            trainer.strategy.root_device.type
-        )  # on a CPU, loader processes would take cores away from the model
+        device = trainer.strategy.root_device.type
+        workers = self.num_workers
+        if workers is None:
+            # On a CPU, loader processes would take cores away from the model.
+            workers = 0 if device == "cpu" else 2
+        dataset = UpdateDataset(
+            self.batches,
+            self.planner,
+            trainer.global_step,
+            trainer.global_rank,
+            trainer.world_size,
+        )
         return DataLoader(
-            UpdateDataset(
-                self.batches,
-                self.planner,
-                trainer.global_step,
-                trainer.global_rank,
-                trainer.world_size,
-            ),
-            batch_size=None,
-            num_workers=(0 if device == "cpu" else 2)
-            if self.num_workers is None
-            else self.num_workers,
+            dataset,
+            batch_size=None,  # the dataset's items are batches
+            num_workers=workers,
             pin_memory=device not in ("cpu", "mps"),
             worker_init_fn=leave_signals_to_training,
         )
@@ -181,12 +197,13 @@ class UpdateDataModule(LightningDataModule):
 
 def accumulation(micro_batches: int, devices: int) -> int:
     """Micro-batches per device in an update; NMTError if devices cannot share them evenly."""
-    if micro_batches % devices:
-        divisors = [n for n in range(1, micro_batches + 1) if micro_batches % n == 0]
-        number = ", ".join(map(str, divisors))
-        word = "device" if divisors == [1] else "devices"
-        raise SameForAll(
-            f"{devices} devices cannot share batching.micro_batches={micro_batches} evenly: use {number} {word} "
-            f"(trainer.devices={divisors[-1]}) or, in a new run, batching.micro_batches={devices}"
-        )
-    return micro_batches // devices
+    if micro_batches % devices == 0:
+        return micro_batches // devices
+    divisors = [n for n in range(1, micro_batches + 1) if micro_batches % n == 0]
+    numbers = ", ".join(map(str, divisors))
+    word = "device" if divisors == [1] else "devices"
+    raise SameForAll(
+        f"{devices} devices cannot share batching.micro_batches={micro_batches} evenly: "
+        f"use {numbers} {word} (trainer.devices={divisors[-1]}) or, in a new run, "
+        f"batching.micro_batches={devices}"
+    )

@@ -12,10 +12,13 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Rows = NDArray[np.integer[Any]]
+Ints = NDArray[np.int64]
 Int32s = NDArray[np.int32]
+Rows = NDArray[np.integer[Any]]
+
 ITEM_BYTES = np.dtype(np.int32).itemsize
 BLOCK_ROWS = 1 << 20
+"""Rows processed at a time, so that temporary arrays add little to peak memory."""
 
 
 def map_table(file: Path) -> "tuple[pa.Buffer, pa.Table]":
@@ -39,15 +42,21 @@ class MappedLengths:
         self.file = file
         self.name = name
         self.content = np.frombuffer(content, np.int32, content.size // ITEM_BYTES)
-        chunks = [chunk for chunk in table.column(name).chunks if len(chunk)]
-        self.starts = np.cumsum([0, *map(len, chunks)])  # [blocks + 1], each block's first row
-        places = [chunk.buffers()[1].address + chunk.offset * ITEM_BYTES for chunk in chunks]
-        places_in_file = np.array(places, np.int64) - content.address
-        ends = places_in_file + np.diff(self.starts) * ITEM_BYTES
-        is_inside = (places_in_file >= 0) & (ends <= content.size)
-        if not np.all(is_inside & (places_in_file % ITEM_BYTES == 0)):
+        blocks = [chunk for chunk in table.column(name).chunks if len(chunk)]
+        sizes = [len(block) for block in blocks]
+        self.starts = np.cumsum([0, *sizes])  # each block's first row, then the end, [blocks + 1]
+        addresses = []
+        for block in blocks:
+            _, numbers = block.buffers()  # the first buffer says which values are null
+            addresses.append(numbers.address + block.offset * ITEM_BYTES)
+        begins = np.array(addresses, np.int64) - content.address  # bytes from the start of the file
+        ends = begins + np.diff(self.starts) * ITEM_BYTES
+        is_inside = (begins >= 0) & (ends <= content.size)
+        is_aligned = begins % ITEM_BYTES == 0
+        # pyarrow decompresses a column into memory of its own.
+        if not np.all(is_inside & is_aligned):
             raise ValueError(f"its {name} is compressed or misaligned")
-        self.places = places_in_file // ITEM_BYTES  # [blocks], where each block begins in `content`
+        self.places = begins // ITEM_BYTES  # where each block begins in `content`, [blocks]
 
     @classmethod
     def open(cls, file: Path, name: str) -> "MappedLengths":
@@ -62,9 +71,9 @@ class MappedLengths:
 
     def __getitem__(self, rows: slice | Rows) -> Int32s:
         if isinstance(rows, slice):
-            return np.concatenate(
-                [np.empty(0, np.int32), *self.parts(*rows.indices(len(self))[:2])]
-            )
+            begin, end, _ = rows.indices(len(self))
+            # NumPy cannot concatenate an empty list.
+            return np.concatenate([np.empty(0, np.int32), *self.parts(begin, end)])
         blocks = np.searchsorted(self.starts, rows, side="right") - 1
         places = self.places[blocks] + rows - self.starts[blocks]
         return np.asarray(self.content[places])
@@ -83,10 +92,12 @@ class MappedLengths:
         return parts
 
     def max(self) -> int:
-        return max(int(part.max()) for part in self.parts(0, len(self)))
+        parts = self.parts(0, len(self))
+        return max(int(part.max()) for part in parts)
 
     def sum(self) -> int:
-        return sum(int(part.sum(dtype=np.int64)) for part in self.parts(0, len(self)))
+        parts = self.parts(0, len(self))
+        return sum(int(part.sum(dtype=np.int64)) for part in parts)
 
     def tolist(self) -> list[int]:
         return list(self[:].tolist())
@@ -116,5 +127,8 @@ class GrownLengths:
         return grown.astype(np.int32)
 
     def max(self) -> int:
-        starts = range(0, len(self), BLOCK_ROWS)
-        return max(int(self[start : start + BLOCK_ROWS].max()) for start in starts)
+        longest = 0
+        for start in range(0, len(self), BLOCK_ROWS):
+            block = self[start : start + BLOCK_ROWS]
+            longest = max(longest, int(block.max()))
+        return longest

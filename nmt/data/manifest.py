@@ -1,4 +1,4 @@
-"""The manifest of a prepared corpus. Imports neither torch nor the libraries that read the corpus."""
+"""The manifest of a prepared corpus. Imports neither torch nor libraries that read the corpus."""
 
 import hashlib
 import json
@@ -13,7 +13,6 @@ from nmt.config import (
     TokenizerConfig,
     build_stored,
     members_of,
-    require,
     value_before,
     with_defaults,
 )
@@ -29,29 +28,67 @@ from nmt.files import (
 )
 
 FORMAT_VERSION = 4
-MOST_NAMES = 5  # of corpora in a message
+
+MOST_NAMES = 5
+"""The most corpora that a message names."""
+
 DATA_OF_FORMAT = (
-    *("name", "kind", "source", "target", "train", "valid", "test", "valid_size", "test_size"),
-    *("held_out_min_words", "errors", "path", "tag", "sources"),
-    *("filters.min_words", "filters.max_words", "filters.max_tokens", "filters.max_ratio"),
-    *("filters.drop_identical", "filters.deduplicate"),
-    *("hub", "subset", "package", "version", "sha256"),
+    "name",
+    "kind",
+    "source",
+    "target",
+    "train",
+    "valid",
+    "test",
+    "valid_size",
+    "test_size",
+    "held_out_min_words",
+    "errors",
+    "path",
+    "tag",
+    "sources",
+    "filters.min_words",
+    "filters.max_words",
+    "filters.max_tokens",
+    "filters.max_ratio",
+    "filters.drop_identical",
+    "filters.deduplicate",
+    "hub",
+    "subset",
+    "package",
+    "version",
+    "sha256",
 )
 """The options of `data` when this format began, which are always part of the fingerprint.
 
-Never add an option here: a later option is part of the fingerprint only where it changes the corpus.
+Never add an option here: a later option is part of the fingerprint only where it changes the
+corpus.
 """
 TOKENIZER_OF_FORMAT = ("kind", "vocabulary_size", "sample", "normalization")
 """The same for `tokenizer`."""
+
+NAMING_KEYS = (
+    ("data", "kind"),
+    ("data", "source"),
+    ("data", "target"),
+    ("tokenizer", "kind"),
+)
+"""Entries of `content` that name files, among other things."""
+
+KEYS_OF_ALL_FORMATS = {"format_version", "fingerprint", "content", "counts", "tokenizer"}
+"""Entries of every manifest, also of older formats."""
 
 
 def decisive(data: dict[str, Any]) -> dict[str, Any]:
     """The keys of `data` that affect the prepared corpus."""
     kept = {key: value for key, value in data.items() if key not in IN_TRAINING}
-    if isinstance(kept.get("sources"), list):
-        kept["sources"] = [
-            decisive(source) if isinstance(source, dict) else source for source in kept["sources"]
-        ]
+    if not isinstance(kept.get("sources"), list):
+        return kept
+    sources = []
+    for source in kept["sources"]:
+        # A manifest that somebody edited may list anything.
+        sources.append(decisive(source) if isinstance(source, dict) else source)
+    kept["sources"] = sources
     return kept
 
 
@@ -64,19 +101,18 @@ def without_added(
     """
     kept = dict(tree)
     for member in members_of(cls):
+        name = member.name
+        key = f"{group}{name}"
         if "inline" in member.metadata:
             kept = without_added(member.type, kept, original, group)
-        elif member.name not in kept or f"{group}{member.name}" in original:
+        elif name not in kept or key in original:
             continue
-        elif is_dataclass(member.type) and isinstance(kept[member.name], dict):
-            inner = without_added(
-                member.type, kept[member.name], original, f"{group}{member.name}."
-            )
-            kept[member.name] = inner
-            if not inner:
-                del kept[member.name]
-        elif kept[member.name] == value_before(member, tree):
-            del kept[member.name]
+        elif is_dataclass(member.type) and isinstance(kept[name], dict):
+            kept[name] = without_added(member.type, kept[name], original, f"{key}.")
+            if not kept[name]:
+                del kept[name]
+        elif kept[name] == value_before(member, tree):
+            del kept[name]
     return kept
 
 
@@ -85,22 +121,28 @@ def fingerprint(content: dict[str, Any]) -> str:
     tree = {"format_version": FORMAT_VERSION, **content}
     tree["data"] = without_added(DataConfig, decisive(content["data"]), DATA_OF_FORMAT)
     tree["tokenizer"] = without_added(TokenizerConfig, content["tokenizer"], TOKENIZER_OF_FORMAT)
-    return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()
+    text = json.dumps(tree, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @dataclass
 class Manifest:
+    """manifest.json of a prepared corpus."""
+
     format_version: int
     fingerprint: str
-    content: dict[str, Any]  # data and tokenizer configuration, the seed, and each source's SHA-256
-    counts: dict[str, Any]  # split -> `Counts` as a mapping
+    content: dict[str, Any]
+    """The configuration of data and tokenizer, the seed, and each source's SHA-256."""
+    counts: dict[str, Any]
+    """Split -> `Counts` as a mapping."""
     vocabulary_size: int
-    tokenizer: str  # SHA-256 of tokenizer.model
+    tokenizer: str
+    """SHA-256 of tokenizer.model."""
     versions: dict[str, str]
     characters: dict[str, str] | None = None
     """Maps each side to the characters of its training lines that a model can learn, and
-    `files.RARE_LETTERS` to the letters of sources that occur too rarely for that. Each value is sorted. None
-    if there are too many characters to record."""
+    `files.RARE_LETTERS` to the letters of sources that occur too rarely for that. Each value is
+    sorted. None if there are too many characters to record."""
 
     @classmethod
     def of(cls, content: dict[str, Any], *record: Any) -> "Manifest":
@@ -109,8 +151,10 @@ class Manifest:
     @property
     def seen(self) -> dict[str, Any]:
         """Lengths and characters of the training pairs."""
-        lengths = {"lengths": self.counts["train"]["lengths"]}
-        return lengths if self.characters is None else {**lengths, "characters": self.characters}
+        seen = {"lengths": self.counts["train"]["lengths"]}
+        if self.characters is not None:
+            seen["characters"] = self.characters
+        return seen
 
     def write(self, folder: Path) -> None:
         write_file(folder / "manifest.json", json.dumps(vars(self), indent=2) + "\n")
@@ -118,15 +162,20 @@ class Manifest:
 
 @dataclass
 class Counts:
+    """What the manifest says about a split."""
+
     read: int
-    dropped: dict[str, int]  # reason -> pairs
+    dropped: dict[str, int]
+    """Reason -> pairs."""
     kept: int
-    tokens: dict[str, int]  # side -> tokens, end symbols included
-    lengths: dict[
-        str, dict[str, int]
-    ]  # side -> 99th percentile and maximum tokens per line, end symbol excluded
-    in_train: int = 0  # pairs of this held-out set that also occur in the training text
-    sources: dict[str, int] | None = None  # source -> pairs kept, in row order
+    tokens: dict[str, int]
+    """Side -> tokens, end symbols included."""
+    lengths: dict[str, dict[str, int]]
+    """Side -> 99th percentile and maximum of the tokens per line, end symbol excluded."""
+    in_train: int = 0
+    """Pairs of this held-out set that also occur in the training text."""
+    sources: dict[str, int] | None = None
+    """Source -> pairs kept, in row order."""
 
 
 def advice_without_corpus(folder: Path) -> str:
@@ -134,7 +183,9 @@ def advice_without_corpus(folder: Path) -> str:
     corpora = sorted(str(path.parent) for path in folder.parent.glob("*/manifest.json"))
     if not corpora:
         return "run `nmt preprocess`, or resume a run by its command"
-    names = ", ".join(corpora[:MOST_NAMES]) + (", ..." if len(corpora) > MOST_NAMES else "")
+    names = ", ".join(corpora[:MOST_NAMES])
+    if len(corpora) > MOST_NAMES:
+        names += ", ..."
     return f"prepared corpora: {names}; `nmt preprocess` prepares another"
 
 
@@ -153,16 +204,7 @@ def read_manifest(folder: Path) -> Manifest:
     manifest = build_stored(Manifest, tree, str(path))
     for split, counts in manifest.counts.items():
         build_stored(Counts, counts, f"{path}, counts, {split[:20]}")
-    keys = ("data", "kind"), ("data", "source"), ("data", "target"), ("tokenizer", "kind")
-    names = [within(manifest.content, *key) for key in keys]
-    named = all(
-        isinstance(name, str) and LANGUAGE.fullmatch(name) for name in names
-    )  # languages name files
-    if (
-        not named
-        or not isinstance(manifest.content.get("sources"), dict)
-        or not 0 < manifest.vocabulary_size < 2**31
-    ):
+    if not is_plausible(manifest):
         raise NMTError(f"{path} was not written by `nmt preprocess`; prepare the corpus again")
     # The fingerprint stays: it identifies the corpus as it was prepared.
     for name, kind in (("data", DataConfig), ("tokenizer", TokenizerConfig)):
@@ -170,15 +212,30 @@ def read_manifest(folder: Path) -> Manifest:
     return manifest
 
 
+def is_plausible(manifest: Manifest) -> bool:
+    """Whether `nmt preprocess` can have written what the types of the entries do not check."""
+    for keys in NAMING_KEYS:
+        name = within(manifest.content, *keys)
+        if not isinstance(name, str) or not LANGUAGE.fullmatch(name):
+            return False
+    has_sources = isinstance(manifest.content.get("sources"), dict)
+    return has_sources and 0 < manifest.vocabulary_size < 2**31
+
+
 def check_ours(
     folder: Path, advice: str = "move it out of the way, or pass prepared=FOLDER"
 ) -> None:
-    """Raise NMTError unless a folder to be replaced contains a prepared corpus, in any format, and nothing else."""
+    """Raise NMTError unless a folder to be replaced is a prepared corpus and has no other files.
+
+    The corpus may have any format.
+    """
     path = folder / "manifest.json"
     keys = read_mapping(path, parse_json, LARGE).keys() if path.is_file() else set()
-    ours = {"format_version", "fingerprint", "content", "counts", "tokenizer"} <= keys
-    require(ours, f"{folder} exists but is not a prepared corpus: {advice}")
+    if not keys >= KEYS_OF_ALL_FORMATS:
+        raise NMTError(f"{folder} exists but is not a prepared corpus: {advice}")
     foreign = next(foreign_files(folder, "corpus"), None)
-    if foreign is not None:
-        problem = f"{foreign} does not belong to the prepared corpus in {folder}"
-        raise NMTError(f"{problem}, which would be removed: {advice}")
+    if foreign:
+        raise NMTError(
+            f"{foreign} does not belong to the prepared corpus in {folder}, "
+            f"which would be removed: {advice}"
+        )

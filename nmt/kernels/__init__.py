@@ -1,4 +1,4 @@
-"""Faster forms of what the model says plainly, for CPUs and GPUs, and the settings that they need."""
+"""Faster forms of the model's operations on CPUs and GPUs, and the settings that they need."""
 
 import lazy_loader
 

@@ -19,8 +19,9 @@ M_MMAP_THRESHOLD = -3
 def prepare() -> None:
     """Make the settings that every use of a model needs, before the first tensor is on a GPU.
 
-    Attention never uses cuDNN. cuDNN builds a plan for each batch shape (0.06 to 1 second in public reports), and nmt
-    makes about a thousand shapes; with some masks, its gradients are NaN (pytorch/pytorch#196678).
+    Attention never uses cuDNN. cuDNN builds a plan for each batch shape (0.06 to 1 second in public
+    reports), and nmt makes about a thousand shapes; with some masks, its gradients are NaN
+    (pytorch/pytorch#196678).
     """
     check_openmp()
     hardware.set_gpu_defaults()
@@ -68,25 +69,27 @@ def keep_freed_memory() -> None:
 def forget_old_kernels() -> None:
     """Cache only 8 oneDNN kernels: each serves one of hundreds of shapes and is quick to build.
 
-    By default, each of two caches keeps 1,024 kernels of half a megabyte, scattered among the tensors; this doubles the
-    memory use of model=small.
+    By default, each of two caches keeps 1,024 kernels of half a megabyte, scattered among the
+    tensors; this doubles the memory use of model=small.
     """
     for cache in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
         os.environ.setdefault(cache, "8")
 
 
 def use_deterministic_kernels(on: bool) -> None:
-    """Let torch use only kernels that give the same bits each time, and raise an error where it has none.
+    """Let torch use only kernels that give the same bits each time.
 
-    Without them, the gradients of attention and embeddings on a GPU are added in any order.
+    It raises an error where it has none. Without them, the gradients of attention and embeddings on
+    a GPU are added in any order.
     """
     torch.use_deterministic_algorithms(on)
-    # By default, the mode also fills each new tensor, which costs time and affects no result of ours.
+    # By default, the mode also fills each new tensor, which costs time and affects no result of
+    # ours.
     torch.utils.deterministic.fill_uninitialized_memory = not on  # type: ignore[attr-defined]
 
 
 def runs_ahead(device: torch.device) -> bool:
-    """Whether the program continues while the device computes, so that reading a result waits for the device."""
+    """Whether the program continues while the device computes, and waits when it reads a result."""
     return device.type != "cpu"
 
 

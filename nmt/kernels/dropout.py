@@ -1,12 +1,15 @@
 """Dropout (section 5.4), with a faster generator of random bits on CPUs."""
 
+import math
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nmt.kernels import device
 
-LEVELS = 2**16  # levels of the dropout probability, one for each value of 16 random bits
+LEVELS = 2**16
+"""Levels of the dropout probability, one for each value of 16 random bits."""
 
 
 def random_bits(shape: torch.Size) -> Tensor:
@@ -15,14 +18,15 @@ def random_bits(shape: torch.Size) -> Tensor:
     Drawing 64 bits for four elements at once is five times as fast.
     """
     elements = shape.numel()
-    numbers = torch.empty(-(-elements // 4), dtype=torch.int64).random_(-(2**63), None)
+    numbers = torch.empty(math.ceil(elements / 4), dtype=torch.int64)
+    numbers.random_(-(2**63), None)  # all values of 64 bits
     return numbers.view(torch.int16)[:elements].view(shape)
 
 
 class Dropout(nn.Dropout):
-    """In training, zero elements with probability `p` and scale up the rest (section 5.4, "Residual Dropout").
+    """In training, zero elements with probability `p` and scale up the rest.
 
-    On a CPU, `p` is rounded to a multiple of 1 / 65,536.
+    See section 5.4, "Residual Dropout". On a CPU, `p` is rounded to a multiple of 1 / 65,536.
     """
 
     def forward(self, x: Tensor) -> Tensor:
@@ -31,4 +35,6 @@ class Dropout(nn.Dropout):
         kept = round((1 - self.p) * LEVELS)
         if kept == 0 or not device.on_cpu(x):
             return F.dropout(x, self.p)
-        return (x * (random_bits(x.shape) >= LEVELS // 2 - kept)).mul_(LEVELS / kept)
+        # The bits are signed: `kept` of their values are at least this one.
+        is_kept = random_bits(x.shape) >= LEVELS // 2 - kept
+        return (x * is_kept).mul_(LEVELS / kept)

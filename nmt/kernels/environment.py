@@ -1,4 +1,7 @@
-"""What decides which kernels compute, and so the last bits of a sum: the build of torch, the instructions, switches."""
+"""What decides which kernels compute, and so the last bits of a sum.
+
+That is the build of torch, the instructions of the processor, and switches in the environment.
+"""
 
 import os
 import re
@@ -13,7 +16,7 @@ SWITCHES = re.compile(
     r"|(NVIDIA_TF32|TORCH_BLAS|TORCH_MKLDNN|TORCH_ALLOW_TF32)_\w+"
 )
 """Environment variables by which the libraries below torch choose kernels."""
-OF_NO_RESULT = re.compile(
+HARMLESS_SWITCHES = re.compile(
     r"\w*(VERBOSE|CAPACITY|DUMP|PROFILE|LOG|LOGINFO_\w+|LOGDEST_\w+|NUM_THREADS|DYNAMIC)\w*"
 )
 """Switches of logs, caches and threads. Threads are recorded by their number."""
@@ -21,33 +24,43 @@ LIBRARIES = {
     "mkl": r"Math Kernel Library Version (\S+)",
     "onednn": r"MKL-DNN (\S+)",
 }
-"""Names of what a build of torch contains, and where torch's summary of its build has the version."""
+"""Libraries in a build of torch, and where torch's summary of its build has their versions."""
 
 
 def switches() -> dict[str, str]:
-    """The environment variables that choose kernels; upper and lower case mean the same to these libraries."""
-    names = [
-        name for name in os.environ if SWITCHES.fullmatch(name) and not OF_NO_RESULT.fullmatch(name)
-    ]
-    return {name: os.environ[name].upper() for name in sorted(names)}
+    """The environment variables that choose kernels.
+
+    Upper and lower case mean the same to these libraries.
+    """
+    values = {}
+    for name in sorted(os.environ):
+        if SWITCHES.fullmatch(name) and not HARMLESS_SWITCHES.fullmatch(name):
+            values[name] = os.environ[name].upper()
+    return values
 
 
 def libraries() -> dict[str, str]:
     """The versions of the libraries in this build of torch."""
     summary = torch.__config__.show()
-    found = {name: re.search(pattern, summary) for name, pattern in LIBRARIES.items()}
-    return {name: match[1] for name, match in found.items() if match}
+    versions = {}
+    for name, pattern in LIBRARIES.items():
+        match = re.search(pattern, summary)
+        if match:
+            versions[name] = match[1]
+    return versions
 
 
 def environment_record() -> dict[str, Any]:
-    """Everything in this process and machine that decides the kernels of a CPU or GPU, as plain values by name.
+    """Everything in this process and machine that decides the kernels of a CPU or GPU.
 
-    The device and the number of threads are not included, because a trainer chooses them later.
+    The values are plain. The device and the number of threads are not included, because a trainer
+    chooses them later.
     """
+    mkldnn = torch.backends.mkldnn
     facts: dict[str, Any] = {
         "instructions": hardware.instruction_sets(),
         "capability": torch.backends.cpu.get_cpu_capability(),
-        "mkldnn": torch.backends.mkldnn.enabled and torch.backends.mkldnn.is_available(),
+        "mkldnn": mkldnn.enabled and mkldnn.is_available(),
         "libraries": libraries(),
         "switches": switches(),
     }

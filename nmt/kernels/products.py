@@ -1,8 +1,10 @@
 """Linear maps on a CPU, computed with oneDNN where that is faster.
 
-On x86 CPUs, torch computes float32 products with MKL. On AMD CPUs, MKL is half as fast as oneDNN, which torch also
-includes: 225 versus 431 GFLOP/s in a training step. On other devices and in other precisions, `linear` is the same as
-torch.nn.functional.linear. Shapes: M rows, K inputs, N outputs.
+On x86 CPUs, torch computes float32 products with MKL. On AMD CPUs, MKL is half as fast as oneDNN,
+which torch also includes: 225 versus 431 GFLOP/s in a training step. On other devices and in other
+precisions, `linear` is the same as torch.nn.functional.linear.
+
+Shapes: M rows, K inputs, N outputs.
 """
 
 import platform
@@ -19,21 +21,28 @@ from nmt.compat import onednn_linear
 from nmt.kernels import device
 
 product = onednn_linear
-ONEDNN = torch.backends.mkldnn.is_available() and platform.machine() in ("x86_64", "AMD64")
-# The number of multiplications from which oneDNN is faster: first if it must build a kernel for the shape, which takes
-# a fraction of a millisecond, then if kernels stay cached. In a search without AVX512, MKL is at least as fast.
-SMALLEST_PRODUCT = 2**25
-SMALLEST_REPEATED_PRODUCT = 2**20 if torch.backends.cpu.get_cpu_capability() == "AVX512" else 2**62
+IS_X86 = platform.machine() in ("x86_64", "AMD64")
+ONEDNN = torch.backends.mkldnn.is_available() and IS_X86
 
-# Of the current thread, because a server's threads use several models at once.
+SMALLEST_PRODUCT = 2**25
+"""The number of multiplications from which oneDNN is faster if it must build a kernel.
+
+Building one for a new shape takes a fraction of a millisecond.
+"""
+
+HAS_AVX512 = torch.backends.cpu.get_cpu_capability() == "AVX512"
+SMALLEST_REPEATED_PRODUCT = 2**20 if HAS_AVX512 else 2**62
+"""The same if kernels stay cached. In a search without AVX512, MKL is at least as fast."""
+
 HAS_FEW_SHAPES = ContextVar("HAS_FEW_SHAPES", default=False)
+"""Of the current thread, because a server's threads use several models at once."""
 
 
 @contextmanager
 def few_shapes() -> Iterator[None]:
-    """Use oneDNN for smaller products too, in a block whose products have few shapes, so that kernels stay cached.
+    """Use oneDNN for smaller products too, in a block whose products have few shapes.
 
-    This applies only to the thread that runs the block.
+    Their kernels stay cached. This applies only to the thread that runs the block.
     """
     token = HAS_FEW_SHAPES.set(True)
     try:
@@ -48,13 +57,17 @@ def smallest_product() -> int:
 
 
 def has_fast_product(x: Tensor, weight: Tensor) -> bool:
-    """Return True if `product` supports these tensors and is faster than torch's linear map."""
-    fits = device.on_cpu(x) and x.dtype == torch.float32 and not torch.is_autocast_enabled("cpu")
-    return ONEDNN and fits and x.numel() * len(weight) >= smallest_product()
+    """Whether `product` supports these tensors and is faster than torch's linear map."""
+    if not ONEDNN or not device.on_cpu(x):
+        return False
+    if x.dtype != torch.float32 or torch.is_autocast_enabled("cpu"):
+        return False
+    return x.numel() * len(weight) >= smallest_product()
 
 
 def outer_product(grad_MN: Tensor, x_MK: Tensor) -> Tensor:
-    """G^T X, the gradient of the weight: [N, K]. oneDNN is faster if the result is not taller than wide."""
+    """G^T X, the gradient of the weight: [N, K]."""
+    # oneDNN is faster if the result is not taller than wide.
     if grad_MN.shape[1] > x_MK.shape[1]:
         return product(x_MK.t(), grad_MN.t()).t()
     return product(grad_MN.t(), x_MK.t())
@@ -71,13 +84,19 @@ class OneDNNLinear(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         x, weight = ctx.saved_tensors
-        of_x, of_weight, of_bias = ctx.needs_input_grad
-        grad_MN = grads[0].flatten(0, -2)
-        return (
-            product(grads[0], weight.t()) if of_x else None,
-            outer_product(grad_MN, x.flatten(0, -2)) if of_weight else None,
-            grad_MN.sum(0) if of_bias else None,
-        )
+        needs_x, needs_weight, needs_bias = ctx.needs_input_grad
+        grad = grads[0]  # [..., N]
+        grad_MN = grad.flatten(0, -2)
+        grad_x: Tensor | None = None
+        grad_weight: Tensor | None = None
+        grad_bias: Tensor | None = None
+        if needs_x:
+            grad_x = product(grad, weight.t())
+        if needs_weight:
+            grad_weight = outer_product(grad_MN, x.flatten(0, -2))
+        if needs_bias:
+            grad_bias = grad_MN.sum(0)
+        return grad_x, grad_weight, grad_bias
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

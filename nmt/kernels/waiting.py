@@ -40,7 +40,8 @@ SET_BY_USER = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY", "KMP_BLOCKTIME", "KMP_LIBRAR
 def busy_seconds(cores: set[int]) -> float:
     """The CPU time that all programs have used on these cores since the machine started."""
     ticks = 0
-    for line in Path("/proc/stat").read_text(encoding="ascii").splitlines():
+    statistics = Path("/proc/stat").read_text(encoding="ascii")
+    for line in statistics.splitlines():
         name, *times = line.split()
         core = name.removeprefix("cpu")
         if core.isdecimal() and int(core) in cores:
@@ -60,7 +61,8 @@ class IdleThreads:
     def __init__(self, threads: int, cores: int) -> None:
         self.is_over = threading.Event()
         # libgomp counts the threads of all teams. Each team adds its threads but one.
-        teams = ceil(max(1, cores + 1 - threads) / (threads - 1))
+        missing = max(1, cores + 1 - threads)
+        teams = ceil(missing / (threads - 1))
         self.owners: list[threading.Thread] = []
         try:
             for _ in range(teams):
@@ -90,7 +92,7 @@ class LoadWatch:
         self.lock = threading.Lock()
         self.is_over = False
         self.look_after(FIRST_INTERVAL)
-        # Python ends daemon threads at their next instruction, and in torch that aborts the process.
+        # Python ends daemon threads at their next instruction. In torch, that aborts the process.
         atexit.register(self.end)
 
     def look_after(self, seconds: float) -> None:

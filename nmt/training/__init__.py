@@ -1,4 +1,4 @@
-"""Training: the loss, the schedule, the Lightning module, its callbacks, and checkpoint averaging."""
+"""Training: loss, schedule, the Lightning module, its callbacks, and checkpoint averaging."""
 
 import lazy_loader
 

@@ -1,54 +1,42 @@
-from .checkpoints import (
-    RunState as RunState,
-    delivered_model as delivered_model,
-    load_checkpoint as load_checkpoint,
-)
-from .checkpoints import (
-    Average as Average,
-    check_origin as check_origin,
-    write_average as write_average,
-)
-from .checkpoints import changed_settings as changed_settings, describe as describe
+from .automatic import settle_trainer as settle_trainer
+from .averaging import Average as Average
+from .averaging import delivered_model as delivered_model
+from .callback import UpdateCallback as UpdateCallback
+from .checkpoints import RunState as RunState
+from .checkpoints import load_checkpoint as load_checkpoint
+from .delivery import describe as describe
+from .delivery import write_average as write_average
 from .environments import environment_of as environment_of
+from .identity import corpus_hashes as corpus_hashes
+from .identity import decisive_settings as decisive_settings
 from .initial import initial_directory as initial_directory
-from .identity import corpus_hashes as corpus_hashes, decisive_settings as decisive_settings
-from .metrics import (
-    MetricsCallback as MetricsCallback,
-    peak_flops_per_second as peak_flops_per_second,
-)
-from .metrics import precision_dtype as precision_dtype, synchronize as synchronize
-from .module import (
-    TranslationModule as TranslationModule,
-    UpdateCallback as UpdateCallback,
-    noam as noam,
-)
-from .module import make_trainer as make_trainer, settle_trainer as settle_trainer
-from .loss import (
-    Losses as Losses,
-    summed_losses as summed_losses,
-    training_losses as training_losses,
-)
-from .run_folder import (
-    check_configuration as check_configuration,
-    is_first_process as is_first_process,
-)
-from .run_folder import (
-    checkpoint_step as checkpoint_step,
-    list_checkpoints as list_checkpoints,
-    run_state as run_state,
-)
-from .run_folder import (
-    check_no_links as check_no_links,
-    is_finished as is_finished,
-    point_latest_to as point_latest_to,
-)
-from .run_folder import read_config as read_config, read_metrics as read_metrics
 from . import time_limit as time_limit
-from .replan import (
-    TOKENS_PER_PARAMETER as TOKENS_PER_PARAMETER,
-    Replan as Replan,
-    with_max_steps as with_max_steps,
-)
-from .trial import Pace as Pace, measured_pace as measured_pace
+from .launcher import is_first_process as is_first_process
+from .logbook import read_metrics as read_metrics
+from .loss import Losses as Losses
+from .loss import summed_losses as summed_losses
+from .loss import training_losses as training_losses
+from .memory import make_resident as make_resident
+from .metrics import MetricsCallback as MetricsCallback
+from .module import TranslationModule as TranslationModule
+from .peak import peak_flops_per_second as peak_flops_per_second
+from .peak import precision_dtype as precision_dtype
+from .peak import synchronize as synchronize
+from .replan import TOKENS_PER_PARAMETER as TOKENS_PER_PARAMETER
+from .replan import with_max_steps as with_max_steps
+from .resumption import changed_settings as changed_settings
+from .resumption import check_origin as check_origin
+from .run_folder import check_configuration as check_configuration
+from .run_folder import check_no_links as check_no_links
+from .run_folder import checkpoint_step as checkpoint_step
+from .run_folder import is_finished as is_finished
+from .run_folder import list_checkpoints as list_checkpoints
+from .run_folder import point_latest_to as point_latest_to
+from .run_folder import read_config as read_config
+from .run_folder import run_state as run_state
+from .schedule import noam as noam
+from .train import Training as Training
+from .train import check_corpus as check_corpus
+from .train import train as train
+from .trainer import make_trainer as make_trainer
 from .watch import follow_first_process as follow_first_process
-from .train import Training as Training, check_corpus as check_corpus, train as train

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from lightning.pytorch.plugins import TorchCheckpointIO
@@ -31,7 +31,8 @@ class DirectCheckpointIO(TorchCheckpointIO):
     ) -> None:
         """Write a checkpoint, then call `storage_options`.
 
-        `Trainer.save_checkpoint` passes on only an argument of this name. NMTError if the disk is full.
+        `Trainer.save_checkpoint` passes on only an argument of this name. Raises NMTError if the
+        disk is full.
         """
         with files.whole_file(Path(path)) as temporary:
             torch.save(checkpoint, temporary)
@@ -52,10 +53,11 @@ class DirectCheckpointIO(TorchCheckpointIO):
 class BackgroundCheckpointIO(DirectCheckpointIO):
     """Copies a checkpoint to host memory and writes the copy in a thread while training continues.
 
-    Lightning's AsyncCheckpointIO does not suit, even as a base class: it clones the tensors on their
-    own device, which needs memory for a second set of weights and moments there; any number of clones
-    may wait; and it raises the error of a write only after it has queued the next one. Here, at most
-    one copy exists, and a save first waits for the write before it and raises its error.
+    Lightning's AsyncCheckpointIO does not suit, even as a base class: it clones the tensors on
+    their own device, which needs memory for a second set of weights and moments there; any number
+    of clones may wait; and it raises the error of a write only after it has queued the next one.
+    Here, at most one copy exists, and a save first waits for the write before it and raises its
+    error.
     """
 
     def __init__(self) -> None:
@@ -80,7 +82,7 @@ class BackgroundCheckpointIO(DirectCheckpointIO):
             self.write.result()
 
     def teardown(self) -> None:
-        """Let the write in progress end; Lightning calls this after training and after any error."""
+        """Let the write in progress end; Lightning calls this after training and after errors."""
         self.thread.shutdown()
 
 
@@ -95,26 +97,46 @@ def checkpoint_io(device: torch.device) -> DirectCheckpointIO:
     return BackgroundCheckpointIO()
 
 
+class Storage(NamedTuple):
+    """What identifies the numbers of a tensor: two tensors with equal ones share their memory."""
+
+    device: str
+    address: int
+    dtype: torch.dtype
+    shape: torch.Size
+    stride: tuple[int, ...]
+
+
+def storage_of(tensor: Tensor) -> Storage:
+    return Storage(
+        device=tensor.device.type,
+        address=tensor.data_ptr(),
+        dtype=tensor.dtype,
+        shape=tensor.shape,
+        stride=tensor.stride(),
+    )
+
+
 def copied_to_host(checkpoint: dict[str, Any]) -> dict[str, Any]:
     """Copy everything in a checkpoint that may change while training continues."""
-    copies: dict[Any, Tensor] = {}
+    copies: dict[Storage, Tensor] = {}
     content: dict[str, Any] = copied(checkpoint, copies)
-    if any(device != "cpu" for device, *_ in copies):
+    if any(storage.device != "cpu" for storage in copies):
         # The copies from an accelerator run one after another; wait for all of them at once.
         torch.accelerator.synchronize()
     return content
 
 
-def copied(value: Any, copies: dict[Any, Tensor]) -> Any:
+def copied(value: Any, copies: dict[Storage, Tensor]) -> Any:
     """Copy nested containers and their tensors; `copies` holds the copies made so far."""
     if isinstance(value, Tensor):
         # Tied weights have several names, but are copied and written once.
-        place = value.device.type, value.data_ptr(), value.dtype, value.shape, value.stride()
-        if place not in copies:
+        storage = storage_of(value)
+        if storage not in copies:
             # An accelerator can copy to pinned memory while the host continues.
             copy = torch.empty_like(value, device="cpu", pin_memory=value.is_cuda)
-            copies[place] = copy.copy_(value, non_blocking=True)
-        return copies[place]
+            copies[storage] = copy.copy_(value, non_blocking=True)
+        return copies[storage]
     if isinstance(value, dict):
         return {key: copied(item, copies) for key, item in value.items()}
     if isinstance(value, list | tuple):

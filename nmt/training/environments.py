@@ -13,7 +13,9 @@ DEVICES = "number of devices"
 def environment_of(state: Mapping[str, Any]) -> dict[str, Any]:
     """What the last bits depend on, by name; `state` is a checkpoint's entry "nmt"."""
     count, _, device = state["devices"].partition(" x ")
-    facts: dict[str, Any] = {"torch": state["versions"].get("torch"), "device": device}
+    facts: dict[str, Any] = {}
+    facts["torch"] = state["versions"].get("torch")
+    facts["device"] = device
     if not is_order_fixed(state["config"], count):
         facts[DEVICES] = count
     facts.update(state.get("environment", {}))
@@ -21,20 +23,26 @@ def environment_of(state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def has_other_environment(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
-    """Whether two entries "nmt" of checkpoints come from environments that may compute other bits."""
+    """Whether the environments of two checkpoints may compute different bits.
+
+    `before` and `now` are their entries "nmt".
+    """
     recorded = environment_of(before)
-    facts = environment_of(now)
+    current = environment_of(now)
     # An older nmt recorded less. DEVICES is missing where the number does not count.
-    return any(recorded.get(name) != facts.get(name) for name in {*recorded, DEVICES})
+    names = {*recorded, DEVICES}
+    return any(recorded.get(name) != current.get(name) for name in names)
 
 
 def is_order_fixed(config: Mapping[str, Any], count: str) -> bool:
     """Whether this number of devices adds gradients in the order of a single device."""
     if count == "1":
         return True
-    micro_batches = config["batching"]["micro_batches"]
-    is_exact = config["trainer"]["reduction"] == "exact"
-    is_share = count.isascii() and count.isdigit() and 0 < int(count) <= micro_batches
-    if not is_exact or not is_share or micro_batches % int(count):
+    is_number = count.isascii() and count.isdigit()  # a damaged checkpoint may have any text
+    if config["trainer"]["reduction"] != "exact" or not is_number:
         return False
-    return has_fixed_order(accumulation(micro_batches, int(count)), int(count))
+    micro_batches = config["batching"]["micro_batches"]
+    devices = int(count)
+    if devices == 0 or micro_batches % devices:
+        return False
+    return has_fixed_order(accumulation(micro_batches, devices), devices)

@@ -16,10 +16,13 @@ def exports_in_words(config: ExperimentConfig, vocabulary_size: int) -> str:
     if facts_of_kind(config.data.kind).get("structured"):
         return ""
     tokenizer = {**to_tree(config.tokenizer), "vocabulary_size": vocabulary_size}
-    tags = sorted({source.data.tag for source in sources_of(config.data) if source.data.tag})
-    settings = exported_settings(config.model, tokenizer, config.data.kind, tags)
-    able = list[str]()
-    needs = list[str]()
+    tags = set()
+    for source in sources_of(config.data):
+        if source.data.tag:
+            tags.add(source.data.tag)
+    settings = exported_settings(config.model, tokenizer, config.data.kind, sorted(tags))
+    able: list[str] = []
+    needs: list[str] = []
     for name, entry in entries_of("export").items():
         if "supports" not in entry.facts:
             continue
@@ -30,13 +33,14 @@ def exports_in_words(config: ExperimentConfig, vocabulary_size: int) -> str:
             needs.append(f"{name} needs {', '.join(required)}")
         else:
             able.append(name)
-    parts = list[str]()
     if able:
-        parts.append(f"the model can be exported to {in_a_row(able)}")
-    return "; ".join([*parts, *needs])
+        return "; ".join([f"the model can be exported to {enumerated(able)}", *needs])
+    return "; ".join(needs)
 
 
-def in_a_row(names: list[str]) -> str:
+def enumerated(names: list[str]) -> str:
     """Names in a sentence: a, b and c."""
     *others, last = names
-    return f"{', '.join(others)} and {last}" if others else last
+    if not others:
+        return last
+    return f"{', '.join(others)} and {last}"

@@ -1,7 +1,7 @@
 """What decides a run's weights and the model that it delivers: options and files. No torch import.
 
-Every option decides, unless its field is declared with `decides=False`; so a new option decides until somebody shows
-that it does not. Every file counts by its content.
+Every option decides, unless its field is declared with `decides=False`; so a new option decides
+until somebody shows that it does not. Every file counts by its content.
 """
 
 import hashlib
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 TRAINED_ON = ("train", "valid")
 """The splits that decide: one decides the weights, the other which of them are delivered."""
-OF_SCORE = ("validation.bleu_sentences", "validation.tokenize", "validation.precision", "decode")
+
+SCORE_KEYS = ("validation.bleu_sentences", "validation.tokenize", "validation.precision", "decode")
 """The options that decide which checkpoint is the best if validation.best=bleu."""
 
 
@@ -36,45 +37,52 @@ def decisive_keys(cls: Any = ExperimentConfig, group: str = "") -> Iterator[str]
 
 
 def decisive_settings(tree: dict[str, Any]) -> dict[str, Any]:
-    """The options in a complete configuration that determine the weights or which of them are the best, by key."""
+    """The options that determine the weights or which of them are the best, by key.
+
+    `tree` is a complete configuration.
+    """
     keys = [*decisive_keys()]
     if within(tree, "validation", "best") == "bleu":
-        keys += OF_SCORE
+        keys += SCORE_KEYS
     settings = {}
     for key in keys:
         value = within(tree, *key.split("."))
         if key == "trainer.deterministic" and value is None:
             value = True  # what null means on a GPU; on a CPU, no value decides anything
-        # As written in YAML and on the command line.
-        settings[key] = in_words(value) if isinstance(value, bool) else value
+        if isinstance(value, bool):
+            value = in_words(value)  # as written in YAML and on the command line
+        settings[key] = value
     return settings
 
 
 def split_of(name: str) -> str:
     """The split that an entry of `corpus_hashes` belongs to."""
-    return name.rpartition(" in ")[2].partition("/")[0].partition(".")[0]
+    _, _, path = name.rpartition(" in ")
+    folder, _, _ = path.partition("/")
+    split, _, _ = folder.partition(".")
+    return split
 
 
 def corpus_hashes(corpus: "PreparedCorpus", splits: Iterable[str] = TRAINED_ON) -> dict[str, str]:
     """Name -> SHA-256 of everything in a prepared corpus that decides, except its tokenizer.
 
-    That is each split's pairs, the raw lines of the validation set, and where each source of a mixture begins.
+    That is each split's pairs, the raw lines of the validation set, and where each source of a
+    mixture begins. `split_of` understands the names.
     """
     hashes = {}
-    languages = (corpus.source_language, corpus.target_language)
     for split in splits:
-        texts = (
-            []
-            if split == "train"
-            else [corpus.folder / f"{split}.{language}" for language in languages]
-        )
-        for path in [*sorted((corpus.folder / split).glob("*.arrow")), *texts]:
+        paths = sorted((corpus.folder / split).glob("*.arrow"))
+        if split != "train":
+            for language in (corpus.source_language, corpus.target_language):
+                paths.append(corpus.folder / f"{split}.{language}")
+        for path in paths:
             if path.is_file():
-                hashes[path.relative_to(corpus.folder).as_posix()] = sha256(path)
-        sources = corpus.manifest.counts.get(split, {}).get("sources")
+                name = path.relative_to(corpus.folder).as_posix()
+                hashes[name] = sha256(path)
+        counts = corpus.manifest.counts.get(split, {})
+        sources = counts.get("sources")
         if sources:
-            borders = json.dumps([*sources.values()])
-            hashes[f"number of pairs of each source in {split}"] = hashlib.sha256(
-                borders.encode()
-            ).hexdigest()
+            borders = json.dumps([*sources.values()]).encode()
+            name = f"number of pairs of each source in {split}"
+            hashes[name] = hashlib.sha256(borders).hexdigest()
     return hashes

@@ -1,10 +1,18 @@
 """The model that a run starts from, `init=`. Does not import torch."""
 
+from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from nmt import files
-from nmt.config import NMTError
+from nmt.config import ExperimentConfig, NMTError, difference
 from nmt.data import Manifest
+
+if TYPE_CHECKING:
+    from nmt.data import PreparedCorpus
+
+SEARCH_KEYS = ("length_penalty", "length_penalty_kind")
+"""What a training record says about search; a model keeps it when it is trained further."""
 
 
 def initial_directory(init: str, prepared: Path, manifest: Manifest) -> Path:
@@ -16,3 +24,43 @@ def initial_directory(init: str, prepared: Path, manifest: Manifest) -> Path:
             f"prepare the corpus with it: nmt preprocess init={init}"
         )
     return folder
+
+
+def initial_model(
+    config: ExperimentConfig, corpus: "PreparedCorpus"
+) -> tuple[Path, dict[str, Any]]:
+    """The model directory of `init` and the training record it contains.
+
+    Raises NMTError if the model does not fit the run.
+    """
+    where = f"init={config.init}"
+    folder = initial_directory(config.init or "", corpus.folder, corpus.manifest)
+    description = files.read_description(folder)
+    files.check_direction(where, description, corpus.source_language, corpus.target_language)
+    theirs = files.architecture(description.model)
+    changed = difference(theirs, files.architecture(asdict(config.model)))
+    if changed:
+        raise NMTError(f"{where} has a different architecture ({changed}): omit model=")
+    return folder, description.training
+
+
+def seen_by_both(record: dict[str, Any], seen: dict[str, Any]) -> dict[str, Any]:
+    """What a model has seen that was trained further on a corpus.
+
+    `record` is the model's training record, `seen` are the corpus's lengths and characters.
+    """
+    search = {key: record[key] for key in SEARCH_KEYS if record.get(key)}
+    before = {key: record[key] for key in seen if record.get(key)}
+    return {**search, **joined(before, seen)}
+
+
+def joined(before: Any, now: Any) -> Any:
+    """Merge two records: the union of their characters and the greater of each length.
+
+    A key that one of them lacks is dropped.
+    """
+    if isinstance(before, dict):
+        return {key: joined(before[key], now[key]) for key in before if key in now}
+    if isinstance(before, str):
+        return "".join(sorted({*before, *now}))
+    return max(before, now)

@@ -1,6 +1,9 @@
 """Label-smoothed cross-entropy (section 5.4), with its gradient, from the decoder's states.
 
-Shapes: M target tokens, D d_model, N vocabulary.
+The logits of all tokens would take more memory than the rest of training, so loss and gradient are
+computed chunk by chunk, in one pass.
+
+Shapes: M target tokens, R target tokens of a chunk, D d_model, N vocabulary.
 """
 
 from collections.abc import Callable
@@ -17,146 +20,193 @@ from nmt.model import Transformer
 from nmt.training.consistency import consistent_losses
 
 CHUNK_LOGITS = {"cpu": 2**23}
-"""The number of logits to compute at a time, by type of device, however large batch and vocabulary are.
+"""The number of logits to compute at a time, by type of device.
 
-32 MB in float32 stay in a CPU's cache.
+It does not depend on the sizes of batch and vocabulary. 32 MB in float32 stay in a CPU's cache.
 """
 CHUNK_LOGITS_ELSEWHERE = 2**28
-"""1 GiB: a GPU would spend more time on adding the gradients of many chunks than on computing them."""
+"""1 GiB: with small chunks, a GPU would spend more time on adding gradients than on products."""
 
 ChunkTerms = Callable[[Tensor, Tensor, float, torch.dtype], tuple[Tensor, Tensor, Tensor]]
+"""`chunk_terms` or a compiled form of it."""
+
+Losses = Callable[[Transformer, Batch, float], tuple[Tensor, Tensor]]
+"""A function like `summed_losses`."""
 
 
 def chunk_rows(vocabulary: int, device: torch.device) -> int:
-    return max(1, CHUNK_LOGITS.get(device.type, CHUNK_LOGITS_ELSEWHERE) // vocabulary)
+    """The number of target tokens in a chunk."""
+    logits = CHUNK_LOGITS.get(device.type, CHUNK_LOGITS_ELSEWHERE)
+    return max(1, logits // vocabulary)
 
 
 def product_dtype(x: Tensor) -> torch.dtype:
     """The type of the factors of matrix products with x."""
     device = x.device.type
-    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
-
-
-def weight_gradient(grad_MN: Tensor, x_MD: Tensor, weight_ND: Tensor) -> Tensor:
-    """The gradient of the weight of a linear map, [N, D]."""
-    if kernels.has_fast_product(x_MD, weight_ND):
-        return kernels.outer_product(grad_MN, x_MD)
-    return grad_MN.t() @ x_MD
+    if torch.is_autocast_enabled(device):
+        return torch.get_autocast_dtype(device)
+    return x.dtype
 
 
 def chunk_terms(
-    logits: Tensor, targets_M: Tensor, smoothing: float, dtype: torch.dtype
+    logits_RN: Tensor, targets_R: Tensor, smoothing: float, dtype: torch.dtype
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """What a chunk of logits, [M, N], adds to the loss.
+    """What a chunk of logits adds to the loss.
 
-    Returns the gradient by the logits without its uniform part, softmax - (1 - smoothing) onehot, [M, N] in `dtype`,
-    and the sums of -log p(target) and of the logarithms of the softmax's normalizers.
+    Returns the gradient by the logits without its uniform part,
+    softmax - (1 - smoothing) onehot, [R, N] in `dtype`, and the sums of -log p(target) and of the
+    logarithms of the softmax's normalizers.
     """
-    logits = logits.float()
-    targets_M1 = targets_M[:, None]
-    highest = logits.amax(dim=-1, keepdim=True)
-    target_logits = logits.gather(1, targets_M1)
+    logits_RN = logits_RN.float()
+    targets_R1 = targets_R[:, None]
+    highest_R1 = logits_RN.amax(dim=-1, keepdim=True)
+    target_logits_R1 = logits_RN.gather(1, targets_R1)
     if torch.compiler.is_compiling():
-        gradient = torch.softmax(logits, dim=-1)
+        gradient_RN = torch.softmax(logits_RN, dim=-1)
     else:  # in place, because new memory takes longer than the arithmetic
-        gradient = torch.softmax(logits, dim=-1, out=logits)
-    # Get log-sum-exp from the largest probability, which cannot underflow; this needs only softmax and maxima.
-    normalizer = highest - gradient.amax(dim=-1, keepdim=True).log()
-    nll = (normalizer - target_logits).sum()
-    if kernels.on_cpu(logits):
-        gradient.scatter_add_(1, targets_M1, gradient.new_full(targets_M1.shape, smoothing - 1))
+        gradient_RN = torch.softmax(logits_RN, dim=-1, out=logits_RN)
+    # Get log-sum-exp from the largest probability, which cannot underflow; this needs only softmax
+    # and maxima.
+    largest_R1 = gradient_RN.amax(dim=-1, keepdim=True)
+    normalizer_R1 = highest_R1 - largest_R1.log()
+    nll = (normalizer_R1 - target_logits_R1).sum()
+    if kernels.on_cpu(logits_RN):
+        minus_onehot = gradient_RN.new_full(targets_R1.shape, smoothing - 1)
+        gradient_RN.scatter_add_(1, targets_R1, minus_onehot)
     else:
         # On a GPU, the deterministic form of scatter_add_ would sort all indices.
-        is_target = torch.arange(logits.shape[1], device=logits.device) == targets_M1
-        gradient.add_(is_target, alpha=smoothing - 1)
-    return gradient.to(dtype), nll, normalizer.sum()
+        entries_N = torch.arange(logits_RN.shape[1], device=logits_RN.device)
+        is_target_RN = entries_N == targets_R1
+        gradient_RN.add_(is_target_RN, alpha=smoothing - 1)
+    return gradient_RN.to(dtype), nll, normalizer_R1.sum()
+
+
+def weight_gradient(grad_RN: Tensor, x_RD: Tensor, weight_ND: Tensor) -> Tensor:
+    """The gradient of the weight of a linear map, [N, D]."""
+    if kernels.has_fast_product(x_RD, weight_ND):
+        return kernels.outer_product(grad_RN, x_RD)
+    return grad_RN.t() @ x_RD
+
+
+class Gradients:
+    """The gradients by hidden states, weight and bias, added up chunk by chunk."""
+
+    def __init__(self, bias_N: Tensor | None) -> None:
+        self.hidden_chunks: list[Tensor] = []
+        self.weight_ND: Tensor | None = None
+        self.bias_N = None if bias_N is None else torch.zeros_like(bias_N)
+
+    def add(self, grad_RN: Tensor, x_RD: Tensor, weight_ND: Tensor) -> None:
+        """Add a chunk; `grad_RN` is the gradient by the logits of the map from x by the weight."""
+        if self.bias_N is not None:
+            self.bias_N += grad_RN.sum(0)
+            grad_RN = grad_RN.to(x_RD.dtype)
+        self.hidden_chunks.append(kernels.linear(grad_RN, weight_ND.t()))
+        chunk_ND = weight_gradient(grad_RN, x_RD, weight_ND)
+        if self.weight_ND is None:
+            self.weight_ND = chunk_ND.float()
+        else:
+            self.weight_ND.add_(chunk_ND)
+
+    def without_uniform_part(
+        self, sum_hidden_D: Tensor, sum_weight_D: Tensor, tokens: int, share: float
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        """The whole gradients: subtract `share`, smoothing / N, from each gradient by a logit."""
+        assert self.weight_ND is not None
+        hidden_MD = torch.cat(self.hidden_chunks).sub_(sum_weight_D * share)
+        weight_ND = self.weight_ND.sub_(sum_hidden_D * share)
+        if self.bias_N is not None:
+            self.bias_N -= tokens * share
+        return hidden_MD, weight_ND, self.bias_N
 
 
 class LabelSmoothedCrossEntropy(torch.autograd.Function):
-    """Loss (section 5.4) and gradient in one pass over chunks of the logits, which are never all in memory at once.
+    """Loss (section 5.4) and gradient in one pass over chunks of the logits.
 
-    forward(hidden [M, D], weight [N, D], targets [M], smoothing, bias [N] or None, terms: the form of `chunk_terms`).
-    In mixed precision, only the products use lower precision: their factors are cast once, and the sums are computed
-    in float32.
+    With smoothing e, the targets are (1 - e) onehot + e / N. The loss of a token is then
+
+        (1 - e) (-log p(target)) + e (log Z - mean of the logits),
+
+    where Z is the softmax's normalizer, and its gradient by the logits is
+
+        softmax - (1 - e) onehot - e / N.
+
+    The logits are never all in memory at once. In mixed precision, only the products use lower
+    precision: their factors are cast once, and the sums are computed in float32.
     """
 
     @staticmethod
     def forward(
         ctx: Any,
-        hidden: Tensor,
-        weight: Tensor,
-        targets: Tensor,
+        hidden_MD: Tensor,
+        weight_ND: Tensor,
+        targets_M: Tensor,
         smoothing: float,
-        bias: Tensor | None,
+        bias_N: Tensor | None,
         terms: ChunkTerms,
     ) -> tuple[Tensor, Tensor]:
-        vocabulary = len(weight)
-        device = hidden.device
-        rows = chunk_rows(vocabulary, device)
-        nll = hidden.new_zeros((), dtype=torch.float32)
+        tokens = len(hidden_MD)
+        vocabulary = len(weight_ND)
+        rows = chunk_rows(vocabulary, hidden_MD.device)
+        dtype = product_dtype(hidden_MD)
+        matrix_ND = weight_ND.to(dtype)
+        row_N = None if bias_N is None else bias_N.to(dtype)
+        # The gradient of a bias is summed before the cast.
+        grad_dtype = dtype if bias_N is None else torch.float32
+        gradients = Gradients(bias_N) if ctx.needs_input_grad[0] else None
+        nll = hidden_MD.new_zeros((), dtype=torch.float32)
         normalizers = torch.zeros_like(nll)
-        grad_hidden = []
-        grad_weight = None
-        grad_bias = None if bias is None else torch.zeros_like(bias)
-        dtype = product_dtype(hidden)
-        matrix = weight.to(dtype)
-        row_bias = None if bias is None else bias.to(dtype)
-        grad_dtype = (
-            dtype if bias is None else torch.float32
-        )  # the gradient of a bias is summed before the cast
-        for x, y in zip(hidden.to(dtype).split(rows), targets.split(rows), strict=True):
+        hidden_chunks = hidden_MD.to(dtype).split(rows)
+        for x_RD, y_R in zip(hidden_chunks, targets_M.split(rows), strict=True):
             # torch's compiler would make another kernel for a single row.
-            form = terms if len(y) > 1 else chunk_terms
-            logits = kernels.linear(x, matrix, row_bias)
-            grad, chunk_nll, chunk_normalizers = form(logits, y, smoothing, grad_dtype)
+            form = terms if len(y_R) > 1 else chunk_terms
+            logits_RN = kernels.linear(x_RD, matrix_ND, row_N)
+            grad_RN, chunk_nll, chunk_normalizers = form(logits_RN, y_R, smoothing, grad_dtype)
             nll += chunk_nll
             normalizers += chunk_normalizers
-            if not ctx.needs_input_grad[0]:
-                continue
-            if grad_bias is not None:
-                grad_bias += grad.sum(0)
-                grad = grad.to(dtype)
-            grad_hidden.append(kernels.linear(grad, matrix.t()))
-            chunk = weight_gradient(grad, x, matrix)
-            grad_weight = chunk.float() if grad_weight is None else grad_weight.add_(chunk)
-        # For the uniform part, the summed weights and summed hidden states suffice to sum logits and gradients.
-        sum_hidden = hidden.sum(0, dtype=torch.float32)
-        sum_weight = weight.sum(0, dtype=torch.float32)
-        uniform = normalizers - sum_hidden.dot(sum_weight) / vocabulary
-        share = smoothing / vocabulary
-        if bias is not None and grad_bias is not None:
-            uniform -= len(hidden) * bias.mean()
-            grad_bias -= len(hidden) * share
-        if grad_weight is not None:
-            whole = torch.cat(grad_hidden).sub_(sum_weight * share)
-            ctx.gradients = whole, grad_weight.sub_(sum_hidden * share), grad_bias
+            if gradients:
+                gradients.add(grad_RN, x_RD, matrix_ND)
+        # The sum of all logits is the product of the summed hidden states and the summed weights,
+        # so the uniform part of loss and gradients needs no logits.
+        sum_hidden_D = hidden_MD.sum(0, dtype=torch.float32)
+        sum_weight_D = weight_ND.sum(0, dtype=torch.float32)
+        uniform = normalizers - sum_hidden_D.dot(sum_weight_D) / vocabulary
+        if bias_N is not None:
+            uniform -= tokens * bias_N.mean()
+        if gradients:
+            ctx.gradients = gradients.without_uniform_part(
+                sum_hidden_D, sum_weight_D, tokens, smoothing / vocabulary
+            )
         ctx.mark_non_differentiable(nll)
         return (1 - smoothing) * nll + smoothing * uniform, nll
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        # Scale in place: nothing else refers to these tensors, and they are used only once.
-        grad_hidden, grad_weight, grad_bias = (
-            x if x is None else x.mul_(grads[0]) for x in ctx.gradients
-        )
+        hidden_MD, weight_ND, bias_N = ctx.gradients
         del ctx.gradients
-        return grad_hidden, grad_weight, None, None, grad_bias, None
+        # Scale in place: nothing else refers to these tensors, and they are used only once.
+        scale = grads[0]
+        hidden_MD.mul_(scale)
+        weight_ND.mul_(scale)
+        if bias_N is not None:
+            bias_N.mul_(scale)
+        return hidden_MD, weight_ND, None, None, bias_N, None
 
 
 def label_smoothed_cross_entropy(
-    hidden: Tensor,
-    weight: Tensor,
-    targets: Tensor,
+    hidden_MD: Tensor,
+    weight_ND: Tensor,
+    targets_M: Tensor,
     smoothing: float,
-    bias: Tensor | None = None,
+    bias_N: Tensor | None = None,
     terms: ChunkTerms = chunk_terms,
 ) -> tuple[Tensor, Tensor]:
-    """Sums over tokens: cross-entropy with (1 - smoothing) onehot + smoothing / N (section 5.4), and -log p(target).
+    """The label-smoothed loss (section 5.4) and -log p(target), each summed over the tokens.
 
-    `terms` is `chunk_terms` or a compiled form of it.
+    The loss is the cross-entropy with (1 - smoothing) onehot + smoothing / N.
     """
     loss, likelihood = LabelSmoothedCrossEntropy.apply(
-        hidden, weight, targets, smoothing, bias, terms
+        hidden_MD, weight_ND, targets_M, smoothing, bias_N, terms
     )  # type: ignore[no-untyped-call]
     return loss, likelihood
 
@@ -164,28 +214,27 @@ def label_smoothed_cross_entropy(
 def summed_losses(
     model: Transformer, batch: Batch, label_smoothing: float
 ) -> tuple[Tensor, Tensor]:
-    """The smoothed loss and the negative log likelihood, summed over the target tokens of a micro-batch."""
-    hidden = model.decoder_states(batch.source, batch.target_in, batch.padded).flatten(0, 1)
-    targets = batch.target_out.flatten()
+    """The smoothed loss and the negative log likelihood, each summed over the target tokens."""
+    hidden_BTD = model.decoder_states(batch.source, batch.target_in, batch.padded)
+    hidden_MD = hidden_BTD.flatten(0, 1)
+    targets_M = batch.target_out.flatten()
     real = batch.target_indices
-    if len(real) < len(targets):  # compute no logits for padding
-        hidden = hidden.index_select(0, real)
-        targets = targets.index_select(0, real)
-    weight: Tensor = model.output.weight
-    bias: Tensor | None = model.output.bias
-    if (
-        first := model.config.unpredicted
-    ):  # slice only if needed: its gradient takes up another matrix
-        weight = weight[first:]
-        bias = None if bias is None else bias[first:]
-        targets = targets - first
+    if len(real) < len(targets_M):  # compute no logits for padding
+        hidden_MD = hidden_MD.index_select(0, real)
+        targets_M = targets_M.index_select(0, real)
+    weight_ND: Tensor = model.output.weight
+    bias_N: Tensor | None = model.output.bias
+    # Slice only if needed: the gradient of a slice takes up another matrix.
+    first = model.config.unpredicted
+    if first:
+        weight_ND = weight_ND[first:]
+        bias_N = None if bias_N is None else bias_N[first:]
+        targets_M = targets_M - first
     compiler = model.training_compiler()
     terms = compiler.compiled(chunk_terms) if compiler else chunk_terms
-    return label_smoothed_cross_entropy(hidden, weight, targets, label_smoothing, bias, terms)
-
-
-Losses = Callable[[Transformer, Batch, float], tuple[Tensor, Tensor]]
-"""A function like `summed_losses`."""
+    return label_smoothed_cross_entropy(
+        hidden_MD, weight_ND, targets_M, label_smoothing, bias_N, terms
+    )
 
 
 def training_losses(config: ExperimentConfig) -> Losses:

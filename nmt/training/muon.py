@@ -1,9 +1,13 @@
-"""Muon (Jordan et al. 2024): updates layer matrices with orthogonalized momentum, all other parameters with Adam.
+"""Muon (Jordan et al. 2024) updates layer matrices with orthogonalized momentum.
 
-Updates have a root mean square of 0.2, similar to Adam's, so that one learning rate suits both (Liu et al. 2025).
-Weight decay is cautious (Chen et al. 2025): it shrinks only numbers of layer matrices that the update moves toward 0.
-torch.optim.Muon always computes in bfloat16 and would treat the query, key and value maps, which are a single parameter
-here, as a single map.
+All other parameters are updated with Adam. Updates have a root mean square of 0.2, similar to
+Adam's, so that one learning rate suits both (Liu et al. 2025). Weight decay is cautious (Chen et
+al. 2025): it shrinks only numbers of layer matrices that the update moves toward 0.
+
+torch.optim.Muon always computes in bfloat16 and would treat the query, key and value maps, which
+are a single parameter here, as a single map.
+
+Shapes: G maps of the same shape, P rows, Q columns.
 """
 
 from collections import defaultdict
@@ -17,19 +21,28 @@ from torch.optim import Adam
 from nmt import compat
 from nmt.model import SSRU, FeedForward, MultiHeadAttention, Transformer
 
-MOMENTUM, ROOT_MEAN_SQUARE = 0.95, 0.2
-COEFFICIENTS, ITERATIONS = (3.4445, -4.7750, 2.0315), 3
-"""A quintic polynomial that brings most singular values into the range 0.7 to 1.2; more iterations learn no faster."""
+MOMENTUM = 0.95
+ROOT_MEAN_SQUARE = 0.2
+
+COEFFICIENTS = (3.4445, -4.7750, 2.0315)
+"""Of a quintic polynomial that brings most singular values into the range 0.7 to 1.2."""
+ITERATIONS = 3
+"""How often to apply it; more iterations learn no faster."""
 
 
-def nearly_orthogonal(matrices: Tensor) -> Tensor:
-    """Bring singular values close to 1 with Newton-Schulz iterations; [N, rows, columns] must have rows <= columns."""
+def nearly_orthogonal(matrices_GPQ: Tensor) -> Tensor:
+    """Bring singular values close to 1 with Newton-Schulz iterations; P must not exceed Q.
+
+    An iteration computes a X + b (X X^T) X + c (X X^T)^2 X.
+    """
     a, b, c = COEFFICIENTS
-    x: Tensor = matrices / (torch.linalg.matrix_norm(matrices, keepdim=True) + 1e-7)
+    norms_G11 = torch.linalg.matrix_norm(matrices_GPQ, keepdim=True)
+    x_GPQ: Tensor = matrices_GPQ / (norms_G11 + 1e-7)
     for _ in range(ITERATIONS):
-        gram = x @ x.mT
-        x = torch.baddbmm(x, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
-    return x
+        gram_GPP = x_GPQ @ x_GPQ.mT
+        polynomial_GPP = torch.baddbmm(gram_GPP, gram_GPP, gram_GPP, beta=b, alpha=c)
+        x_GPQ = torch.baddbmm(x_GPQ, polynomial_GPP, x_GPQ, beta=a)
+    return x_GPQ
 
 
 def layer_matrices(model: Transformer) -> dict[Tensor, list[int]]:
@@ -37,20 +50,20 @@ def layer_matrices(model: Transformer) -> dict[Tensor, list[int]]:
     rows: dict[Tensor, list[int]] = {}
     for module in model.modules():
         if isinstance(module, MultiHeadAttention):
-            rows |= {module.input: module.widths, module.output: [len(module.output)]}
+            rows[module.input] = module.widths
+            rows[module.output] = [len(module.output)]
         elif isinstance(module, SSRU):
-            rows |= {matrix: [len(matrix)] for matrix in (module.input, module.forget)}
+            rows[module.input] = [len(module.input)]
+            rows[module.forget] = [len(module.forget)]
         elif isinstance(module, FeedForward):
-            rows |= {
-                weight: [len(weight)]
-                for name, weight in module.named_parameters()
-                if name.endswith("weight")
-            }
+            for name, parameter in module.named_parameters():
+                if name.endswith("weight"):
+                    rows[parameter] = [len(parameter)]
     return rows
 
 
 class Muon(Adam):
-    """Takes Adam's options and uses Adam's state layout, in which a matrix's "exp_avg" is its momentum.
+    """Takes Adam's options and uses Adam's state layout, in which "exp_avg" is a matrix's momentum.
 
     In mixed precision with bfloat16, the Newton-Schulz iterations also use bfloat16.
     """
@@ -58,9 +71,9 @@ class Muon(Adam):
     def __init__(self, model: Transformer, precision: str, **options: Any) -> None:
         self.dtype = torch.bfloat16 if precision == "bf16-mixed" else torch.float32
         self.rows = layer_matrices(model)
-        rest = [parameter for parameter in model.parameters() if parameter not in self.rows]
+        others = [parameter for parameter in model.parameters() if parameter not in self.rows]
         groups: list[dict[str, Any]] = [
-            {"params": rest, "weight_decay": 0.0},
+            {"params": others, "weight_decay": 0.0},
             {"params": list(self.rows)},
         ]
         super().__init__(groups, **options)
@@ -68,18 +81,20 @@ class Muon(Adam):
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         with torch.enable_grad():
             loss = closure() if closure else None
-        both = self.param_groups
-        self.move(both[1])
-        self.param_groups = both[:1]
+        groups = self.param_groups
+        others, matrices = groups
+        self.update_matrices(matrices)
+        # Adam updates whatever groups there are.
+        self.param_groups = [others]
         try:
             super().step()
         finally:
-            self.param_groups = both
+            self.param_groups = groups
         return loss
 
     @torch.no_grad()
-    def move(self, group: dict[str, Any]) -> None:
-        """Update maps that have gradients, using Nesterov momentum.
+    def update_matrices(self, group: dict[str, Any]) -> None:
+        """Update the matrices that have gradients, using Nesterov momentum.
 
         Each kernel of a GPU takes a few microseconds to start, so each operation here processes
         all matrices, or all maps of the same shape.
@@ -95,35 +110,43 @@ class Muon(Adam):
         ahead = compat.between_each(gradients, momenta, MOMENTUM)
 
         maps = defaultdict[torch.Size, list[Tensor]](list)
-        updates = defaultdict[torch.Size, list[Tensor]](list)
-        for matrix, values in zip(matrices, ahead, strict=True):
-            for part, update in zip(
-                self.maps_of(matrix, matrix),
-                self.maps_of(matrix, values),
-                strict=True,
-            ):
+        directions = defaultdict[torch.Size, list[Tensor]](list)
+        for matrix, direction in zip(matrices, ahead, strict=True):
+            for part in self.maps_of(matrix, matrix):
                 maps[part.shape].append(part)
-                updates[part.shape].append(update)
-        for shape, alike in maps.items():
-            rate = group["lr"] * ROOT_MEAN_SQUARE * max(shape) ** 0.5
-            decay = group["lr"] * group["weight_decay"]
-            update = nearly_orthogonal(torch.stack(updates[shape]).to(self.dtype))
-            moved = torch.stack(alike)
-            # 1 - decay where the update moves toward 0, else 1: in place, because on a CPU a new
-            # tensor takes longer than the arithmetic.
-            kept = (moved * update).gt_(0).mul_(-decay).add_(1)
-            moved.mul_(kept).add_(update, alpha=-rate)
-            compat.copy_to_each(alike, list(moved.unbind()))
+            for part in self.maps_of(matrix, direction):
+                directions[part.shape].append(part)
+        for shape, maps_of_shape in maps.items():
+            update_GPQ = nearly_orthogonal(torch.stack(directions[shape]).to(self.dtype))
+            self.move(maps_of_shape, update_GPQ, group)
+
+    def move(self, maps: list[Tensor], update_GPQ: Tensor, group: dict[str, Any]) -> None:
+        """Move maps of one shape against an update, and decay their numbers, in place."""
+        shape = maps[0].shape
+        # An orthogonal matrix has a root mean square of 1 / sqrt(Q).
+        rate = group["lr"] * ROOT_MEAN_SQUARE * max(shape) ** 0.5
+        decay = group["lr"] * group["weight_decay"]
+        moved_GPQ = torch.stack(maps)
+        # 1 - decay where the update moves toward 0, else 1: in place, because on a CPU a new tensor
+        # takes longer than the arithmetic.
+        kept_GPQ = (moved_GPQ * update_GPQ).gt_(0).mul_(-decay).add_(1)
+        moved_GPQ.mul_(kept_GPQ).add_(update_GPQ, alpha=-rate)
+        compat.copy_to_each(maps, list(moved_GPQ.unbind()))
 
     def state_of(self, matrix: Tensor) -> dict[str, Tensor]:
         state: dict[str, Tensor] = self.state[matrix]
         if not state:
-            state |= {"step": torch.tensor(0.0), "exp_avg": torch.zeros_like(matrix)}
+            state["step"] = torch.tensor(0.0)
+            state["exp_avg"] = torch.zeros_like(matrix)
         return state
 
     def maps_of(self, matrix: Tensor, values: Tensor) -> list[Tensor]:
         """Views of a matrix, or of an update for it: one per map, with rows <= columns."""
         rows = self.rows[matrix]
-        # A view of one part would cost an operation, too.
-        maps = values.split(rows) if len(rows) > 1 else (values,)
-        return [part.mT if len(part) > part.shape[1] else part for part in maps]
+        # Splitting off a single part would cost an operation, although it changes nothing.
+        parts = values.split(rows) if len(rows) > 1 else (values,)
+        maps = []
+        for part in parts:
+            is_taller_than_wide = len(part) > part.shape[1]
+            maps.append(part.mT if is_taller_than_wide else part)
+        return maps

@@ -8,7 +8,8 @@ WINDOW_SHARE = 0.04
 TOLERANCE = 0.02
 """Move the end if the run would otherwise miss its time by more than this share of it."""
 
-UNTIMED_UPDATES = 2  # the first updates of a process build kernels and allocate memory
+UNTIMED_UPDATES = 2
+"""The first updates of a process build kernels and allocate memory."""
 
 
 class Pacer:
@@ -73,14 +74,16 @@ class Pacer:
         left = time_limit.AIM * self.limit - spent - self.seconds_at_end()
         # Towards the end, decide sooner: the run could end before it notices a higher speed.
         window = min(WINDOW_SHARE * self.limit, (planned - step) * self.update_seconds)
-        if left > 0 and (not self.window_updates or self.window_seconds < window):
+        is_measured = self.window_updates and self.window_seconds >= window
+        if left > 0 and not is_measured:
             return None
         self.window_updates = 0
         self.window_seconds = 0.0
         if left <= 0 or not self.update_seconds:
             return step + 1
         seconds = self.seconds_per_update()
-        if abs(left - (planned - step) * seconds) <= TOLERANCE * self.limit:
+        needed = (planned - step) * seconds
+        if abs(left - needed) <= TOLERANCE * self.limit:
             return planned
         return step + max(1, int(left / seconds))
 

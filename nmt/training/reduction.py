@@ -1,16 +1,13 @@
-"""Add the gradients of an update's micro-batches in a fixed order, whichever processes computed them.
+"""Add the gradients of an update's micro-batches in an order that does not depend on the processes.
 
-The order is a tree: ((0 + 1) + (2 + 3)) + ((4 + 5) + (6 + 7)) for eight micro-batches. Each process computes
-neighboring micro-batches, so it adds whole subtrees by itself. Then the processes exchange their sums: first each with
-its neighbor, then with the process two away, and so on. Each sum has two terms and a + b equals b + a, so every process
-gets the bits that one process would get by itself.
-
-In each round of the exchange, a process sends half of what it has and adds the other half (recursive halving). At the
-end it has the total of one part of the numbers, and the same rounds in reverse order bring the other parts. This moves
-2 (1 - 1 / n) times the size of the gradients for n processes, as a ring does, and only 1 / n of them goes the longest
-way, between machines.
+The order is a tree: ((0 + 1) + (2 + 3)) + ((4 + 5) + (6 + 7)) for eight micro-batches. Each process
+computes neighboring micro-batches, so it adds whole subtrees by itself. Then the processes exchange
+their sums: first each with its neighbor, then with the process two away, and so on. Each sum has
+two terms and a + b equals b + a, so every process gets the bits that one process would get by
+itself.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +17,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from nmt.compat import add_to_each, copy_to_each
+from nmt.training.exchange import exchange
 
 BUCKET_NUMBERS = 2**24
 """The most numbers that are exchanged at once: 64 MB in float32."""
@@ -30,62 +28,31 @@ def is_power_of_two(number: int) -> bool:
 
 
 def has_fixed_order(micro_batches: int, processes: int) -> bool:
-    """Whether processes that compute `micro_batches` each can add their gradients in the order of one process."""
-    return is_power_of_two(micro_batches) and is_power_of_two(processes)
+    """Whether processes can add their gradients in the order of one process.
 
-
-def swap(sent: Tensor, received: Tensor, other: int) -> None:
-    """Send a tensor to another process and receive one from it."""
-    operations = [dist.P2POp(dist.isend, sent, other), dist.P2POp(dist.irecv, received, other)]
-    for work in dist.batch_isend_irecv(operations):
-        work.wait()
-
-
-def exchange(numbers: Tensor, buffer: Tensor) -> None:
-    """Sum a vector over 2^n processes in place; all processes get the same bits.
-
-    The length must be a multiple of 2^n; `buffer` has room for half of it. On a GPU, this returns before the exchange
-    has ended, as any kernel does.
+    Each of them computes `micro_batches` of an update.
     """
-    rank = dist.get_rank()
-    processes = dist.get_world_size()
-    start = 0
-    size = len(numbers)
-    rounds = []  # (the other process, the start of our part and of its part)
-    distance = 1
-    while distance < processes:
-        size //= 2
-        # Of two processes, the one with the lower number gets the first half.
-        is_lower = not rank & distance
-        ours = start if is_lower else start + size
-        theirs = start + size if is_lower else start
-        other = rank ^ distance
-        received = buffer[:size]
-        swap(numbers[theirs : theirs + size], received, other)
-        numbers[ours : ours + size] += received
-        rounds.append((other, ours, theirs))
-        start = ours
-        distance *= 2
-    for other, ours, theirs in reversed(rounds):
-        swap(numbers[ours : ours + size], numbers[theirs : theirs + size], other)
-        size *= 2
+    return is_power_of_two(micro_batches) and is_power_of_two(processes)
 
 
 @dataclass
 class Piece:
     """A part of a parameter's gradient, seen as a vector."""
 
-    parameter: int  # its place in the list of parameters
+    parameter: int
+    """Its index in the list of parameters."""
     start: int
     stop: int
 
 
 @dataclass
 class Bucket:
-    """Pieces of gradients that are exchanged at once, in the order in which the backward pass computes them."""
+    """Pieces of gradients that are exchanged at once."""
 
     pieces: list[Piece]
-    missing: set[int]  # the parameters whose gradients this backward pass has not computed yet
+    """In the order in which the backward pass computes them."""
+    missing: set[int]
+    """The parameters whose gradients this backward pass has not computed yet."""
 
     def begun(self) -> list[int]:
         """The parameters whose first piece is in this bucket."""
@@ -93,7 +60,10 @@ class Bucket:
 
 
 def buckets_of(parameters: Sequence[Tensor], most: int) -> list[list[Piece]]:
-    """Divide parameters, the last first, into buckets of at most `most` numbers of one type."""
+    """Divide parameters into buckets of at most `most` numbers of one type.
+
+    The last parameter comes first, because the backward pass computes its gradient first.
+    """
     buckets: list[list[Piece]] = []
     room = 0
     dtype = None
@@ -112,23 +82,39 @@ def buckets_of(parameters: Sequence[Tensor], most: int) -> list[list[Piece]]:
     return buckets
 
 
+@dataclass
+class Subtree:
+    """The sums over neighboring micro-batches of this process."""
+
+    micro_batches: int
+    """Their number, a power of two."""
+    gradients: list[Tensor | None]
+    """By parameter; None for a parameter that got no gradient."""
+    sums: Tensor
+    """The numbers that are added besides the gradients."""
+
+
 class FixedOrderSum:
     """The sum over the micro-batches of an update, with the same bits on 1, 2, 4, ... processes.
 
-    PyTorch adds each second micro-batch's gradients to those of the one before. This class adds the sums of pairs, and
-    exchanges the total: bucket by bucket during the backward pass of the last micro-batch, as soon as the gradients of
-    a bucket are complete. On a GPU, the exchange runs beside the rest of the backward pass.
+    PyTorch adds each second micro-batch's gradients to those of the one before. This class adds the
+    sums of pairs, and exchanges the total: bucket by bucket during the backward pass of the last
+    micro-batch, as soon as the gradients of a bucket are complete. On a GPU, the exchange runs
+    beside the rest of the backward pass.
 
     Call `begin` before the backward pass of a micro-batch and `end` after it.
     """
 
     def __init__(self, module: nn.Module, micro_batches: int, others: int) -> None:
-        """`others` is the length of the vector that `end` adds besides the gradients."""
+        """`micro_batches` is the number of this process's micro-batches in an update.
+
+        `others` is the length of the vector that `end` adds besides the gradients.
+        """
         self.parameters = [x for x in module.parameters() if x.requires_grad]
-        self.micro_batches = micro_batches  # of this process in an update
+        self.micro_batches = micro_batches
         self.number = 0  # of the micro-batch, from 1
-        # Sums over 2^n neighboring micro-batches: (2^n, the gradients, the other numbers).
-        self.subtrees: list[tuple[int, list[Tensor | None], Tensor]] = []
+        # The subtrees that wait for their neighbors, from large to small.
+        self.subtrees: list[Subtree] = []
         self.processes = dist.get_world_size() if dist.is_initialized() else 1
         self.buckets: list[Bucket] = []
         self.sent = 0  # buckets exchanged in this update
@@ -152,15 +138,18 @@ class FixedOrderSum:
     def make_room(self, numbers: int, like: Tensor) -> None:
         """Make a vector for `numbers` numbers and for half of them, as `exchange` needs."""
         whole = self.divisible(numbers)
+        length = whole + whole // 2
         kept = self.flat.get(like.dtype)
-        if kept is None or len(kept) < whole + whole // 2:
-            self.flat[like.dtype] = like.new_empty(whole + whole // 2)
+        if kept is None or len(kept) < length:
+            self.flat[like.dtype] = like.new_empty(length)
 
     def divisible(self, numbers: int) -> int:
         """The next multiple of the number of processes."""
-        return -(-numbers // self.processes) * self.processes
+        return math.ceil(numbers / self.processes) * self.processes
 
     def hook(self, index: int) -> Callable[[Tensor], None]:
+        """What PyTorch calls when it has added to the gradient of a parameter."""
+
         def computed(parameter: Tensor) -> None:
             if self.is_last:
                 self.complete(index)
@@ -182,44 +171,45 @@ class FixedOrderSum:
     def end(self, sums: Tensor) -> None:
         """Add the gradients of a micro-batch, and `sums`, which are added in the same order.
 
-        After the last micro-batch, the gradients and `sums` are the totals of all processes; until then, after each
-        second micro-batch, they are empty and zero.
+        After the last micro-batch, the gradients and `sums` are the totals of all processes; until
+        then, after each second micro-batch, they are empty and zero.
         """
-        if self.is_last:
-            for _, _, other_sums in reversed(self.subtrees):
-                sums += other_sums
-            # Buckets with parameters that got no gradient are not complete yet.
-            self.exchange_up_to(len(self.buckets))
-            if self.processes > 1:
-                self.exchange_parts([sums])
-            else:
-                self.add_subtrees(range(len(self.parameters)))
-            self.subtrees.clear()
-            if self.stream:
-                torch.cuda.current_stream().wait_stream(self.stream)
-        elif self.number % 2 == 0:
-            self.push(sums)
+        if not self.is_last:
+            if self.number % 2 == 0:
+                self.push(sums)
+            return
+        for subtree in reversed(self.subtrees):  # as in add_subtrees
+            sums += subtree.sums
+        # Buckets with parameters that got no gradient are not complete yet.
+        self.exchange_up_to(len(self.buckets))
+        if self.processes > 1:
+            self.exchange_parts([sums])
+        else:
+            self.add_subtrees(range(len(self.parameters)))
+        self.subtrees.clear()
+        if self.stream:
+            torch.cuda.current_stream().wait_stream(self.stream)
 
     def push(self, sums: Tensor) -> None:
         """Move the sums of the last two micro-batches into the tree, and start with empty ones."""
-        size = 2
         gradients = [parameter.grad for parameter in self.parameters]
-        total = sums.clone()
-        while self.subtrees and self.subtrees[-1][0] == size:
-            _, others, other_sums = self.subtrees.pop()
-            add_gradients(gradients, others)
-            total += other_sums
-            size *= 2
-        self.subtrees.append((size, gradients, total))
+        subtree = Subtree(micro_batches=2, gradients=gradients, sums=sums.clone())
+        # Two subtrees of the same size become one, as in a binary counter.
+        while self.subtrees and self.subtrees[-1].micro_batches == subtree.micro_batches:
+            neighbor = self.subtrees.pop()
+            add_gradients(subtree.gradients, neighbor.gradients)
+            subtree.sums += neighbor.sums
+            subtree.micro_batches *= 2
+        self.subtrees.append(subtree)
         sums.zero_()
         for parameter in self.parameters:
             parameter.grad = None
 
     def add_subtrees(self, indices: Sequence[int]) -> None:
-        """Add the earlier micro-batches' gradients of these parameters to those of the last ones."""
-        for _, gradients, _ in reversed(self.subtrees):
+        """Add the gradients of the earlier micro-batches to the last ones, for these parameters."""
+        for subtree in reversed(self.subtrees):
             totals = [self.parameters[index].grad for index in indices]
-            add_gradients(totals, [gradients[index] for index in indices])
+            add_gradients(totals, [subtree.gradients[index] for index in indices])
 
     def complete(self, index: int) -> None:
         """Note that a gradient is complete, and exchange the buckets that are complete now."""
@@ -252,7 +242,8 @@ class FixedOrderSum:
         numbers = sum(map(len, parts))
         whole = self.divisible(numbers)
         flat = self.flat[parts[0].dtype]
-        places = list(flat[:numbers].split([len(part) for part in parts]))
+        lengths = [len(part) for part in parts]
+        places = list(flat[:numbers].split(lengths))
         with self.beside():
             copy_to_each(places, parts)
             flat[numbers:whole].zero_()
@@ -272,10 +263,11 @@ class FixedOrderSum:
 
 def add_gradients(totals: Sequence[Tensor | None], others: Sequence[Tensor | None]) -> None:
     """Add gradients in place; a parameter that got no gradient has none in any micro-batch."""
-    both = [
-        (total, other)
-        for total, other in zip(totals, others, strict=True)
-        if total is not None and other is not None
-    ]
-    if both:
-        add_to_each([total for total, _ in both], [other for _, other in both])
+    present_totals = []
+    present_others = []
+    for total, other in zip(totals, others, strict=True):
+        if total is not None and other is not None:
+            present_totals.append(total)
+            present_others.append(other)
+    if present_totals:
+        add_to_each(present_totals, present_others)

@@ -1,4 +1,4 @@
-"""Keep a run with `minutes=` within its time: the number of updates follows the measured speed until the end."""
+"""Keep a run with `minutes=` within its time: the number of updates follows the measured speed."""
 
 import time
 from dataclasses import replace
@@ -12,14 +12,23 @@ from nmt import files
 from nmt.config import ENDING, ExperimentConfig
 from nmt.data import BatchPlanner
 from nmt.training import time_limit
-from nmt.training.metrics import MetricsCallback, synchronize
-from nmt.training.module import TranslationModule, UpdateCallback
+from nmt.training.callback import UpdateCallback
+from nmt.training.metrics import MetricsCallback
+from nmt.training.module import TranslationModule
 from nmt.training.pacer import Pacer
+from nmt.training.peak import synchronize
 
-ANNOUNCED = 1.5  # report a new number of updates if it differs from the last report by this factor
-SHARED_DECISIONS = 200  # several processes agree on the end at most this many times
-SMALL_PART = 0.1  # a model that sees less of the corpus is undertrained, whatever its size
-TOKENS_PER_PARAMETER = 3.0  # with fewer target tokens and less than a pass, a model is undertrained
+ANNOUNCED = 1.5
+"""Report a new number of updates if it differs from the last report by this factor."""
+
+SHARED_DECISIONS = 200
+"""Several processes agree on the end at most this many times."""
+
+SMALL_PART = 0.1
+"""A model that sees less of the corpus is undertrained, whatever its size."""
+
+TOKENS_PER_PARAMETER = 3.0
+"""With fewer target tokens and less than a pass, a model is undertrained."""
 
 
 def with_max_steps(config: ExperimentConfig, updates: int) -> ExperimentConfig:
@@ -31,7 +40,7 @@ def with_max_steps(config: ExperimentConfig, updates: int) -> ExperimentConfig:
 
 
 def with_new_end(config: ExperimentConfig, update: int, end: int) -> ExperimentConfig:
-    """Move the end of a run that has made `update` updates, and that of a schedule that ends with it."""
+    """Move the end of a run after `update` updates, along with a schedule that ends there."""
     optim = config.optim
     if optim.schedule in ENDING and optim.end == config.trainer.max_steps:
         changes = [*(optim.decay_changes or []), [update, end]]
@@ -40,13 +49,12 @@ def with_new_end(config: ExperimentConfig, update: int, end: int) -> ExperimentC
 
 
 class Replan(UpdateCallback):
-    """Moves the end of a run with `minutes=`, so that the run ends in time on a machine that others use too.
+    """Moves the end of a run with `minutes=`, so that the run ends in time on a busy machine.
 
-    Each change is an entry of optim.decay_changes in the run's config.yaml and in later checkpoints.
-    The learning rate is a function of these entries and the update, so the run can be repeated.
+    Each change is an entry of optim.decay_changes in the run's config.yaml and in later
+    checkpoints. The learning rate is a function of these entries and the update, so the run can be
+    repeated.
     """
-
-    started = 0.0  # when the command began, on the clock of time.monotonic()
 
     def __init__(
         self,
@@ -59,8 +67,11 @@ class Replan(UpdateCallback):
         self.metrics = metrics
         self.pacer: Pacer | None = None  # None: a run without minutes=
         if config.minutes is not None:
-            every = config.validation.every_steps, config.checkpoints.every_steps
-            self.pacer = Pacer(time_limit.seconds_of(config), *every)
+            self.pacer = Pacer(
+                time_limit.seconds_of(config),
+                validate_every=config.validation.every_steps,
+                save_every=config.checkpoints.every_steps,
+            )
         self.before = 0.0  # the time that the run took until it was stopped
         self.announced: int | None = None  # the number of updates that was reported last
 
@@ -70,15 +81,16 @@ class Replan(UpdateCallback):
     def on_load_checkpoint(
         self, trainer: Trainer, pl_module: Any, checkpoint: dict[str, Any]
     ) -> None:
-        # Lightning calls load_state_dict after this, but only if the checkpoint has this callback's state.
+        # Lightning calls load_state_dict after this, but only if the checkpoint has this callback's
+        # state.
         self.before = checkpoint["nmt"]["seconds"]
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.before = float(state_dict["spent"])
 
     def spent(self) -> float:
-        """Seconds since the command began, and those of the commands that this one resumes."""
-        return self.before + time.monotonic() - self.started
+        """Seconds since the command began, plus the seconds of the commands that it resumes."""
+        return self.before + time_limit.command_clock.seconds()
 
     def on_train_batch_start(
         self, trainer: Trainer, pl_module: Any, batch: Any, batch_idx: int
@@ -93,16 +105,18 @@ class Replan(UpdateCallback):
             synchronize(module.device)
         self.pacer.end_update(time.monotonic(), step)
         changes = module.optim.decay_changes
-        is_recorded = (
-            changes is not None and step <= changes[-1][0]
-        )  # a resumed run repeats its changes
-        shared = trainer.world_size > 1
-        is_due = not shared or step % self.interval(trainer) == 0
-        if is_due and not is_recorded and step < trainer.max_steps:
+        if changes is not None and step <= changes[-1][0]:
+            return  # a resumed run repeats its changes
+        if trainer.world_size > 1 and step % self.interval(trainer) != 0:
+            return
+        if step < trainer.max_steps:
             self.decide(trainer, module, step)
 
     def decide(self, trainer: Trainer, module: TranslationModule, step: int) -> None:
-        """Move the end if the run would otherwise miss its time; all processes take the decision of the first."""
+        """Move the end if the run would otherwise miss its time.
+
+        All processes take the decision of the first.
+        """
         assert self.pacer is not None
         planned = trainer.max_steps
         end = self.pacer.new_end(planned, step, self.spent())
@@ -123,28 +137,39 @@ class Replan(UpdateCallback):
         assert self.pacer is not None
         if self.announced and 1 / ANNOUNCED < end / self.announced < ANNOUNCED:
             return
-        if self.announced:
-            text = f"this machine has become {'faster' if end > self.announced else 'slower'}: "
-        else:
+        if self.announced is None:
             text = "at the speed of this machine, "
+        elif end > self.announced:
+            text = "this machine has become faster: "
+        else:
+            text = "this machine has become slower: "
         passes = self.passes(end)
         text += f"{end:,} updates ({passes:.2g} passes over the corpus) fit in the time"
         if self.is_undertrained(module, end):
             minutes = ceil(self.pacer.limit / 60 / passes)
-            text += f", too few to train a good model: allow about {minutes:,} minutes for one pass or close other programs"
+            text += (
+                f", too few to train a good model: allow about {minutes:,} minutes for one pass "
+                "or close other programs"
+            )
         self.announced = end
         if self.metrics.loggers:  # only in the first process
             self.metrics.line.console.print(text)
 
     def passes(self, updates: int) -> float:
+        """How many passes over the corpus these updates are."""
         return updates * self.planner.micro_batches / self.planner.micro_batches_per_pass
 
     def is_undertrained(self, module: TranslationModule, updates: int) -> bool:
-        """Whether a model sees a small part of the corpus, or only a part and few tokens for its size."""
+        """Whether a model sees a small part of the corpus.
+
+        If it sees a larger part, but not all of it, it also needs enough tokens for its size.
+        """
         passes = self.passes(updates)
+        if passes < SMALL_PART:
+            return True
         parameters = sum(parameter.numel() for parameter in module.parameters())
         tokens = updates * self.config.batching.tokens_per_update
-        return passes < SMALL_PART or (passes < 1 and tokens < TOKENS_PER_PARAMETER * parameters)
+        return passes < 1 and tokens < TOKENS_PER_PARAMETER * parameters
 
     def change(self, trainer: Trainer, module: TranslationModule, step: int, end: int) -> None:
         """Move the end of the run after update `step`, and record that."""
@@ -165,6 +190,7 @@ class Replan(UpdateCallback):
             return
         if self.is_undertrained(pl_module, updates):
             self.metrics.line.console.print(
-                f"notice: the model is undertrained: {updates:,} updates are {self.passes(updates):.2g} passes "
-                "over the corpus; pass more minutes to continue it"
+                f"notice: the model is undertrained: {updates:,} updates are "
+                f"{self.passes(updates):.2g} passes over the corpus; "
+                "pass more minutes to continue it"
             )

@@ -2,12 +2,18 @@
 
 import os
 import re
+import time
 from pathlib import Path
 
 from nmt.config import ExperimentConfig
-from nmt.training.run_folder import is_first_process, list_checkpoints, read_config
+from nmt.training.launcher import is_first_process
+from nmt.training.run_folder import list_checkpoints, read_config
 
-MINUTES = "-[0-9][0-9.e+]*min"  # the suffix of a run's name
+MINUTES = "-[0-9][0-9.e+]*min"
+"""The suffix of a run's name, a regular expression."""
+
+VALIDATIONS = 4
+"""Validations during training, if the speed does not change."""
 
 VALIDATION_SECONDS = 4.0
 """Least time for a validation until one has been measured (small model, two cores)."""
@@ -25,6 +31,34 @@ AIM = 0.97
 """Share of the time after which a run should end; the rest is for what nobody can foresee."""
 
 
+class Clock:
+    """Measures how long the command of this process has been running."""
+
+    def __init__(self) -> None:
+        self.started = 0.0
+
+    def start(self, at: float) -> None:
+        """Set when the command began, on the clock of time.monotonic()."""
+        self.started = at
+
+    def seconds(self) -> float:
+        return time.monotonic() - self.started
+
+
+command_clock = Clock()
+"""`settle` starts it before training; later, the callback Replan reads it."""
+
+
+def seconds_beside(limit: float) -> float:
+    """The time that a run of `limit` seconds needs besides its updates.
+
+    Until now, for its validations and at its end.
+    """
+    validations = VALIDATIONS - 1 + FINAL_VALIDATIONS
+    unforeseen = (1 - AIM) * limit
+    return command_clock.seconds() + validations * VALIDATION_SECONDS + unforeseen
+
+
 def assumed_validation(update_seconds: float) -> float:
     """The time of a validation that has not been measured, from the time of an update."""
     return max(VALIDATION_SECONDS, VALIDATION_UPDATES * update_seconds)
@@ -32,8 +66,14 @@ def assumed_validation(update_seconds: float) -> float:
 
 def is_launched() -> bool:
     """Whether Lightning launched this process for a run that another process has opened."""
-    by_others = {"TORCHELASTIC_RUN_ID", "SLURM_NTASKS"} & os.environ.keys()
-    return not by_others and not is_first_process()
+    if "TORCHELASTIC_RUN_ID" in os.environ or "SLURM_NTASKS" in os.environ:
+        return False
+    return not is_first_process()
+
+
+def base_name(run: Path) -> str:
+    """mine-30min -> mine"""
+    return re.sub(f"{MINUTES}$", "", run.name)
 
 
 def begun(run: Path) -> dict[float, Path]:
@@ -41,11 +81,12 @@ def begun(run: Path) -> dict[float, Path]:
 
     A launched process finds the settings of its run there before the first checkpoint.
     """
-    name = re.escape(re.sub(f"{MINUTES}$", "", run.name))  # mine-30min -> mine
-    beside = [file.parent for file in run.parent.glob("*/config.yaml")]
-    runs = [folder for folder in beside if re.fullmatch(f"{name}({MINUTES})?", folder.name)]
+    pattern = f"{re.escape(base_name(run))}({MINUTES})?"
     folders = {}
-    for folder in runs:
+    for file in run.parent.glob("*/config.yaml"):
+        folder = file.parent
+        if not re.fullmatch(pattern, folder.name):
+            continue
         is_trained = list_checkpoints(folder) or (folder / "model").exists()
         if is_trained or is_launched():
             minutes = read_config(folder).get("minutes")
@@ -57,5 +98,15 @@ def begun(run: Path) -> dict[float, Path]:
 def seconds_of(config: ExperimentConfig) -> float:
     """The time for the run of this configuration, which may continue a shorter one."""
     assert config.minutes is not None
-    shorter = [minutes for minutes in begun(Path(config.run)) if minutes < config.minutes]
-    return 60 * (config.minutes - max(shorter, default=0.0))
+    spent = 0.0
+    for minutes in begun(Path(config.run)):
+        if minutes < config.minutes:
+            spent = max(spent, minutes)
+    return 60 * (config.minutes - spent)
+
+
+def setting(config: ExperimentConfig) -> str:
+    """The option that limits the time, as the user knows it."""
+    if config.trainer.max_time is not None and not config.minutes_settles:
+        return f"trainer.max_time={config.trainer.max_time}"
+    return f"minutes={config.minutes:g}"

@@ -1,4 +1,4 @@
-"""Compile a model before its first update, with the same shapes whenever and wherever the run starts."""
+"""Compile a model before its first update, with shapes that depend only on corpus and options."""
 
 import json
 import os
@@ -16,39 +16,46 @@ from nmt.config import ExperimentConfig, NMTError, one_line
 from nmt.data import Batch, BatchPlanner, dummy_batch
 from nmt.errors import is_out_of_memory
 from nmt.kernels import Compiler
-from nmt.training.checkpoints import CheckpointCallback
+from nmt.training.saving import CheckpointCallback
 
-ALIGNMENT = 8  # attention with a mask has one kernel for widths that are multiples of 8 and one for other widths
+ALIGNMENT = 8
+"""Attention with a mask has one kernel for widths that are multiples of 8, one for other widths."""
 
 
 def warm_up_batches(planner: BatchPlanner) -> Iterator[Batch]:
     """One batch for each kernel that the compiler makes.
 
-    They are half as large as a full micro-batch, so that memory runs out later (in the memory check) or never.
+    They are half as large as a full micro-batch, so that memory runs out later (in the memory
+    check) or never.
     """
     rows, source_width, target_width = planner.largest_shapes()[0]
     rows = max(2, rows // 2)
     aligned = max(ALIGNMENT, source_width // ALIGNMENT * ALIGNMENT)
     yield dummy_batch(rows, aligned, target_width)
     yield dummy_batch(rows, aligned + 1, target_width)
-    whole = dummy_batch(rows, aligned, target_width)
-    yield whole._replace(padded=False, target_indices=torch.arange(whole.target_out.numel()))
+    # Without padding, attention has no mask.
+    unpadded = dummy_batch(rows, aligned, target_width)
+    positions = torch.arange(unpadded.target_out.numel())
+    yield unpadded._replace(padded=False, target_indices=positions)
 
 
 def kernel_identity(
     config: ExperimentConfig, vocabulary_size: int, planner: BatchPlanner, device: torch.device
 ) -> str:
     """Everything that decides the kernels of a run on a device."""
-    shapes = [
-        tuple(batch.source.shape + batch.target_in.shape) for batch in warm_up_batches(planner)
-    ]
     kind = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
-    parts: list[Any] = [kind, config.trainer.precision, asdict(config.model)]
-    return json.dumps([*parts, vocabulary_size, shapes])
+    shapes = []
+    for batch in warm_up_batches(planner):
+        shapes.append((*batch.source.shape, *batch.target_in.shape))
+    precision = config.trainer.precision
+    return json.dumps([kind, precision, asdict(config.model), vocabulary_size, shapes])
 
 
 class WarmUp(Callback):
-    """With trainer.compile=true, compiles the model when training starts (see nmt/kernels/compilation.py)."""
+    """With trainer.compile=true, compiles the model when training starts.
+
+    See nmt/kernels/compilation.py.
+    """
 
     def __init__(
         self,
@@ -68,7 +75,8 @@ class WarmUp(Callback):
         if not self.config.trainer.compile:
             return
         module: Any = pl_module
-        # Until training catches signals, one ends the process at once: there is no update to finish.
+        # Until training catches signals, a signal ends the process at once: there is no update to
+        # finish.
         self.saver.restore_handlers()
         begin = time.monotonic()
         if trainer.is_global_zero:
@@ -76,22 +84,25 @@ class WarmUp(Callback):
                 "compiling the model, which takes about a minute if its kernels are not cached"
             )
         try:
-            identity = kernel_identity(
-                self.config, self.vocabulary_size, self.planner, module.device
-            )
-            module.model.compiler = Compiler(identity)
-            for batch in warm_up_batches(self.planner):
-                with trainer.precision_plugin.train_step_context():
-                    loss, _ = module.losses(move_data_to_device(batch, module.device))
-                loss.backward()
-                module.zero_grad()
+            self.compile(trainer, module)
         except (RuntimeError, OSError) as error:
             if is_out_of_memory(error):
                 raise
             where = os.environ.get("TORCHINDUCTOR_CACHE_DIR", "")
             raise NMTError(
-                f"trainer.compile=true: {one_line(error)}; kernels are cached in TORCHINDUCTOR_CACHE_DIR={where}. "
+                f"trainer.compile=true: {one_line(error)}; "
+                f"kernels are cached in TORCHINDUCTOR_CACHE_DIR={where}. "
                 "Set that variable to another folder, or pass trainer.compile=false with name=OTHER"
             ) from error
         if trainer.is_global_zero:
             self.console.print(f"compiled the model in {time.monotonic() - begin:.0f} seconds")
+
+    def compile(self, trainer: Trainer, module: Any) -> None:
+        """Compute gradients of each shape once; torch compiles a kernel when it is first used."""
+        identity = kernel_identity(self.config, self.vocabulary_size, self.planner, module.device)
+        module.model.compiler = Compiler(identity)
+        for batch in warm_up_batches(self.planner):
+            with trainer.precision_plugin.train_step_context():
+                loss, _ = module.losses(move_data_to_device(batch, module.device))
+            loss.backward()
+            module.zero_grad()

@@ -1,4 +1,4 @@
-"""A watch over the processes that train together: one that exits early ends the others, with its error."""
+"""A watch over processes that train together: one that exits early ends the others."""
 
 import os
 import re
@@ -16,23 +16,33 @@ from nmt.errors import NMTError, is_out_of_memory, one_line
 if TYPE_CHECKING:
     from lightning import Trainer
 
-FIRST_PROCESS = (
-    "NMT_FIRST_PROCESS"  # environment variable with the ID of the process that launches all others
-)
-# Messages from gloo, NCCL and DataLoader after another process has exited.
-LOST = re.compile(
+FIRST_PROCESS = "NMT_FIRST_PROCESS"
+"""The environment variable with the ID of the process that launches all others."""
+
+LOST_CONNECTION = re.compile(
     r"gloo/transport|Connection (closed|reset) by peer|DataLoader worker \(pid"
-    r"|NCCL (communicator was aborted|error)|ncclRemoteError|ncclSystemError|collective operation timeout"
+    r"|NCCL (communicator was aborted|error)|ncclRemoteError|ncclSystemError"
+    r"|collective operation timeout"
 )
-WATCHES = list[Event]()  # the end of a training sets them
+"""In messages from gloo, NCCL and DataLoader after another process has exited."""
+
+LOOK_SECONDS = 0.3
+"""The time between two looks at the other processes."""
+
+EXIT_SECONDS = 2.0
+"""A process may still be exiting this long after its connections close."""
+
+ends_of_watches: list[Event] = []
+"""Set at the end of a training, which the threads of this process watch."""
 
 
 def first_process_exited() -> str:
     """The message that the process that launched this one has exited; empty while it is running."""
-    first, running = os.environ.get(FIRST_PROCESS), (str(os.getpid()), str(os.getppid()), None)
-    return (
-        "" if first in running else f"the first process of this training has exited (pid {first})"
-    )
+    first = os.environ.get(FIRST_PROCESS)
+    # After a process exits, its children have another parent.
+    if first is None or first in (str(os.getpid()), str(os.getppid())):
+        return ""
+    return f"the first process of this training has exited (pid {first})"
 
 
 def watch(problem: Callable[[], str], seconds: float) -> None:
@@ -40,12 +50,13 @@ def watch(problem: Callable[[], str], seconds: float) -> None:
     over = Event()
 
     def look() -> None:
-        while not over.wait(0.3):
-            if (message := problem()) and not over.wait(seconds):
+        while not over.wait(LOOK_SECONDS):
+            message = problem()
+            if message and not over.wait(seconds):
                 print(f"nmt: {message}: rerun the same command to resume", file=sys.stderr)
                 os._exit(2)
 
-    WATCHES.append(over)
+    ends_of_watches.append(over)
     Thread(target=look, daemon=True).start()
 
 
@@ -55,51 +66,61 @@ def follow_first_process() -> None:
         watch(first_process_exited, 1)
 
 
+def exited_process(trainer: "Trainer") -> str:
+    """Which training process has exited, and how; empty while all are running."""
+    for rank, process in enumerate(launched_processes(trainer), start=1):
+        code = process.poll()
+        if not code:
+            continue
+        if code < 0:
+            how = f"was killed by {signal.Signals(-code).name}"
+        else:
+            how = f"exited with code {code}"
+        return f"process {rank} of this training (pid {process.pid}) {how}"
+    return first_process_exited()
+
+
+def cause_of(error: Exception, trainer: "Trainer") -> str:
+    """Which exit of another process caused an error; empty if none did."""
+    from torch.distributed import DistError
+
+    if not isinstance(error, RuntimeError | OSError) or is_out_of_memory(error):
+        return ""
+    deadline = time.monotonic() + EXIT_SECONDS
+    message = exited_process(trainer)
+    while not message and launched_processes(trainer) and time.monotonic() < deadline:
+        time.sleep(0.05)
+        message = exited_process(trainer)
+    if message:
+        return message
+    if isinstance(error, DistError) or LOST_CONNECTION.search(str(error)):
+        return f"another process of this training has exited ({one_line(error)})"
+    return ""
+
+
 @contextmanager
 def watched(trainer: "Trainer") -> Iterator[None]:
-    """Raise NMTError if another training process exits early; if communication hangs, print the error and exit.
+    """Raise NMTError if another training process exits early.
 
-    After any error, also kill the processes that this one launched.
+    If communication hangs, print the error and exit. After any error, also kill the processes that
+    this one launched.
     """
-    is_first = os.environ.setdefault(FIRST_PROCESS, str(os.getpid())) == str(os.getpid())
-
-    def reason() -> str:
-        """Which process has exited, and how; empty while all are running."""
-        for rank, process in enumerate(launched_processes(trainer), 1):
-            if code := process.poll():
-                how = (
-                    f"was killed by {signal.Signals(-code).name}"
-                    if code < 0
-                    else f"exited with code {code}"
-                )
-                return f"process {rank} of this training (pid {process.pid}) {how}"
-        return first_process_exited()
-
+    ours = str(os.getpid())
+    is_first = os.environ.setdefault(FIRST_PROCESS, ours) == ours
     silence_process_observer()
-    watch(reason, 10)  # communication may fail by itself; with NCCL, it would hang for minutes
+    # Communication may fail by itself; with NCCL, it would hang for minutes.
+    watch(lambda: exited_process(trainer), seconds=10)
     try:
         yield
     except Exception as error:
-        from torch.distributed import DistError
-
-        message, deadline = "", time.monotonic() + 2
-        if isinstance(error, RuntimeError | OSError) and not is_out_of_memory(error):
-            # A process may still be exiting after its connections close.
-            while (
-                not (message := reason())
-                and launched_processes(trainer)
-                and time.monotonic() < deadline
-            ):
-                time.sleep(0.05)
-            if not message and (isinstance(error, DistError) or LOST.search(str(error))):
-                message = f"another process of this training has exited ({one_line(error)})"
+        message = cause_of(error, trainer)
         for process in launched_processes(trainer):  # they would wait for this one forever
             process.kill()
         if not message:
             raise
         raise NMTError(f"{message}: rerun the same command to resume") from error
     finally:
-        while WATCHES:
-            WATCHES.pop().set()
+        while ends_of_watches:
+            ends_of_watches.pop().set()
         if is_first:
             del os.environ[FIRST_PROCESS]

@@ -12,42 +12,51 @@ from multiprocessing.queues import SimpleQueue
 from typing import Any
 
 import nmt.translation as steps
-from nmt.config import JobConfig, NMTError, TranslatorOptions, require
+from nmt.config import JobConfig, NMTError, TranslatorOptions
 from nmt.preparation import begin, worker_pool
 
-worker_options: TranslatorOptions  # in a pool process: the options, with this process's device
+worker_options: TranslatorOptions
+"""In a process of the pool: the options, with this process's device."""
 
 
 def device_names(config: JobConfig) -> list[str]:
+    """The GPUs that `config` asks for; NMTError if there are not that many."""
     import torch
 
     compute = config.translator.compute
-    count, device, gpus = compute.devices, compute.device, torch.cuda.device_count()
-    on_processor = device == "cpu" or (device == "auto" and not gpus)
-    require(not on_processor, f"devices={count} is for GPUs; on a CPU, use threads=N instead")
-    require(
-        device in ("auto", "cuda"),
-        f"devices={count}: device={device} is a single device; use device=cuda",
-    )
-    require(
-        count <= gpus,
-        f"devices={count}: {gpus} GPU(s) found; pass a lower number, or device=cpu without devices",
-    )
+    count = compute.devices
+    device = compute.device
+    gpus = torch.cuda.device_count()
+    if device == "cpu" or (device == "auto" and gpus == 0):
+        raise NMTError(f"devices={count} is for GPUs; on a CPU, use threads=N instead")
+    if device not in ("auto", "cuda"):
+        raise NMTError(f"devices={count}: device={device} is a single device; use device=cuda")
+    if count > gpus:
+        raise NMTError(
+            f"devices={count}: {gpus} GPU(s) found; "
+            "pass a lower number, or device=cpu without devices"
+        )
     return [f"cuda:{number}" for number in range(count)]
 
 
 def begin_worker(options: TranslatorOptions, devices: "SimpleQueue[str]") -> None:
+    """Prepare a process of the pool, which takes the next device."""
     global worker_options
     begin()
-    worker_options = replace(options, compute=replace(options.compute, device=devices.get()))
+    compute = replace(options.compute, device=devices.get())
+    worker_options = replace(options, compute=compute)
 
 
 @cache
 def worker_translator() -> steps.Translator:
-    """This process's translator, loaded at the first block, because an error in `begin_worker` would break the pool."""
+    """This process's translator.
+
+    It is loaded at the first block, because an error in `begin_worker` would break the pool.
+    """
     import torch
 
-    torch.set_num_threads(max(1, torch.get_num_threads() // worker_options.compute.devices))
+    threads = torch.get_num_threads() // worker_options.compute.devices
+    torch.set_num_threads(max(1, threads))
     return steps.load_translator(worker_options, steps.warn)
 
 
@@ -56,7 +65,10 @@ def translate_block(block: list[str]) -> list[steps.Outcome]:
 
 
 def result(future: "Future[Any] | BaseException") -> Any:
-    """A process's result; raises the reading thread's exception, or NMTError if the process was killed."""
+    """A process's result.
+
+    Raises the exception of the thread that reads the input, or NMTError if the process was killed.
+    """
     if isinstance(future, BaseException):
         raise future
     try:
@@ -75,22 +87,31 @@ class DeviceTranslator:
         options: TranslatorOptions,
         models: steps.Models,
     ) -> None:
-        self.pool, self.count, self.options, self.models = pool, count, options, models
+        self.pool = pool
+        self.count = count
+        self.options = options
+        self.models = models
         self.stages = steps.stages_of(options, models)
 
     def stream(self, lines: Iterable[str], buffer: int) -> Iterator[list[steps.Translation]]:
-        """Yield translations in order, as soon as possible; hold about two blocks of `buffer` lines per process."""
-        resource_tracker.ensure_running()  # if it started later, with the first process, it would unblock the signal
+        """Yield translations in order, as soon as possible.
 
-        def submitted() -> Iterator[Future[Any]]:
-            # Ctrl-C reaches every process in a terminal. This thread blocks it, and the processes that it starts
-            # inherit the block, so only the main process receives the signal and stops the others.
-            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-            for block in steps.arriving_blocks(lines, buffer):
-                yield self.pool.submit(translate_block, block)
+        Holds about two blocks of `buffer` lines per process.
+        """
+        # If it started later, with the first process, it would unblock the signal.
+        resource_tracker.ensure_running()
+        with steps.read_by_thread(self.submitted(lines, buffer), 2 * self.count) as pending:
+            futures = iter(pending.get, None)
+            yield from steps.lines_of(map(result, futures))
 
-        with steps.read_by_thread(submitted(), 2 * self.count) as pending:
-            yield from steps.lines_of(map(result, iter(pending.get, None)))
+    def submitted(self, lines: Iterable[str], buffer: int) -> Iterator[Future[Any]]:
+        """Submit blocks of lines to the pool; runs in the thread that reads the input."""
+        # Ctrl-C reaches every process in a terminal. This thread blocks it, and the processes that
+        # it starts inherit the block, so only the main process receives the signal and stops the
+        # others.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        for block in steps.arriving_blocks(lines, buffer):
+            yield self.pool.submit(translate_block, block)
 
 
 @contextmanager
@@ -100,12 +121,16 @@ def on_devices(config: JobConfig, names: Sequence[str] = ()) -> Iterator[DeviceT
     models = steps.find_models(config.translator.run)
     options = steps.with_engine(config.translator, steps.warn, models)
     # runs/latest may point elsewhere by the time a process reads it.
-    options = replace(options, run=[str(folder.resolve()) for folder in models.folders])
-    context = get_context("spawn")
+    folders = [str(folder.resolve()) for folder in models.folders]
+    options = replace(options, run=folders)
+    context = get_context("spawn")  # a forked process could not use CUDA
     devices = context.SimpleQueue()
     for name in names:
         devices.put(name)
     with worker_pool(
-        len(names), mp_context=context, initializer=begin_worker, initargs=(options, devices)
+        len(names),
+        mp_context=context,
+        initializer=begin_worker,
+        initargs=(options, devices),
     ) as pool:
         yield DeviceTranslator(pool, len(names), options, models)

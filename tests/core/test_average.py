@@ -1,4 +1,4 @@
-"""`nmt average`: which checkpoints become a model, and where."""
+"""`nmt average`: which checkpoints it averages, and where it writes the model."""
 
 import json
 import shutil
@@ -19,47 +19,46 @@ def run(finished: Path, tmp_path: Path) -> Path:
 
 
 def test_the_model_is_the_mean_of_the_last_checkpoints(run, nmt):
+    output = nmt("average", "run=run", "last=2").out
+    assert output == "run/model is the mean of the checkpoints at updates 48, 60\n"
     paths = list_checkpoints(run)[-2:]
-    assert (
-        nmt("average", "run=run", "last=2").out
-        == "run/model is the mean of the checkpoints at updates 48, 60\n"
-    )
-    states = [torch.load(path, weights_only=True)["state_dict"] for path in paths]
+    first, second = [torch.load(path, weights_only=True)["state_dict"] for path in paths]
     for name, tensor in load_file(run / "model" / "model.safetensors").items():
-        mean = (states[0][f"model.{name}"].double() + states[1][f"model.{name}"].double()) / 2
+        total = first[f"model.{name}"].double() + second[f"model.{name}"].double()
+        mean = total / 2
         assert torch.equal(tensor, mean.float()), name
     assert json.loads((run / "model/config.json").read_text())["training"]["averaged"] == [48, 60]
 
 
-def test_without_a_number_it_is_the_model_that_training_delivers(run, finished, nmt):
+def test_without_a_number_the_model_is_the_one_that_training_delivers(run, finished, nmt):
     shutil.rmtree(run / "model")
     assert nmt("average", str(run)).code == 0
-    weights = [(folder / "model" / "model.safetensors").read_bytes() for folder in (run, finished)]
-    assert weights[0] == weights[1]
+    weights = Path("model", "model.safetensors")
+    assert (run / weights).read_bytes() == (finished / weights).read_bytes()
 
 
-def test_exports_of_the_model_before_are_named_when_they_go(run, nmt):
+def test_removed_exports_of_the_previous_model_are_named(run, nmt):
     pytest.importorskip("nmt.plugins.exchange")
     assert nmt("export", "run", "precision=int8").code == 0
-    [export] = (path for path in (run / "model").iterdir() if path.is_dir())
+    (export,) = [path for path in (run / "model").iterdir() if path.is_dir()]
     out = nmt("average", "run=run", "last=2").out
     assert f"removed exports of the previous model: {export.name}" in out
     assert not export.exists()
 
 
-def test_an_average_waits_for_no_other_command(run, nmt):
+def test_only_a_model_outside_the_run_is_averaged_while_the_run_trains(run, nmt):
     with FileLock(run / ".lock"):
         nmt("average", "run=run").refused("run: another nmt is using it")
         assert nmt("average", "run=run", "output=elsewhere").code == 0
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "problem"),
     [
         ([], "has no checkpoints"),
         (["run", "last=6"], "last=6: run has only 5 checkpoints"),
         (["run", "other"], "run, but run is also given"),
     ],
 )
-def test_what_cannot_be_averaged_is_refused_in_one_line(run, nmt, words, said):
-    nmt("average", *words).refused(said)
+def test_impossible_averages_are_rejected_in_one_line(run, nmt, words, problem):
+    nmt("average", *words).refused(problem)

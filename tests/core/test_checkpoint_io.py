@@ -60,7 +60,7 @@ def test_only_a_cpu_waits_for_the_disk():
     assert kinds == {"cpu": DirectCheckpointIO, "cuda": background, "mps": background}
 
 
-def test_a_file_holds_what_was_so_at_the_moment_of_the_save(tmp_path, disk, writer):
+def test_a_file_contains_the_state_at_the_moment_of_the_save(tmp_path, disk, writer):
     weight = torch.arange(6.0).reshape(2, 3)
     moments = {0: {"step": torch.tensor(1.0), "exp_avg": weight.t().clone().t()}}
     counts = {"done": [1, (2, torch.ones(0))]}
@@ -85,7 +85,7 @@ def test_a_file_holds_what_was_so_at_the_moment_of_the_save(tmp_path, disk, writ
     assert saved["source"].data_ptr() == saved["target"].data_ptr()  # tied weights are written once
 
 
-def test_a_save_waits_until_the_one_before_is_on_disk(tmp_path, disk, writer):
+def test_a_save_waits_for_the_previous_write(tmp_path, disk, writer):
     def save(name: str) -> None:
         writer.save_checkpoint({"name": name}, tmp_path / name, disk.after(name))
         disk.events.append(f"saved {name}")
@@ -148,7 +148,7 @@ def test_an_abandoned_write_leaves_nothing(tmp_path, disk, writer):
 def in_the_background(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let runs in this process write their checkpoints like those on an accelerator."""
     monkeypatch.setattr(
-        "nmt.training.module.checkpoint_io", lambda device: BackgroundCheckpointIO()
+        "nmt.training.trainer.checkpoint_io", lambda device: BackgroundCheckpointIO()
     )
 
 
@@ -166,7 +166,7 @@ def direct(toy: list[str], trained: Callable[..., Path]) -> Path:
     return trained(*toy, *SHORT)
 
 
-def test_a_run_writes_the_files_of_a_run_that_waits(
+def test_writing_in_the_background_produces_the_same_files(
     toy, trained, metrics, monkeypatch, direct, in_the_background
 ):
     save = torch.save
@@ -189,7 +189,7 @@ def test_a_run_writes_the_files_of_a_run_that_waits(
 
 
 @pytest.mark.parametrize("last", [72, 80], ids=["at the next save", "at the end"])
-def test_a_full_disk_ends_training_with_the_message_of_a_write_that_waits(
+def test_a_full_disk_ends_training_with_the_message_of_a_direct_write(
     toy, finished, nmt, here, last, in_the_background
 ):
     run = Path(shutil.copytree(finished, "run"))

@@ -1,4 +1,4 @@
-"""Several processes, launched in any way, train as one process does."""
+"""Several processes, however they are launched, train like one process."""
 
 import os
 import re
@@ -91,7 +91,7 @@ INTERACTIVE = {**srun_variables(0, 0, 0), "SLURM_NTASKS": "1", "SLURM_JOB_NAME":
 @pytest.mark.parametrize(
     ("environments", "first"),
     [
-        # Lightning sets nothing for the process that a person starts, until it has launched the others.
+        # Lightning sets nothing for the process that a person starts until it launches others.
         ([{}, {"NODE_RANK": "0", "LOCAL_RANK": "1"}], 0),
         ([{"NODE_RANK": "1"}, {"NODE_RANK": "1", "LOCAL_RANK": "1"}, {"NODE_RANK": "0"}], 2),
         ([torchrun_variables(*ranks) for ranks in FOUR], 0),
@@ -101,7 +101,7 @@ INTERACTIVE = {**srun_variables(0, 0, 0), "SLURM_NTASKS": "1", "SLURM_JOB_NAME":
         ([INTERACTIVE, {**INTERACTIVE, "LOCAL_RANK": "1"}], 0),
     ],
 )
-def test_one_process_is_the_first(environments, first):
+def test_exactly_one_process_is_the_first(environments, first):
     firsts = [
         number for number, environment in enumerate(environments) if is_first_process(environment)
     ]
@@ -111,7 +111,7 @@ def test_one_process_is_the_first(environments, first):
 @pytest.mark.parametrize(
     "environment", [torchrun_variables(1, 0, 1), srun_variables(1, 0, 1), {"NODE_RANK": "1"}]
 )
-def test_lightning_is_of_the_same_opinion(environment, monkeypatch):
+def test_lightning_agrees_on_the_first_process(environment, monkeypatch):
     from lightning import Trainer
     from lightning_utilities.core.rank_zero import rank_zero_only
 
@@ -144,7 +144,7 @@ exit $code
 def slurm_job(
     toy: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[], subprocess.Popen[str]]:
-    """Starts the script of docs/guides/clusters.md on the toy corpus, with stand-ins for what SLURM would do."""
+    """Starts the script of docs/guides/clusters.md on the toy corpus, with stand-ins for SLURM."""
     (script,) = re.findall(
         r"```bash\n(.*?)```", (ROOT / "docs/guides/clusters.md").read_text(), re.S
     )
@@ -170,8 +170,8 @@ def slurm_job(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("told", ["one", "all"])
-def test_a_slurm_job_whose_time_is_up_saves_and_is_requeued(slurm_job, told):
+@pytest.mark.parametrize("signaled", ["one", "all"])
+def test_a_slurm_job_that_runs_out_of_time_saves_and_is_requeued(slurm_job, signaled):
     job = slurm_job()
     deadline = time.monotonic() + 200
     metrics = Path("run/metrics.csv")
@@ -180,7 +180,7 @@ def test_a_slurm_job_whose_time_is_up_saves_and_is_requeued(slurm_job, told):
         assert time.monotonic() < deadline
         time.sleep(0.05)
     tasks = [int(number) for number in Path("tasks").read_text().split()]
-    for task in tasks[1:] if told == "one" else tasks:
+    for task in tasks[1:] if signaled == "one" else tasks:
         os.kill(task, signal.SIGUSR1)
     errors = job.communicate(timeout=100)[1]
     assert job.returncode == 138, errors

@@ -1,4 +1,4 @@
-"""A search turns torch's deterministic mode off, in which some of its operations raise on GPUs."""
+"""Search turns torch's deterministic mode off: some operations have no such kernel on GPUs."""
 
 import pytest
 import torch

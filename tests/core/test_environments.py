@@ -30,7 +30,7 @@ def state_of(
     [
         (state_of("1 x cpu", "fast"), state_of("1 x cpu", "fast"), False),
         (state_of("1 x cpu", "fast"), state_of("1 x cuda", "fast"), True),
-        # The number counts where gradients are added in another order, whichever side has one device.
+        # The number counts where gradients are added in another order.
         (state_of("1 x cpu", "fast"), state_of("2 x cpu", "fast"), True),
         (state_of("2 x cpu", "fast"), state_of("1 x cpu", "fast"), True),
         (state_of("2 x cpu", "fast"), state_of("4 x cpu", "fast"), True),
@@ -46,9 +46,7 @@ def state_of(
         ),
     ],
 )
-def test_another_environment_is_found(
-    before: dict[str, Any], now: dict[str, Any], is_other: bool
-) -> None:
+def test_has_other_environment(before: dict[str, Any], now: dict[str, Any], is_other: bool) -> None:
     assert has_other_environment(before, now) == is_other
 
 

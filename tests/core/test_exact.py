@@ -1,4 +1,4 @@
-"""A run killed at any moment, and started again, is bit for bit the run that nobody killed.
+"""A run that is killed at any moment and resumed has the bits of an undisturbed run.
 
 Each killed run is a process of its own.
 """
@@ -19,16 +19,20 @@ from preloaded import python
 from safetensors.torch import load_file
 
 OPTIONS = [
-    *("trainer.max_steps=40", "checkpoints.every_steps=6", "checkpoints.keep=2"),
-    *("validation.every_steps=15", "validation.bleu_sentences=4"),
+    "trainer.max_steps=40",
+    "checkpoints.every_steps=6",
+    "checkpoints.keep=2",
+    "validation.every_steps=15",
+    "validation.bleu_sentences=4",
 ]
 
 IN_THE_BACKGROUND = "writing a checkpoint in the background"
 
 
 def die_at(owner: Any, name: str, call: int, last_words: Callable[..., None] | None = None) -> None:
-    """Let the process be killed at the `call`th call of a function, after `last_words` with its arguments."""
-    function, calls = getattr(owner, name), 0
+    """Kill the process at a call of a function, after `last_words` with its arguments."""
+    function = getattr(owner, name)
+    calls = 0
 
     def deadly(*arguments: Any, **named: Any) -> Any:
         nonlocal calls
@@ -59,11 +63,11 @@ def half_a_row(write: Callable[..., None], book: Any, metrics: dict[str, float],
 
 
 def kill_while(moment: str) -> None:
-    """Let this process be killed then."""
+    """Prepare this process to be killed at that moment."""
     from nmt.model import weights
-    from nmt.training import module
+    from nmt.training import trainer
     from nmt.training.checkpoint_io import BackgroundCheckpointIO
-    from nmt.training.metrics import Logbook
+    from nmt.training.logbook import Logbook
     from nmt.training.module import TranslationModule
     from nmt.training.validation import Validation
 
@@ -79,7 +83,7 @@ def kill_while(moment: str) -> None:
         "averaging": (weights, "save_file", 1),
     }
     if moment == IN_THE_BACKGROUND:
-        module.checkpoint_io = lambda device: BackgroundCheckpointIO()
+        trainer.checkpoint_io = lambda device: BackgroundCheckpointIO()
     die_at(*doom[moment])
 
 
@@ -145,7 +149,7 @@ def undisturbed(start: Start, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def tensors(run: Path) -> dict[str, Any]:
-    """Of the checkpoints, weights, Adam's moments and unreported sums; of the model, its weights."""
+    """The weights of the model; weights, Adam's moments and unreported sums of the checkpoints."""
     contents: dict[str, Any] = {"model": load_file(run / "model" / "model.safetensors")}
     for path in (run / "checkpoints").iterdir():
         content = torch.load(path, weights_only=True)
@@ -156,10 +160,9 @@ def tensors(run: Path) -> dict[str, Any]:
 
 
 def names(run: Path) -> set[str]:
-    """All that lies in a run, TensorBoard's files apart, which each start adds one to."""
-    return {
-        str(path.relative_to(run)) for path in run.rglob("*") if path.parent.name != "tensorboard"
-    }
+    """The files and folders of a run, without those of TensorBoard: each start adds one."""
+    paths = [path for path in run.rglob("*") if path.parent.name != "tensorboard"]
+    return {str(path.relative_to(run)) for path in paths}
 
 
 @pytest.fixture
@@ -176,7 +179,7 @@ def assert_undisturbed(undisturbed: Path, metrics) -> Callable[[Path], None]:
 @pytest.mark.parametrize(
     "moment", [*MOMENTS, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(8))]
 )
-def test_a_run_killed_at_any_moment_ends_as_if_it_had_not_been(
+def test_a_run_killed_at_any_moment_resumes_to_the_same_bits(
     start, assert_undisturbed, tmp_path, moment
 ):
     run = tmp_path / "run"

@@ -1,4 +1,4 @@
-"""The line with which a training names the exports that its model fits."""
+"""The line in which training names the programs that its model can be exported to."""
 
 import pytest
 
@@ -37,7 +37,7 @@ def test_the_line_gives_the_reasons_of_the_tables(say, words, line):
 
 
 @pytest.mark.skipif("bergamot" not in entries_of("export"), reason="no plugin")
-def test_a_model_of_the_shape_of_firefox_fits_it(say):
+def test_a_student_model_fits_firefox(say):
     shape = [
         "model.decoder=ssru",
         "model.positions=tensor2tensor",

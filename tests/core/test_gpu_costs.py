@@ -1,7 +1,7 @@
-"""What a training step asks of a GPU, counted on a CPU: waits for results, and kernels to start.
+"""What a training step costs on a GPU, counted on a CPU: waits for results, and started kernels.
 
-A GPU computes while the program continues, until the program reads a result. If a step starts many small kernels, the
-GPU waits for Python.
+A GPU computes while the program continues, until the program reads a result. If a step starts many
+small kernels, the GPU waits for Python.
 """
 
 import os
@@ -26,13 +26,13 @@ from nmt.model import Transformer
 from nmt.search import EngineOptions
 from nmt.search.torch_engine import load
 from nmt.training import Training, TranslationModule, loss as loss_module, settle_trainer, train
+from nmt.training.automatic import is_worth_compiling
 from nmt.training.loss import label_smoothed_cross_entropy
-from nmt.training.module import is_worth_compiling
 
 
 @pytest.fixture
 def as_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take the paths of the code for GPUs."""
+    """Take the branches of the code for GPUs."""
     for path in ("nmt.kernels.device.on_cpu", "nmt.model.layers.on_cpu", "nmt.kernels.on_cpu"):
         monkeypatch.setattr(path, lambda x: False)
     monkeypatch.setattr("nmt.kernels.runs_ahead", lambda device: True)
@@ -43,7 +43,7 @@ def as_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_training_waits_only_for_its_reports(toy, monkeypatch, as_on_a_gpu, tmp_path):
-    """Counted from the third update, when Adam's state exists, until the checkpoint after the last one."""
+    """Counted from the third update, when Adam's state exists, until the last checkpoint."""
     counting = ExitStack()
     counted: Counter[str] = Counter()
     step = TranslationModule.training_step

@@ -1,4 +1,4 @@
-"""What decides a result belongs to its identity: the files of a corpus and a model by their content, every option."""
+"""Files and options that decide a result are compared when a run or a translation resumes."""
 
 import json
 import os
@@ -77,7 +77,7 @@ def test_a_run_does_not_resume_with_another_validation_set_or_record(resumed, ch
 @pytest.mark.parametrize(
     "option", ["validation.best=bleu", "trainer.deterministic=warn", "data.temperature=2"]
 )
-def test_options_that_decide_are_compared(resumed, option):
+def test_decisive_options_are_compared_with_the_run(resumed, option):
     resumed(LONGER, option).refused(
         "run in run has a different configuration", option.partition("=")[0]
     )
@@ -94,30 +94,22 @@ def test_options_are_also_compared_with_the_checkpoint(resumed, is_lost):
     refused.refused("step=00000060.ckpt has a different configuration", "optim.label_smoothing")
 
 
-def test_a_checkpoint_under_another_name_is_refused(resumed):
+def test_a_renamed_checkpoint_is_rejected(resumed):
     checkpoints = Path("run/checkpoints")
     shutil.copyfile(checkpoints / "step=00000048.ckpt", checkpoints / "step=00000060.ckpt")
     resumed(LONGER).refused("step=00000060.ckpt is the checkpoint of update 48")
 
 
-def test_a_run_that_resumes_in_another_environment_says_so_and_records_it(resumed, toy):
+def test_a_run_reports_and_records_that_it_resumes_in_another_environment(resumed, toy):
+    options = [*toy, "checkpoints.every_steps=12", "prepared=prepared", "run=run", LONGER]
+    environment = {
+        **os.environ,
+        "MKL_CBWR": "COMPATIBLE",
+        "PYTHONPATH": str(Path(package.__file__).parents[1]),
+    }
     done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "nmt",
-            "train",
-            *toy,
-            "checkpoints.every_steps=12",
-            "prepared=prepared",
-            "run=run",
-            LONGER,
-        ],
-        env={
-            **os.environ,
-            "MKL_CBWR": "COMPATIBLE",
-            "PYTHONPATH": str(Path(package.__file__).parents[1]),
-        },
+        [sys.executable, "-m", "nmt", "train", *options],
+        env=environment,
         capture_output=True,
         text=True,
         check=True,
@@ -179,7 +171,7 @@ def test_few_shapes_applies_to_its_own_thread(monkeypatch):
     assert not has_fast_product(x, x)
 
 
-def test_the_switches_of_kernels_are_recorded_and_others_are_not(monkeypatch):
+def test_only_the_switches_of_kernels_are_recorded(monkeypatch):
     before = switches()
     monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "avx2")
     monkeypatch.setenv("MKL_CBWR", "COMPATIBLE")

@@ -1,4 +1,4 @@
-"""Training that starts from a model: its weights and its vocabulary, and what has to agree with them."""
+"""Training that starts from a model: its weights and vocabulary, and the corpora that fit them."""
 
 import json
 import shutil
@@ -15,19 +15,22 @@ from nmt.files import sha256
 from nmt.preparation import preprocess
 from nmt.text import load_tokenizer
 from nmt.training import read_metrics
-from nmt.training.train import joined
+from nmt.training.initial import joined
 
 SHORT = [
-    *("trainer.max_steps=20", "trainer.precision=32-true", "validation.every_steps=100"),
-    *("validation.bleu_sentences=0", "run=run"),
+    "trainer.max_steps=20",
+    "trainer.precision=32-true",
+    "validation.every_steps=100",
+    "validation.bleu_sentences=0",
+    "run=run",
 ]
 STILL = ["optim.learning_rate=1e-12", "optim.warmup=1"]
-"""A rate at which nothing is learned."""
+"""A learning rate at which the weights stay the same."""
 
 
 @pytest.fixture(scope="module")
 def domain(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Overrides that train from the run `finished` on another corpus, which is prepared with its vocabulary."""
+    """Overrides that train from `finished` on another corpus, prepared with its vocabulary."""
     folder = tmp_path_factory.mktemp("domain")
     write_toy_text(folder, seed=3)
     data = ("data", "workers", "tokenizer")
@@ -45,7 +48,7 @@ def domain(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str
     return [str(folder / "prepared"), start, *others]
 
 
-def test_vocabulary_and_first_weights_are_those_of_the_model(domain, finished, nmt):
+def test_a_run_starts_with_the_vocabulary_and_weights_of_the_model(domain, finished, nmt):
     folder = Path(domain[0])
     assert (folder / "tokenizer.model").read_bytes() == (
         finished / "model/tokenizer.model"
@@ -53,12 +56,8 @@ def test_vocabulary_and_first_weights_are_those_of_the_model(domain, finished, n
     manifest = json.loads((folder / "manifest.json").read_text())
     assert manifest["content"]["init"] == {"tokenizer": sha256(finished / "model/tokenizer.model")}
     assert manifest["content"]["tokenizer"]["vocabulary_size"] == manifest["vocabulary_size"]
-    assert (
-        nmt(
-            "train", *domain, *SHORT, *STILL, "checkpoints.every_steps=1", "trainer.max_steps=1"
-        ).code
-        == 0
-    )
+    once = ("checkpoints.every_steps=1", "trainer.max_steps=1")
+    assert nmt("train", *domain, *SHORT, *STILL, *once).code == 0
     ours, theirs = (load_file(run / "model/model.safetensors") for run in (Path("run"), finished))
     torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-9)
     weights = sha256(finished / "model/model.safetensors")
@@ -66,7 +65,7 @@ def test_vocabulary_and_first_weights_are_those_of_the_model(domain, finished, n
     assert f"{finished}, weights `{weights[:16]}`" in Path("run/model/README.md").read_text()
 
 
-def test_what_was_seen_is_that_of_the_model_and_of_the_corpus():
+def test_a_model_has_seen_its_old_corpus_and_its_new_one():
     before = {
         "characters": {"source": "ab", "target": "x"},
         "lengths": {"source": {"p99": 9, "max": 30}},
@@ -75,11 +74,13 @@ def test_what_was_seen_is_that_of_the_model_and_of_the_corpus():
         "characters": {"source": "bc", "target": "x"},
         "lengths": {"source": {"p99": 12, "max": 20}},
     }
-    characters, lengths = {"source": "abc", "target": "x"}, {"source": {"p99": 12, "max": 30}}
-    assert joined(before, now) == {"characters": characters, "lengths": lengths}
+    assert joined(before, now) == {
+        "characters": {"source": "abc", "target": "x"},
+        "lengths": {"source": {"p99": 12, "max": 30}},
+    }
 
 
-def test_a_run_of_another_start_is_not_resumed(domain, toy, finished, nmt):
+def test_a_run_that_began_with_other_weights_is_not_resumed(domain, toy, finished, nmt):
     assert nmt("train", *domain, *SHORT, "trainer.max_steps=2").code == 0
     other = Path(shutil.copytree(finished, "other"))
     weights = load_file(other / "model/model.safetensors")
@@ -95,7 +96,7 @@ def test_a_run_of_another_start_is_not_resumed(domain, toy, finished, nmt):
     )
 
 
-def test_a_corpus_of_another_vocabulary_or_direction_is_refused(
+def test_a_corpus_with_another_vocabulary_or_direction_is_rejected(
     domain, toy, finished, nmt, other_text
 ):
     assert (

@@ -1,4 +1,4 @@
-"""Runs that are killed, stopped by a signal, or out of disk space resume as if nothing had happened."""
+"""Runs that a signal stops, that are killed or run out of disk space resume to the same bits."""
 
 import os
 import resource
@@ -30,16 +30,16 @@ TWO = ["trainer.devices=2"]
 
 
 def kill_all(process: subprocess.Popen) -> None:
-    """Kill a process and those it has started."""
+    """Kill a process and the processes that it started."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
 
 
 @pytest.fixture
 def start() -> Iterator[Callable[..., subprocess.Popen]]:
-    """Starts `nmt train`; what is left of it at the end of the test is killed.
+    """Starts `nmt train`, and kills it at the end of the test.
 
-    Signals to the whole group need a program of its own, sys.executable.
+    To signal the whole group, pass sys.executable as the program.
     """
     with ExitStack() as stack:
 
@@ -58,7 +58,7 @@ def start() -> Iterator[Callable[..., subprocess.Popen]]:
 
 
 def last_reported(run: Path) -> int:
-    """The last update that a run, which may be writing just now, has reported."""
+    """The last update that a run has reported; it may be writing right now."""
     return max((int(row["step"]) for row in read_metrics(run) if row["loss"]), default=0)
 
 
@@ -104,7 +104,7 @@ main()
 
 
 @pytest.mark.parametrize("moment", ["before the first update", "later"])
-def test_a_run_asked_to_stop_saves_and_says_how_to_resume(
+def test_a_signal_stops_a_run_which_saves_and_resumes(
     toy, nmt, start, equals_never_stopped, moment
 ):
     process = start([*toy, *LONG], words=["-m", "nmt"] if moment == "later" else ["-c", EARLY])
@@ -139,7 +139,7 @@ main()
 """
 
 
-def test_a_second_interrupt_within_an_update_ends_at_once_without_a_traceback(toy, start):
+def test_a_second_interrupt_ends_at_once_without_a_traceback(toy, start):
     process = start([*toy, *LONG], words=["-c", TWICE])
     errors = process.communicate()[1]
     assert process.returncode == 130, errors
@@ -154,7 +154,7 @@ import time
 
 import torch
 from nmt.cli import main
-from nmt.training import module
+from nmt.training import module, trainer
 from nmt.training.checkpoint_io import BackgroundCheckpointIO
 
 save = torch.save
@@ -177,7 +177,7 @@ def interrupted(self, batch, batch_index):
     return training_step(self, batch, batch_index)
 
 module.TranslationModule.training_step = interrupted
-module.checkpoint_io = lambda device: BackgroundCheckpointIO()
+trainer.checkpoint_io = lambda device: BackgroundCheckpointIO()
 torch.save = slow_save
 main()
 """
@@ -188,7 +188,7 @@ def in_the_background(*interrupts: str) -> str:
     return BACKGROUND.replace("INTERRUPTS", repr(interrupts))
 
 
-def test_a_stopped_run_says_so_only_when_its_checkpoint_is_on_disk(toy, start):
+def test_the_stop_is_reported_once_the_checkpoint_is_on_disk(toy, start):
     process = start([*toy, *LONG], words=["-c", in_the_background("while updating")])
     assert any("stopped and saved" in line for line in process.stderr)
     assert [checkpoint_step(path) for path in list_checkpoints(Path("run"))] == [4]
@@ -236,7 +236,7 @@ def test_processes_stop_together_and_one_resumes_exactly(
 
 
 @pytest.mark.slow
-def test_processes_whose_checkpoints_a_thread_writes_stop_and_resume_exactly(
+def test_processes_that_write_in_the_background_stop_together_and_resume_exactly(
     toy, nmt, start, equals_never_stopped
 ):
     Path("launched.py").write_text(in_the_background())
@@ -267,7 +267,7 @@ def test_processes_end_when_the_last_write_in_the_background_fails(toy, start):
     assert list(Path("run/checkpoints").iterdir()) == []
 
 
-def test_neither_run_nor_corpus_is_changed_while_a_run_trains(other_text, nmt, start):
+def test_run_and_corpus_are_locked_while_a_run_trains(other_text, nmt, start):
     prepare = ["preprocess", *other_text, "overwrite=true"]
     assert nmt(*prepare).code == 0
     process = start([*other_text, *LONG, "trainer.max_steps=100000"])
@@ -312,8 +312,8 @@ LONGER = [
 @pytest.mark.parametrize(
     "size", [None, 61_000, 59_990], ids=["checkpoint", "rewriting metrics", "appending metrics"]
 )
-def test_a_full_disk_leaves_the_earlier_files_whole(toy, finished, nmt, size):
-    """A run of 60 updates is extended, perhaps after a long training, with reports of updates before."""
+def test_a_full_disk_damages_no_earlier_file(toy, finished, nmt, size):
+    """Extend a run whose metrics.csv may already be nearly as large as the disk allows."""
     run = Path(shutil.copytree(finished, "run"))
     path = run / "metrics.csv"
     header, *rows = path.read_bytes().splitlines(keepends=True)

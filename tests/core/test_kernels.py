@@ -1,4 +1,4 @@
-"""Linear maps and gradients are torch's; dropout keeps the share it should."""
+"""Linear maps and their gradients equal torch's; dropout keeps the right share of elements."""
 
 import pytest
 import torch
@@ -13,7 +13,7 @@ SHAPE = torch.Size((503, 997))
 
 
 @pytest.fixture(autouse=True)
-def however_small(monkeypatch: pytest.MonkeyPatch) -> None:
+def use_fast_products_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nmt.kernels.products.SMALLEST_PRODUCT", 0)
     torch.manual_seed(1)
 
@@ -21,51 +21,53 @@ def however_small(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("rows", [(1,), (2, 3, 5), (1000,)])
 @pytest.mark.parametrize(("inputs", "outputs"), [(16, 48), (48, 16), (1, 3)])
 @pytest.mark.parametrize("biased", [True, False])
-def test_linear_is_torchs_with_its_gradients(rows, inputs, outputs, biased):
-    shapes = (*rows, inputs), (outputs, inputs), *([(outputs,)] if biased else [])
+def test_linear_and_its_gradients_equal_those_of_torch(rows, inputs, outputs, biased):
+    shapes = [(*rows, inputs), (outputs, inputs)]
+    if biased:
+        shapes.append((outputs,))
     operands = [torch.randn(shape, requires_grad=True) for shape in shapes]
-    ours, theirs = linear(*operands), F.linear(*operands)
-    above = torch.randn_like(theirs)
-    for actual, expected in zip(
-        (ours, *torch.autograd.grad(ours, operands, above)),
-        (theirs, *torch.autograd.grad(theirs, operands, above)),
-        strict=True,
-    ):
-        torch.testing.assert_close(actual, expected, rtol=1e-5, atol=1e-3)
+    ours = linear(*operands)
+    reference = F.linear(*operands)
+    torch.testing.assert_close(ours, reference, rtol=1e-5, atol=1e-3)
+    upstream = torch.randn_like(reference)
+    gradients = torch.autograd.grad(ours, operands, upstream)
+    expected = torch.autograd.grad(reference, operands, upstream)
+    torch.testing.assert_close(gradients, expected, rtol=1e-5, atol=1e-3)
 
 
 @needs_onednn
-def test_the_fast_product_is_taken_where_it_is_right_and_only_there():
+def test_the_fast_product_is_used_only_for_float32_on_cpus():
     x = torch.randn(3, 4)
     assert has_fast_product(x, x)
-    assert not any(has_fast_product(other, x) for other in (x.double(), x.bfloat16(), x.to("meta")))
+    for other in (x.double(), x.bfloat16(), x.to("meta")):
+        assert not has_fast_product(other, x)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert not has_fast_product(x, x)
         assert linear(x, torch.randn(5, 4)).dtype == torch.bfloat16
 
 
 @pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
-def test_the_share_that_is_kept_and_its_scale(p):
+def test_dropout_keeps_its_share_and_scales_it_up(p):
     output = Dropout(p).train()(torch.ones(SHAPE))
     kept = (output != 0).float().mean().item()
     deviation = (p * (1 - p) / SHAPE.numel()) ** 0.5
     assert abs(kept - (1 - p)) < 4 * deviation + 1 / LEVELS
-    torch.testing.assert_close(
-        output[output != 0].unique(), torch.tensor([1 / (1 - p)]), rtol=1e-4, atol=0
-    )
+    scale = output[output != 0].unique()
+    torch.testing.assert_close(scale, torch.tensor([1 / (1 - p)]), rtol=1e-4, atol=0)
 
 
 @pytest.mark.parametrize("distance", [1, 2, 3, 4, 997])
 def test_elements_are_kept_independently_of_their_neighbors(distance):
-    """Four elements share a random number: they must not share their fate."""
+    """Four elements share a random number, but not their bits of it."""
     mask = (random_bits(SHAPE) >= LEVELS // 4).flatten().float()
     both = (mask[:-distance] * mask[distance:]).mean().item()
     assert abs(both - 1 / 16) < 4 * (1 / 16 * 15 / 16 / mask.numel()) ** 0.5
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_the_seed_decides_the_mask_and_the_gradient_goes_where_the_value_went(dtype):
-    dropout, x = Dropout(0.25).train(), torch.randn(40, 50).to(dtype).requires_grad_()
+def test_the_seed_determines_the_mask_of_values_and_gradients(dtype):
+    dropout = Dropout(0.25).train()
+    x = torch.randn(40, 50).to(dtype).requires_grad_()
     outputs = []
     for seed in (1, 1, 2):
         torch.manual_seed(seed)

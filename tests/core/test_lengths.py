@@ -1,4 +1,4 @@
-"""Sentence lengths in place: a memory-mapped column gives what the array in memory gives."""
+"""Memory-mapped sentence lengths equal the same lengths in memory."""
 
 import pickle
 from itertools import pairwise
@@ -10,7 +10,7 @@ import pytest
 from nmt.config import BatchingConfig
 from nmt.data import IDS_SCHEMA, BatchPlanner, PreparedSplit
 from nmt.data.lengths import GrownLengths, MappedLengths, map_table
-from nmt.data.planning import Mixture
+from nmt.data.mixing import Mixture
 from nmt.errors import NMTError
 from nmt.preparation import arrow_writer
 
@@ -52,12 +52,12 @@ def split(tmp_path_factory) -> PreparedSplit:
         np.arange(PAIRS)[::-1],
     ],
 )
-def test_rows_of_a_mapped_column_are_those_of_the_array(split, rows):
+def test_indexing_a_mapped_column_equals_indexing_an_array(split, rows):
     assert split.target_lengths[rows].tolist() == TARGETS[rows].tolist()
     assert split.source_lengths[rows].tolist() == SOURCES[rows].tolist()
 
 
-def test_a_mapped_column_is_neither_copied_nor_sent(split):
+def test_a_mapped_column_is_not_copied(split):
     lengths = split.source_lengths
     assert (len(lengths), lengths.max(), lengths.sum()) == (PAIRS, SOURCES.max(), SOURCES.sum())
     parts = lengths.parts(0, PAIRS)
@@ -65,12 +65,16 @@ def test_a_mapped_column_is_neither_copied_nor_sent(split):
     assert all(np.shares_memory(part, lengths.content) for part in parts)
     file = split.folder / "pairs.arrow"
     assert lengths.content.nbytes == file.stat().st_size // 4 * 4
+
+
+def test_another_process_gets_only_the_name_of_the_file(split):
+    lengths = split.source_lengths
     sent = pickle.dumps(lengths)
     assert len(sent) < 500
     assert pickle.loads(sent).tolist() == SOURCES.tolist()
 
 
-def test_growing_lengths_in_parts_gives_what_growing_all_gives(split):
+def test_growing_lengths_in_parts_equals_growing_all(split):
     growth = np.array([1, 1.15, 1.3])
     expected = np.ceil(SOURCES * np.repeat(growth, np.diff(BOUNDS))).astype(np.int32)
     grown = GrownLengths(split.source_lengths, BOUNDS, growth)
@@ -82,7 +86,7 @@ def test_growing_lengths_in_parts_gives_what_growing_all_gives(split):
 @pytest.mark.parametrize(
     "mixture", [None, Mixture(BOUNDS, np.array([1, 2.5, 1]), np.array([1, 1.15, 1.3]))]
 )
-def test_updates_planned_from_mapped_lengths_are_those_of_the_arrays(split, mixture):
+def test_updates_planned_from_mapped_lengths_equal_those_from_arrays(split, mixture):
     batching = BatchingConfig(400, 2)
     mapped = BatchPlanner(split.source_lengths, split.target_lengths, batching, 1, mixture=mixture)
     arrays = BatchPlanner(SOURCES, TARGETS, batching, 1, mixture=mixture)
@@ -92,7 +96,7 @@ def test_updates_planned_from_mapped_lengths_are_those_of_the_arrays(split, mixt
             assert planned[1:] == expected[1:]
 
 
-def test_compressed_lengths_are_refused(tmp_path):
+def test_compressed_lengths_are_rejected(tmp_path):
     file = tmp_path / "pairs.arrow"
     options = pa.ipc.IpcWriteOptions(compression="lz4")
     with (

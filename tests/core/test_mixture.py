@@ -1,7 +1,9 @@
-"""Mixtures: sources with shares, tags and noise, from their text to the batches of an update and a model with tags."""
+"""Mixtures: sources with shares, tags and noise, from their text to a model with tags."""
 
 import json
 import shutil
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,26 +12,26 @@ from conftest import toy_options, write_toy_text
 
 from nmt.commands import compose
 from nmt.config import sources_of
-from nmt.data import UpdateDataModule, open_corpus
+from nmt.data import Batch, MicroBatch, UpdateDataModule, open_corpus
 from nmt.errors import NMTError
 from nmt.preparation import preprocess
 from nmt.text import load_tokenizer
 from nmt.training import corpus_hashes, read_metrics
 
 SHORT = [
-    *(
-        "trainer.max_steps=12",
-        "validation.every_steps=6",
-        "checkpoints.every_steps=6",
-        "validation.bleu_sentences=3",
-    ),
-    *("batching.micro_batches=4", "trainer.precision=bf16-mixed", "optim.optimizer=muon"),
+    "trainer.max_steps=12",
+    "validation.every_steps=6",
+    "checkpoints.every_steps=6",
+    "validation.bleu_sentences=3",
+    "batching.micro_batches=4",
+    "trainer.precision=bf16-mixed",
+    "optim.optimizer=muon",
 ]
 
 
 @pytest.fixture(scope="module")
 def mixture(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Overrides of two tagged corpora, which are prepared; the second one has noise."""
+    """Overrides that train on two tagged corpora, of which the second one has noise."""
     pytest.importorskip("nmt.plugins.augment")
     folder = tmp_path_factory.mktemp("mixture")
     for name, seed in (("de", 5), ("fr", 6)):
@@ -55,14 +57,12 @@ sources:
     plain = [word for word in toy_options(folder) if not word.startswith("data")]
     options = [*plain, "data=mixed", f"prepared={folder / 'prepared'}"]
     preprocess(compose("preprocess", options, folder), lambda words: None)
-    return [
-        str(folder / "prepared"),
-        *(word for word in plain if not word.startswith(("tokenizer", "workers"))),
-    ]
+    of_training = [word for word in plain if not word.startswith(("tokenizer", "workers"))]
+    return [str(folder / "prepared"), *of_training]
 
 
 @pytest.mark.parametrize("split", ["train", "valid"])
-def test_the_border_between_sources_is_part_of_a_runs_identity(mixture, tmp_path, split):
+def test_the_border_between_sources_is_hashed(mixture, tmp_path, split):
     shutil.copytree(mixture[0], tmp_path / "prepared")
     before = corpus_hashes(open_corpus(tmp_path / "prepared"))
     path = tmp_path / "prepared/manifest.json"
@@ -81,7 +81,8 @@ def test_sources_are_prepared_one_after_another_with_their_tags(mixture):
     counts = corpus.manifest.counts["train"]
     assert list(counts["sources"]) == ["german", "french"]
     assert sum(counts["sources"].values()) == counts["kept"]
-    tokenizer, (_, border, end) = load_tokenizer(corpus.tokenizer_file), corpus.bounds("train")
+    tokenizer = load_tokenizer(corpus.tokenizer_file)
+    _, border, end = corpus.bounds("train")
     rows = corpus.split("train").table.column("source")[:end].to_pylist()
     for tag, part in (("<2de>", rows[:border]), ("<2fr>", rows[border:])):
         tag_id = tokenizer.tag_id(tag)
@@ -93,35 +94,51 @@ def test_sources_are_prepared_one_after_another_with_their_tags(mixture):
     assert (corpus.folder / "test.french.fr").read_text().count("\n") == 20
 
 
-def test_batches_have_the_noise_of_their_source_and_are_functions_of_update_and_row(mixture):
+def micro_batches(module: UpdateDataModule) -> Iterator[MicroBatch]:
+    """The plans of 24 updates."""
+    for update in range(24):
+        yield from module.planner.update(update)
+
+
+def test_batches_depend_only_on_the_plan_and_fit_it(mixture):
     corpus = open_corpus(Path(mixture[0]))
-    module, other = (UpdateDataModule(corpus, compose("train", mixture)) for _ in range(2))
-    assert module.shares() == pytest.approx({"german": 0.7, "french": 0.3})
-    tokenizer, border = load_tokenizer(corpus.tokenizer_file), module.mixture.bounds[1]
-    counts = {"german": 0, "french": 0, "upper": 0}
-    for planned in (
-        micro_batch for number in range(24) for micro_batch in module.planner.update(number)
-    ):
-        batch, again = module.batches.batch(planned), other.batches.batch(planned)
+    config = compose("train", mixture)
+    module = UpdateDataModule(corpus, config)
+    other = UpdateDataModule(corpus, config)
+    for planned in micro_batches(module):
+        batch = module.batches.batch(planned)
+        again = other.batches.batch(planned)
         assert all(map(torch.equal, batch[:4], again[:4]))
-        clean = module.split.batch(planned.indices)
-        for row, index in enumerate(planned.indices):
-            noisy, unchanged = (
-                [
-                    tokenizer.decode(side[row].tolist())
-                    for side in (sentences.source, sentences.target_out)
-                ]
-                for sentences in (batch, clean)
-            )
-            if index < border:
-                assert noisy == unchanged
-            else:
-                assert noisy in (unchanged, [side.upper() for side in unchanged])
-                counts["upper"] += noisy != unchanged
-            counts["french" if index >= border else "german"] += 1
-            assert batch.source[row, 0] == clean.source[row, 0]
         assert batch.source.shape[1] <= planned.widths[0]
         assert len(batch.source) * max(planned.widths) <= 120
+
+
+def test_batches_have_the_noise_and_the_share_of_their_source(mixture):
+    corpus = open_corpus(Path(mixture[0]))
+    module = UpdateDataModule(corpus, compose("train", mixture))
+    assert module.shares() == pytest.approx({"german": 0.7, "french": 0.3})
+    tokenizer = load_tokenizer(corpus.tokenizer_file)
+    border = module.mixture.bounds[1]
+
+    def texts(batch: Batch, row: int) -> list[str]:
+        sides = (batch.source, batch.target_out)
+        return [tokenizer.decode(side[row].tolist()) for side in sides]
+
+    counts = Counter()
+    for planned in micro_batches(module):
+        batch = module.batches.batch(planned)
+        clean = module.split.batch(planned.indices)
+        for row, index in enumerate(planned.indices):
+            assert batch.source[row, 0] == clean.source[row, 0]  # the tag
+            noisy = texts(batch, row)
+            unchanged = texts(clean, row)
+            if index < border:
+                counts["german"] += 1
+                assert noisy == unchanged
+            else:
+                counts["french"] += 1
+                counts["upper"] += noisy != unchanged
+                assert noisy in (unchanged, [text.upper() for text in unchanged])
     assert 0.2 < counts["french"] / (counts["german"] + counts["french"]) < 0.4
     assert 0.25 < counts["upper"] / counts["french"] < 0.6
 
@@ -147,7 +164,7 @@ def test_batches_have_the_noise_of_their_source_and_are_functions_of_update_and_
         ),
     ],
 )
-def test_sources_that_cannot_be_are_refused(sources, problem):
+def test_impossible_sources_are_rejected(sources, problem):
     with pytest.raises(NMTError) as error:
         compose("preprocess", ["data=files", "data.name=x", f"data.sources={sources}"])
     assert problem in str(error.value)
@@ -157,32 +174,49 @@ def test_sources_that_cannot_be_are_refused(sources, problem):
 @pytest.mark.parametrize(
     "shares", [(0.56, 0.34, 0.1), (0.34, 0.55, 0.11), (0.1, 0.2, 0.7), (0.1,) * 10]
 )
-def test_shares_whose_sum_is_one_but_for_rounding_are_accepted(shares):
-    sources = ", ".join(
-        f"{{train: corpus{number}, share: {share}}}" for number, share in enumerate(shares)
-    )
-    config = compose("preprocess", ["data=files", "data.name=x", f"data.sources=[{sources}]"])
+def test_shares_may_add_up_to_one_but_for_rounding(shares):
+    sources = []
+    for number, share in enumerate(shares):
+        sources.append(f"{{train: corpus{number}, share: {share}}}")
+    words = ["data=files", "data.name=x", f"data.sources=[{', '.join(sources)}]"]
+    config = compose("preprocess", words)
     assert tuple(source.share for source in sources_of(config.data)) == shares
 
 
-def test_a_run_on_a_mixture_is_exact_on_any_devices_and_its_model_has_tags(
-    mixture, nmt, train_on, training_state
+@pytest.fixture(scope="module")
+def model(mixture, trained) -> Path:
+    """A run on the mixture."""
+    return trained(*mixture, *SHORT)
+
+
+def test_a_run_on_a_mixture_has_the_same_bits_on_any_devices(
+    mixture, model, train_on, training_state, here
 ):
-    straight = nmt("train", *mixture, *SHORT, "run=run")
-    assert straight.code == 0
-    assert "shares of sentences: german 70.0%, french 30.0%" in straight.err
     for devices, updates in ((2, 5), (1, 12)):
         train_on(devices, *mixture, *SHORT, "run=resumed", f"trainer.max_steps={updates}")
-    torch.testing.assert_close(
-        training_state(Path("run")), training_state(Path("resumed")), rtol=0, atol=0
-    )
-    for row in (row for row in read_metrics(Path("run")) if row["valid_loss"]):
-        one, other, both = (
-            float(row[key]) for key in ("valid_loss/german", "valid_loss/french", "valid_loss")
-        )
-        assert min(one, other) <= both <= max(one, other)
+    state = training_state(Path("resumed"))
+    torch.testing.assert_close(state, training_state(model), rtol=0, atol=0)
+
+
+def test_training_reports_shares_and_validates_each_domain(mixture, nmt):
+    output = nmt("train", *mixture, *SHORT, "run=run").err
+    assert "shares of sentences: german 70.0%, french 30.0%" in output
+    validations = [row for row in read_metrics(Path("run")) if row["valid_loss"]]
+    assert validations
+    for row in validations:
+        german = float(row["valid_loss/german"])
+        french = float(row["valid_loss/french"])
+        assert min(german, french) <= float(row["valid_loss"]) <= max(german, french)
         assert row["valid_bleu/french"]
 
+
+@pytest.fixture
+def run(model, here) -> None:
+    """The folder `run` in the current one."""
+    Path("run").symlink_to(model)
+
+
+def test_a_tag_or_the_target_selects_the_language(run, nmt):
     tagged = nmt("translate", "run", "text=<2fr> ka lo", "format=tsv").out
     assert nmt("translate", "run", "text=ka lo", "target=fr", "format=tsv").out == tagged
     assert nmt("translate", "run", "text=ka lo", "target=FR-CA", "format=tsv").out == tagged
@@ -194,6 +228,8 @@ def test_a_run_on_a_mixture_is_exact_on_any_devices_and_its_model_has_tags(
     )
     assert "target=de" in nmt("translate", "run", "text=ka lo").err
 
+
+def test_lines_of_a_file_may_have_different_tags(run, nmt):
     def translated(text: str, *options: str) -> str:
         Path("lines").write_text(text)
         return nmt("translate", "run", "format=tsv", "input=lines", *options).out
@@ -201,6 +237,9 @@ def test_a_run_on_a_mixture_is_exact_on_any_devices_and_its_model_has_tags(
     both = translated("<2fr> ka lo\n\n<2de> ka lo\n")
     assert both.count("\n") == 3
     assert both != translated("ka lo\n\nka lo\n", "target=fr")
+
+
+def test_scores_depend_on_the_tag_of_the_source(run, nmt):
     Path("hypothesis").write_text("ka lo\n")
     for source, target in (("ka lo", "fr"), ("<2fr> ka lo", "de")):
         Path(target).write_text(f"{source}\n")

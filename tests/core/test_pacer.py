@@ -1,4 +1,4 @@
-"""The number of updates with `minutes=` follows the speed of the machine, in a simulated time."""
+"""The number of updates with `minutes=` follows the speed of the machine, on a simulated clock."""
 
 import math
 from collections.abc import Callable
@@ -84,7 +84,7 @@ def test_a_resumed_run_counts_the_time_before_it_was_stopped(monkeypatch):
     assert machine.spent == pytest.approx(LIMIT, rel=0.1)
 
 
-def test_a_validation_that_was_not_measured_is_slower_on_a_slow_machine():
+def test_an_assumed_validation_takes_longer_on_a_slow_machine():
     assert limit.assumed_validation(0.01) == limit.VALIDATION_SECONDS
     assert limit.assumed_validation(2.0) == 2.0 * limit.VALIDATION_UPDATES
     slow = Machine(lambda share: 2.0)

@@ -1,4 +1,4 @@
-"""Training in mixed and in low precision; the processor has bfloat16, and float16 with its scaler for tests."""
+"""Training in mixed and in low precision, on a CPU."""
 
 import shutil
 from functools import partial
@@ -24,11 +24,10 @@ def losses(rows: list[dict[str, str]], column: str = "loss") -> list[float]:
 @pytest.mark.parametrize(
     ("precision", "weights"), [("bf16-mixed", torch.float32), ("bf16-true", torch.bfloat16)]
 )
-def test_a_run_of_any_precision_learns_what_float32_learns(
-    toy, nmt, finished, metrics, precision, weights
-):
+def test_every_precision_learns_like_float32(toy, nmt, finished, metrics, precision, weights):
     assert nmt("train", *toy, *SHORT, f"trainer.precision={precision}", "run=run").code == 0
-    rows, exact = metrics(Path("run")), metrics(finished)
+    rows = metrics(Path("run"))
+    exact = metrics(finished)
     assert losses(rows)[0] == pytest.approx(losses(exact)[0], rel=0.02)
     assert losses(rows)[-1] < 0.8 * losses(rows)[0]
     assert losses(rows, "valid_loss")[-1] == pytest.approx(losses(exact, "valid_loss")[-1], rel=0.2)
@@ -37,7 +36,7 @@ def test_a_run_of_any_precision_learns_what_float32_learns(
 
 
 @pytest.mark.parametrize("fast", [True, False])
-def test_auto_is_the_precision_that_suits_the_device(monkeypatch, fast):
+def test_auto_selects_the_precision_that_suits_the_device(monkeypatch, fast):
     monkeypatch.setattr(
         "nmt.compat.has_fast_bfloat16", lambda device: fast and device.type == "cpu"
     )
@@ -65,7 +64,7 @@ def test_a_run_that_has_begun_keeps_its_precision_on_any_device(toy, finished, m
 
 
 def half_precision(made: list[MixedPrecision], **flags) -> Trainer:
-    """A trainer of 16-mixed, which Lightning gives to GPUs alone, on the processor."""
+    """A trainer with 16-mixed on a CPU; Lightning allows it only on GPUs."""
     made.append(MixedPrecision("16-mixed", "cpu"))
     return Trainer(**{**flags, "precision": None, "plugins": [*flags["plugins"], made[-1]]})
 
@@ -75,7 +74,7 @@ def test_float16_is_scaled_and_clipped_and_resumes_exactly(
     toy, nmt, monkeypatch, training_state, metrics
 ):
     plugins: list[MixedPrecision] = []
-    monkeypatch.setattr("nmt.training.module.Trainer", partial(half_precision, plugins))
+    monkeypatch.setattr("nmt.training.trainer.Trainer", partial(half_precision, plugins))
     for run, steps in (("stopped", 13), ("stopped", 30), ("whole", 30)):
         options = (
             *SHORT,
@@ -84,9 +83,8 @@ def test_float16_is_scaled_and_clipped_and_resumes_exactly(
             f"run={run}",
         )
         assert nmt("train", *toy, *options).code == 0
-    torch.testing.assert_close(
-        *(training_state(Path(run)) for run in ("stopped", "whole")), rtol=0, atol=0
-    )
+    state = training_state(Path("stopped"))
+    torch.testing.assert_close(state, training_state(Path("whole")), rtol=0, atol=0)
     first, *_, last = losses(metrics(Path("whole")))
     assert last < 0.9 * first
     assert plugins[-1].scaler.get_scale() > 1

@@ -1,4 +1,4 @@
-"""Prepared corpora: their manifest, batches padded on the right, and refusals of what does not belong together."""
+"""Prepared corpora: their manifest, padded batches, and the rejection of damaged files."""
 
 import pickle
 import shutil
@@ -21,10 +21,12 @@ from nmt.data import (
     open_corpus,
     read_manifest,
 )
-from nmt.data.prepared import padded_batch
+from nmt.data.batches import padded_batch
 from nmt.preparation import arrow_writer
 
-PAD, START, END = 0, 1, 2
+PAD = 0
+START = 1
+END = 2
 DATA = {
     "name": "toy",
     "kind": "files",
@@ -49,7 +51,7 @@ TRAIN = {
 MANIFEST = Manifest(FORMAT_VERSION, "abc", CONTENT, {"train": TRAIN}, 300, "def", {"datasets": "5"})
 
 
-def test_the_fingerprint_depends_on_every_value_that_decides_what_is_prepared_and_not_on_the_order():
+def test_fingerprint_depends_on_every_decisive_value_but_not_on_the_order():
     others = [
         {"seed": 2},
         {"data": DATA | {"train": ["b", "a"]}},
@@ -61,7 +63,7 @@ def test_the_fingerprint_depends_on_every_value_that_decides_what_is_prepared_an
     assert fingerprint(CONTENT | {"data": DATA | {"noise": {"upper": 1.0}}}) == fingerprint(CONTENT)
 
 
-def test_an_option_that_came_later_is_in_the_fingerprint_only_if_it_changes_the_corpus():
+def test_fingerprint_contains_a_later_option_only_if_it_changes_the_corpus():
     explicit = {"train": ["a"], "columns": []}
     sources = [[{"train": ["a"]}], [explicit], [{"train": ["a"], "columns": [2, 3]}]]
     same = DATA | {"columns": []}
@@ -73,13 +75,16 @@ def test_an_option_that_came_later_is_in_the_fingerprint_only_if_it_changes_the_
     assert len({fingerprint(CONTENT | {"data": data}) for data in (DATA, *others)}) == 5
 
 
-def test_a_manifest_is_read_as_it_was_written(tmp_path):
+def test_a_manifest_survives_writing_and_reading(tmp_path):
     MANIFEST.write(tmp_path)
     manifest = read_manifest(tmp_path)
     assert replace(manifest, content=CONTENT) == MANIFEST
     data = with_defaults(DataConfig, DATA)
     tokenizer = with_defaults(TokenizerConfig, CONTENT["tokenizer"])
     assert manifest.content == CONTENT | {"data": data, "tokenizer": tokenizer}
+
+
+def test_a_manifest_of_another_format_is_rejected(tmp_path):
     replace(MANIFEST, format_version=2).write(tmp_path)
     with pytest.raises(
         NMTError,
@@ -105,7 +110,7 @@ def test_a_manifest_is_read_as_it_was_written(tmp_path):
         ({"versions": {"datasets": 5}}, "versions"),
     ],
 )
-def test_a_manifest_of_anyone_is_checked_where_it_is_read(tmp_path, changes, words):
+def test_a_malformed_manifest_is_rejected_when_it_is_read(tmp_path, changes, words):
     replace(MANIFEST, **changes).write(tmp_path)
     with pytest.raises(NMTError, match=rf"manifest\.json.*{words}") as error:
         read_manifest(tmp_path)
@@ -117,28 +122,34 @@ def corpus(toy: list[str]) -> PreparedCorpus:
     return open_corpus(Path(toy[-1].removeprefix("prepared=")))
 
 
-def test_padding_and_shifting():
-    for sentences, target_in, target_out, real in (
+@pytest.mark.parametrize(
+    ("sentences", "target_in", "target_out", "target_indices"),
+    [
         (
             [[], [5, 6, 7]],
-            [[1, 0, 0, 0], [1, 5, 6, 7]],
-            [[2, 0, 0, 0], [5, 6, 7, 2]],
+            [[START, PAD, PAD, PAD], [START, 5, 6, 7]],
+            [[END, PAD, PAD, PAD], [5, 6, 7, END]],
             [0, 4, 5, 6, 7],
         ),
-        ([[], []], [[1], [1]], [[2], [2]], [0, 1]),
-    ):
-        column = pa.array(sentences, pa.list_(pa.int32()))
-        batch = padded_batch(column, column)
-        assert [tensor.tolist() for tensor in batch[:4]] == [
-            target_out,
-            target_in,
-            target_out,
-            real,
-        ]
-        assert batch.padded == (len(real) < batch.source.numel())
+        (
+            [[], []],
+            [[START], [START]],
+            [[END], [END]],
+            [0, 1],
+        ),
+    ],
+)
+def test_padding_and_shifting(sentences, target_in, target_out, target_indices):
+    column = pa.array(sentences, pa.list_(pa.int32()))
+    batch = padded_batch(column, column)
+    assert batch.source.tolist() == target_out
+    assert batch.target_in.tolist() == target_in
+    assert batch.target_out.tolist() == target_out
+    assert batch.target_indices.tolist() == target_indices
+    assert batch.padded == (len(target_indices) < batch.source.numel())
 
 
-def test_a_split_in_many_chunks_is_sent_to_other_processes_by_its_name(tmp_path):
+def test_another_process_gets_a_split_by_its_name(tmp_path):
     random = np.random.default_rng(1)
     sentences = [random.integers(4, 100, random.integers(0, 9)).tolist() for _ in range(5300)]
     lengths = np.array([len(sentence) + 1 for sentence in sentences], dtype=np.int32)
@@ -175,7 +186,7 @@ def test_a_split_in_many_chunks_is_sent_to_other_processes_by_its_name(tmp_path)
         ({}, "2 pairs, but the manifest says 2,000"),
     ],
 )
-def test_a_corpus_that_lies_about_its_pairs_is_refused(corpus, tmp_path, lie, words):
+def test_a_corpus_with_wrong_pairs_is_rejected(corpus, tmp_path, lie, words):
     row = {"source": [5, 6], "target": [7], "source_length": 3, "target_length": 2, "line": 1}
     (tmp_path / "train").mkdir()
     with arrow_writer(tmp_path / "train" / "pairs.arrow", IDS_SCHEMA) as write:
@@ -196,9 +207,7 @@ def test_a_corpus_does_not_open_with_another_tokenizer(corpus, checkpoint, tmp_p
         open_corpus(folder)
 
 
-def test_a_model_leads_to_the_corpus_that_it_was_trained_on_and_to_no_other(
-    corpus, tmp_path, monkeypatch
-):
+def test_a_model_leads_to_the_corpus_that_it_was_trained_on(corpus, tmp_path, monkeypatch):
     assert (corpus.source_language, corpus.target_language) == ("en", "de")
     texts = [(corpus.folder / f"valid.{code}").read_text().splitlines() for code in ("en", "de")]
     assert list(corpus.text("valid")) == texts
@@ -209,12 +218,22 @@ def test_a_model_leads_to_the_corpus_that_it_was_trained_on_and_to_no_other(
     assert corpus_of(Path("elsewhere"), {}, str(corpus.folder)).text("valid") == corpus.text(
         "valid"
     )
-    for training, words in (
-        (trained | {"corpus": "another"}, "is not the corpus that .*mine was trained on"),
+    with pytest.raises(NMTError, match=r"is not the corpus that .*mine was trained on"):
+        corpus_of(run, trained | {"corpus": "another"})
+
+
+@pytest.mark.parametrize(
+    ("training", "words"),
+    [
         ({}, "does not record its corpus"),
         ({"config": {"prepared": "nowhere"}}, "nowhere: no prepared corpus"),
-    ):
-        with pytest.raises(NMTError, match=words):
-            corpus_of(run, training)
+    ],
+)
+def test_a_model_without_its_corpus_is_rejected(tmp_path, training, words):
+    with pytest.raises(NMTError, match=words):
+        corpus_of(tmp_path / "runs" / "mine", training)
+
+
+def test_a_split_that_was_not_prepared_is_rejected(corpus):
     with pytest.raises(NMTError, match="has no other set"):
         corpus.text("other")

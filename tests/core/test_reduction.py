@@ -1,6 +1,7 @@
-"""Gradients are added in one order on any number of processes, and little is sent between them.
+"""Any number of processes adds gradients in the same order and sends little.
 
-The reference adds the micro-batches' gradients in a tree, one at a time. The processes are real ones, and talk by gloo.
+The reference adds the micro-batches' gradients in a tree, one at a time. The processes are real
+and communicate by gloo.
 """
 
 import os
@@ -16,7 +17,7 @@ from preloaded import python
 from torch import Tensor, nn
 
 from nmt.compat import without_ddp_wrapper
-from nmt.training import reduction
+from nmt.training import exchange, reduction
 from nmt.training.reduction import FixedOrderSum, buckets_of, has_fixed_order
 
 MICRO_BATCHES = 8
@@ -25,7 +26,7 @@ SMALL_BUCKET = 50  # numbers: cuts the third parameter, and puts others together
 
 
 class Products(nn.Module):
-    """A loss whose gradients, of numbers of many sizes, differ with the order in which they are added."""
+    """A loss whose gradients have numbers of many sizes: their sum depends on the order."""
 
     def __init__(self, dtype: torch.dtype = torch.float32) -> None:
         super().__init__()
@@ -79,21 +80,21 @@ def run_update(module: Products, total: FixedOrderSum, rank: int, share: int) ->
 
 
 def work(rank_word: str, processes_word: str, port: str, folder: str, dtype: str) -> None:
-    """Make two updates as one of several processes, and save what came of them."""
+    """Make two updates as one of several processes, and save the results."""
     rank = int(rank_word)
     processes = int(processes_word)
     address = f"tcp://127.0.0.1:{port}"
     dist.init_process_group("gloo", init_method=address, rank=rank, world_size=processes)
     reduction.BUCKET_NUMBERS = SMALL_BUCKET
     sent = 0
-    swap = reduction.swap
+    swap = exchange.swap
 
     def counted(part: Tensor, received: Tensor, other: int) -> None:
         nonlocal sent
         sent += part.numel()
         swap(part, received, other)
 
-    reduction.swap = counted
+    exchange.swap = counted
     module = Products(getattr(torch, dtype))
     share = MICRO_BATCHES // processes
     total = FixedOrderSum(module, share, len(sums_of(0)))
@@ -128,7 +129,7 @@ def test_one_process_adds_in_a_tree():
 @pytest.mark.parametrize(
     ("processes", "dtype"), [(2, "float32"), (4, "float32"), (8, "float32"), (4, "bfloat16")]
 )
-def test_processes_get_the_bits_of_one_and_send_little(processes, dtype, tmp_path):
+def test_processes_compute_the_bits_of_one_process_and_send_little(processes, dtype, tmp_path):
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(map(str, Path(__file__).parents[:2])),
@@ -160,7 +161,7 @@ def test_processes_get_the_bits_of_one_and_send_little(processes, dtype, tmp_pat
         assert content["kept"] <= 1.5 * (SMALL_BUCKET + 2 * processes)
 
 
-def test_buckets_hold_each_number_once_from_the_last_parameter_on():
+def test_buckets_contain_each_number_once_and_begin_with_the_last_parameter():
     parameters = [torch.zeros(shape) for shape in SHAPES]
     buckets = buckets_of(parameters, SMALL_BUCKET)
     seen = torch.zeros(sum(map(torch.numel, parameters)))
@@ -188,7 +189,7 @@ def test_only_powers_of_two_have_a_fixed_order(micro_batches, processes, fixed):
     assert has_fixed_order(micro_batches, processes) == fixed
 
 
-def test_no_second_copy_of_gradients_is_kept_by_torch():
+def test_ddp_does_not_keep_a_second_copy_of_the_gradients():
     """The wrapper that Lightning puts around a module has buckets for all gradients."""
     trainer = Trainer(accelerator="cpu", devices=2, logger=False, enable_checkpointing=False)
     without_ddp_wrapper(trainer)
@@ -199,7 +200,7 @@ def test_no_second_copy_of_gradients_is_kept_by_torch():
 
 
 @pytest.mark.slow
-def test_fast_sums_are_those_of_exact_ones_but_for_rounding(
+def test_fast_reduction_equals_exact_reduction_but_for_rounding(
     toy, nmt, train_on, training_state, here
 ):
     options = [*toy, "batching.micro_batches=4", "trainer.max_steps=12"]

@@ -1,4 +1,4 @@
-"""Validation translates in bfloat16 if asked to, with a copy of the model."""
+"""validation.precision=bfloat16 translates with a copy of the model."""
 
 import weakref
 from pathlib import Path
@@ -11,14 +11,15 @@ SHORT = ("trainer.max_steps=6", "validation.every_steps=3", "checkpoints.every_s
 
 
 class Spy(search.TorchEngine):
-    """Notes the weights' type of each engine, and which models still exist."""
+    """Records the type of each engine's weights, and checks that earlier copies are freed."""
 
     kinds: list[torch.dtype]
     models_seen: list[weakref.ref]
 
     def __init__(self, models, config, keeps_kernels=False):
         super().__init__(models, config, keeps_kernels)
-        assert all(seen() is None for seen in self.models_seen if seen() is not models[0])
+        for seen in self.models_seen:
+            assert seen() in (None, models[0])
         kinds = {parameter.dtype for parameter in models[0].parameters()}
         self.kinds.extend(kinds)
         self.models_seen.append(weakref.ref(models[0]))
@@ -45,5 +46,5 @@ def test_a_copy_translates_and_training_stays_in_float32(
         assert bool(one["valid_bleu"]) == bool(other["valid_bleu"])
 
 
-def test_another_precision_is_refused(toy, nmt):
+def test_an_unknown_precision_is_rejected(toy, nmt):
     nmt("train", *toy, "validation.precision=int8").refused("validation.precision=int8", "bfloat16")

@@ -1,0 +1,90 @@
+"""Short trials for `minutes=`: the speed of a model."""
+
+import time
+from itertools import count
+from statistics import median
+from typing import NamedTuple
+
+from lightning import Trainer
+from lightning.fabric.utilities import move_data_to_device
+
+from nmt import training
+from nmt.config import ExperimentConfig
+from nmt.data import PreparedCorpus, UpdateDataModule
+from nmt.training import make_resident
+
+TIMED_SECONDS = 4.0
+"""Maximum seconds of timed training in a trial."""
+
+WARM_UP = 2
+"""Untimed updates before that."""
+
+
+class Pace(NamedTuple):
+    """The speed of training."""
+
+    seconds: float
+    """Per update."""
+    tokens: float
+    """Target tokens per update, without padding."""
+
+
+def measured_pace(config: ExperimentConfig, corpus: PreparedCorpus, seconds: float) -> Pace:
+    """Train a model for some seconds.
+
+    The first updates, which build kernels and allocate memory, do not count. The trial does not
+    compile the model, which would take longer than the trial; Replan corrects the number of
+    updates.
+    """
+    trainer = training.make_trainer(config)
+    data = UpdateDataModule(corpus, config)
+    strategy = trainer.strategy
+    device = strategy.root_device
+    module = module_on_device(config, corpus, trainer)
+    optimizer = module.configure_optimizers()
+    make_resident(module, optimizer)
+    tokens = []
+    times: list[float] = []
+    for number in count():
+        begin = time.monotonic()
+        planned = data.planner.update(number)
+        for micro_batch in planned:
+            batch = move_data_to_device(data.batches.batch(micro_batch), device)
+            loss = strategy.training_step(batch, 0)
+            strategy.backward(loss, None)  # type: ignore[arg-type]
+            del loss
+        optimizer.step()
+        optimizer.zero_grad()
+        training.synchronize(device)
+        tokens.append(planned[0].size.target_tokens)
+        times.append(time.monotonic() - begin)
+        is_measured = sum(times[WARM_UP:]) > min(seconds, TIMED_SECONDS)
+        if is_measured or sum(times) > 3 * seconds:
+            break
+    # The median, because the first updates after a pause can take ten times as long while memory is
+    # mapped.
+    per_update = median(times[WARM_UP:] or times)
+    # In the trial, one process did the work of all; dividing it saves no time on a CPU, where they
+    # share the cores.
+    if device.type != "cpu":
+        per_update /= trainer.world_size
+    return Pace(per_update, sum(tokens) / len(tokens))
+
+
+def module_on_device(
+    config: ExperimentConfig, corpus: PreparedCorpus, trainer: Trainer
+) -> training.TranslationModule:
+    """The model as it is when `trainer.fit` begins, without its hooks for data and callbacks."""
+    module = training.TranslationModule(
+        config.model,
+        config.optim,
+        corpus.manifest.vocabulary_size,
+        config.seed,
+        training.training_losses(config),
+    )
+    module.trainer = trainer
+    trainer.strategy.connect(module)
+    trainer.precision_plugin.convert_module(module)
+    module.to(trainer.strategy.root_device)
+    module.on_fit_start()
+    return module

@@ -1,0 +1,105 @@
+"""How the sources of a corpus share the sentences of a pass.
+
+Rows are ordered by source. In each group, a source's pairs form an endless stream of shuffled
+rounds. Each pass takes `copies` times the source's number of pairs from this stream; `copies` need
+not be an integer.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmt.config import NMTError, SourceConfig
+from nmt.data.grouping import Groups
+from nmt.data.lengths import Ints
+from nmt.data.shuffling import shuffle_key, shuffled
+
+MOST_COPIES = 64
+"""The maximum length of a pass, as a multiple of the corpus size."""
+
+
+class Mixture(NamedTuple):
+    """The sources of a corpus."""
+
+    bounds: Ints
+    """Each source's first row, then the end of the last source, [sources + 1]."""
+    copies: NDArray[np.float64]
+    """How often each pair occurs in a pass, usually 1 or more, [sources]."""
+    growth: NDArray[np.float64]
+    """The factor by which planning expects transforms to lengthen sentences, [sources]."""
+
+
+def added_up(numbers: Iterable[float]) -> float:
+    """The sum, rounded after each addition.
+
+    Since Python 3.12, `sum` rounds less often. Passes would depend on the version of Python.
+    """
+    total = 0.0
+    for number in numbers:
+        total += number
+    return total
+
+
+def source_copies(
+    sources: Sequence[SourceConfig], sizes: Sequence[int], temperature: float
+) -> NDArray[np.float64]:
+    """How many times each pair of a source is used per pass.
+
+    Each source with a `share` gets that part of an update; the others divide up the rest in
+    proportion to (weight x pairs)^(1 / temperature). Raises NMTError if a source would get less
+    than one sentence.
+    """
+    weights = []  # of the sources without a share
+    for source, size in zip(sources, sizes, strict=True):
+        weight = 0.0
+        if not source.share:
+            weight = (source.weight * size) ** (1 / temperature)
+        weights.append(weight)
+    total = added_up(weights)
+    rest = 1 - added_up(source.share or 0 for source in sources)
+    parts = []
+    for source, weight in zip(sources, weights, strict=True):
+        parts.append(source.share or rest * weight / total)
+    shares = np.array(parts) / added_up(parts)
+    pairs = np.array(sizes)
+    # A pass contains each pair at least once, unless that would make it too long.
+    needed = np.max(pairs / np.maximum(shares, 1e-12))
+    taken = shares * min(needed, MOST_COPIES * pairs.sum())
+    if taken.min() < 1:
+        name = sources[int(taken.argmin())].name
+        raise NMTError(
+            f"data.sources: the shares give {name} less than one sentence in {taken.sum():,.0f}"
+        )
+    return np.asarray(taken / pairs)
+
+
+class Streams:
+    """The streams of shuffled rounds from which passes take the pairs of a mixture.
+
+    Arrays are [sources, groups].
+    """
+
+    def __init__(self, groups: Groups, mixture: Mixture, seed: int) -> None:
+        self.seed = seed
+        self.sizes = groups.pairs_between(mixture.bounds)
+        self.begins = self.sizes.cumsum(0) - self.sizes
+        # How many pairs a pass takes, rounded so that each source's total is right.
+        exact = self.sizes.cumsum(1) * mixture.copies[:, None]
+        upto = np.rint(exact).astype(np.int64)
+        self.taken = np.diff(upto, axis=1, prepend=0)
+        self.taken_ends = self.taken.cumsum(0)
+        # How many pairs a pass takes from each group, [groups].
+        self.pairs_per_pass: Ints = self.taken_ends[-1]
+
+    def places(self, passes: Ints, groups: Ints, indices: Ints) -> Ints:
+        """Map each index into the pairs that a pass takes from a group to a pair's place there."""
+        sources = (indices >= self.taken_ends[:, groups]).sum(0)
+        taken = self.taken[sources, groups]
+        sizes = self.sizes[sources, groups]
+        taken_begins = self.taken_ends[sources, groups] - taken
+        place_in_stream = passes * taken + indices - taken_begins
+        rounds, within = np.divmod(place_in_stream, sizes)
+        keys = shuffle_key(self.seed, 0, rounds, groups, sources)
+        return np.asarray(self.begins[sources, groups] + shuffled(within, sizes, keys))

@@ -1,0 +1,82 @@
+"""A trial of the largest micro-batches before the first update: memory runs out then or never."""
+
+from typing import Any
+
+import torch
+from lightning import Callback, Trainer
+from lightning.fabric.utilities import move_data_to_device
+from torch.optim import Optimizer
+
+from nmt.config import ExperimentConfig
+from nmt.data import BatchPlanner, dummy_batch
+from nmt.errors import enough_memory_or
+from nmt.training.module import TranslationModule
+
+RESERVED_BYTES = 2**26
+"""64 MiB for threads and buffers, whatever the size of the model."""
+
+RESERVED_SHARE = 0.2
+"""For gaps between tensors: 5 % of the weights, the gradients and the two moments."""
+
+
+def make_resident(module: TranslationModule, optimizer: Optimizer) -> None:
+    """Allocate zero gradients and the optimizer's state.
+
+    They would otherwise exist only from the second update on.
+    """
+    for parameter in module.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    if not optimizer.state:
+        for group in optimizer.param_groups:
+            group["lr"] = 0.0  # or weight decay would change the weights; every update sets it
+        optimizer.step()
+        for state in optimizer.state.values():
+            if "step" in state:
+                state["step"].zero_()
+
+
+def try_shapes(trainer: Trainer, module: TranslationModule, planner: BatchPlanner) -> None:
+    """Run a forward and a backward pass for the largest micro-batches, without an update."""
+    sums = module.update_sums.clone()
+    for rows, source_width, target_width in planner.largest_shapes():
+        if trainer.accumulate_grad_batches == 1:
+            module.zero_grad()  # as after every update; otherwise gradients accumulate
+        batch = move_data_to_device(dummy_batch(rows, source_width, target_width), module.device)
+        loss = trainer.strategy.training_step(batch, 0)
+        trainer.strategy.backward(loss, None)  # type: ignore[arg-type]
+        # The loss holds the pass's memory, which the next pass needs.
+        del loss
+    module.update_sums.copy_(sums)
+
+
+class MemoryCheck(Callback):
+    """Tries the largest micro-batches before the first update."""
+
+    def __init__(self, config: ExperimentConfig, planner: BatchPlanner, metrics: Any) -> None:
+        self.batching = config.batching
+        self.planner = planner
+
+    def on_train_start(self, trainer: Trainer, pl_module: Any) -> None:
+        tokens = self.batching.tokens_per_update
+        micro_batches = self.batching.micro_batches
+        advice = (
+            f"a micro-batch of {tokens // micro_batches:,} source and target tokens does not fit "
+            "next to weights, gradients and Adam's moments. "
+            f"Pass batching.micro_batches={2 * micro_batches} (smaller ones) or a lower "
+            f"batching.tokens_per_update={tokens}"
+        )
+        size = self.reserved_bytes(trainer, pl_module)
+        optimizer = trainer.optimizers[0]
+        with enough_memory_or(advice):
+            reserve = torch.empty(size, dtype=torch.uint8, device=pl_module.device)
+            make_resident(pl_module, optimizer)
+            try_shapes(trainer, pl_module, self.planner)
+            del reserve
+        optimizer.zero_grad()
+
+    def reserved_bytes(self, trainer: Trainer, module: TranslationModule) -> int:
+        """The memory that training needs besides what a trial allocates."""
+        weights = sum(parameter.nbytes for parameter in module.parameters())
+        # Further gradient copies: the partial sums of an update's tree (nmt/training/reduction.py).
+        copies = max(trainer.accumulate_grad_batches.bit_length() - 2, 0)
+        return RESERVED_BYTES + int((RESERVED_SHARE + copies) * weights)
