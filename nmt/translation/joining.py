@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from nmt.search import Hypothesis
 from nmt.text import WITHOUT_BLANKS, WORD_CHARACTER, Tokenizer, blank_between, single_blanks
-from nmt.translation.segments import Segment
+from nmt.translation.lines import Segment
 
 
 @dataclass

@@ -11,7 +11,7 @@ from nmt.config import DecodeConfig, TokenizerConfig
 from nmt.search import Hypothesis, TorchEngine, penalty
 from nmt.text import Tokenizer, canonical, clean, train_tokenizer
 from nmt.translation import Translator
-from nmt.translation.segments import Limits
+from nmt.translation.limits import Limits
 
 WORDS = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu", "va", "we"]
 TEXT = [" ".join(WORDS[i:] + WORDS[:i]) + "." for i in range(10)]

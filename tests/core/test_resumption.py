@@ -17,7 +17,7 @@ from preloaded import python
 from nmt.commands.translate import run as translate
 from nmt.config import DecodeConfig, NMTError, TranslateConfig
 from nmt.text import read_texts
-from nmt.translation.job import open_output
+from nmt.translation.output import open_output
 
 WORDS = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu", "va", "we"]
 IDENTITY = "1"

@@ -11,7 +11,8 @@ from nmt.files import ModelDescription
 from nmt.search import Hypothesis, TokenScores
 from nmt.text import Tokenizer, train_tokenizer, word_spans
 from nmt.translation import Line, Segmenter, Translator
-from nmt.translation.segments import Limits, copied_spans, limits
+from nmt.translation.copying import copied_spans
+from nmt.translation.limits import Limits, limits_of
 
 TEXT = "ka lo mi nu. Pe ri so, tu va? We KaLo 123 das \u6f22\u5b57"
 KNOWN = frozenset(TEXT)
@@ -188,11 +189,9 @@ def test_lines_without_a_letter_are_copied(tokenizer, line):
 
 
 def test_a_model_that_has_never_seen_a_letter_reads_lines_of_digits():
-    def limits_of(characters: str) -> Limits:
-        return limits([described(characters={"source": characters})], split=False)
-
-    assert limits_of("0123 ").copies_signs is False
-    assert limits_of("0123 a").copies_signs is True
+    for characters, copies_signs in (("0123 ", False), ("0123 a", True)):
+        description = described(characters={"source": characters})
+        assert limits_of([description], split=False).copies_signs is copies_signs
 
 
 def test_sentences_of_characters_that_the_model_does_not_know_are_copied_as_one(tokenizer):
@@ -331,14 +330,14 @@ LENGTHS = {"lengths": {"source": {"p99": 23, "max": 125}, "target": {"p99": 1, "
     ],
 )
 def test_limits_are_what_a_model_has_seen(training, split, longest):
-    found = limits([described(**training)], split)
+    found = limits_of([described(**training)], split)
     assert (found.split, found.longest) == (split, longest)
 
 
 def test_limits_of_an_ensemble_are_those_of_all_its_models():
     other = {"lengths": {"source": {"p99": 40, "max": 50}}, "characters": {"source": "bcd"}}
     characters = {"source": "abc", "rare": "dé"}
-    found = limits([described(**LENGTHS, characters=characters), described(**other)], True)
+    found = limits_of([described(**LENGTHS, characters=characters), described(**other)], True)
     assert (found.longest, found.characters) == (50, frozenset(" bcd"))
     assert found.rare == {"d"}
-    assert limits([described(**LENGTHS), described(**other)], True).characters is None
+    assert limits_of([described(**LENGTHS), described(**other)], True).characters is None

@@ -13,8 +13,9 @@ from nmt.model import Transformer
 from nmt.search import Hypothesis, TokenScores, TorchEngine
 from nmt.text import Tokenizer, clean, train_tokenizer, word_spans
 from nmt.translation import Limits, Segment, Translator
-from nmt.translation.alignment import Describer, Words, token_spans
+from nmt.translation.alignment import Describer
 from nmt.translation.joining import join
+from nmt.translation.spans import Words, token_spans
 
 WORDS = ["ka", "lo", "mi", "nu.", "Pe", "ri", "so,", "tu", "va", "we"]
 ODD = [

@@ -14,7 +14,7 @@ from nmt.search import TorchEngine, batches_by_length, beam_search
 from nmt.text import Tokenizer, clean, train_tokenizer
 from nmt.translation import RefusedLine, Translation, Translator, lines_of, score_pairs
 from nmt.translation.joining import text
-from nmt.translation.segments import Limits
+from nmt.translation.limits import Limits
 
 
 def random_lines(count: int, seed: int = 1) -> list[str]:

@@ -16,7 +16,7 @@ from nmt.plugins.judge.numbers import is_number_lost, missing_numerals, numeral
 from nmt.plugins.judge.placeholders import PLACEHOLDER
 from nmt.plugins.judge.wording import is_repetitive
 from nmt.text import scripts_of_language
-from nmt.translation.load import target_scripts
+from nmt.translation.flags import target_scripts
 
 LATIN = frozenset(["LATIN"])
 FIXTURE = Path(__file__).parents[2] / "fixtures/references/en-de.tsv"
