@@ -83,7 +83,7 @@ def token_spans(
         else:
             token = tokenizer.decode(ids[end - 1 : end], side).strip()
             span = span_of_token(token, text, at)
-            stop = span[1] if span else max(at, len(token) - 1)
+            stop = span[1] if span else at
             spans.append(span)
         at = stop
         if not is_incomplete:

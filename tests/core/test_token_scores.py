@@ -71,6 +71,23 @@ def test_any_tokens_have_a_place_in_the_text_that_they_spell(tokenizer, seed):
     assert all(0 <= word < count for row in words_of_tokens(tokenizer, ids, text) for word in row)
 
 
+class Spelling:
+    """A vocabulary of the given tokens."""
+
+    def __init__(self, *tokens: str) -> None:
+        self.tokens = tokens
+
+    def subwords(self, ids, side):
+        return [self.tokens[id] for id in ids]
+
+    def decode(self, ids, side):
+        return "".join(self.subwords(ids, side))
+
+
+def test_a_first_token_that_is_not_in_the_text_does_not_hide_the_next():
+    assert token_spans(Spelling("xyz", "lo"), [0, 1], "lo") == [(0, 0), (0, 2)]
+
+
 @pytest.mark.parametrize("kind", ["bpe", "unigram", "wordpiece"])
 @pytest.mark.parametrize(
     "line",
