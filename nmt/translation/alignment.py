@@ -161,13 +161,12 @@ class Describer:
         Without text, there are none, because there are no words to align.
         """
         begin, end = span
-        tokens = list[TargetToken]()
         if begin == end:
-            return tokens
+            return []
+        tokens = []
         for first, last in token_spans(self.tokenizer, ids, text[begin:end]):
-            first += begin
-            last += begin
-            tokens.append(TargetToken(text[first:last], words.at(first, last)))
+            covered = words.at(begin + first, begin + last)
+            tokens.append(TargetToken(text[begin + first : begin + last], covered))
         return tokens
 
     def add_scores(self, details: Details, part: Hypothesis, tokens: Sequence[TargetToken]) -> None:
@@ -176,7 +175,8 @@ class Describer:
         scores = part.token_scores.log_probabilities
         # `tokens` lacks those of the target prefix that are not in the text; they come first.
         hidden = len(part.tokens) - len(tokens)
-        for token, score in zip(tokens, scores[hidden : len(part.tokens)], strict=True):
+        scores_of_text = scores[hidden : len(part.tokens)]
+        for token, score in zip(tokens, scores_of_text, strict=True):
             for word in token.words:
                 before = details.word_log_probabilities[word] or 0.0
                 details.word_log_probabilities[word] = before + score / len(token.words)
@@ -197,14 +197,10 @@ class Describer:
         no blanks between them, punctuation of the source does not count as part of the word before
         it: much of the translation attends to a period.
         """
-        columns = list[int]()  # source tokens that are in words
-        words_of_columns = list[range]()
-        for index, words in enumerate(self.of(segment)):
-            if words:
-                columns.append(index)
-                words_of_columns.append(words)
-        if not columns or not tokens:
+        sources = {index: words for index, words in enumerate(self.of(segment)) if words}
+        if not sources or not tokens:
             return set()
+        columns = list(sources)
         assert part.token_scores is not None
         assert part.token_scores.attention is not None
         # Skip target prefix tokens that are not in the text: they come first and belong to no word.
@@ -217,7 +213,7 @@ class Describer:
         pairs = WordPairs()
         for row, token in enumerate(tokens):
             weights = to_letters if WITHOUT_BLANKS.search(token.text) else attention
-            column = weights[row].argmax()
-            for source in words_of_columns[column]:
+            index = columns[weights[row].argmax()]
+            for source in sources[index]:
                 pairs.update((source, target) for target in token.words)
         return pairs

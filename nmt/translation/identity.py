@@ -19,6 +19,8 @@ from nmt.files import MODEL_FILES, find_model_directory, sha256
 
 WEIGHTS = "model.safetensors"
 """Recorded as "model"."""
+Identity = str | dict[str, Any]
+"""What determines an output, or a name for it; empty if a command cannot be resumed."""
 MOST_NAMES = 4
 """How many changes a message lists."""
 

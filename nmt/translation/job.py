@@ -15,7 +15,7 @@ from typing import Any, TypeVar, cast
 from nmt.config import JobConfig, NMTError, TranslateConfig
 from nmt.files import LARGE
 from nmt.text import decoded, open_text, raw_lines, reading, without_end
-from nmt.translation.identity import options_before, what_affects_output
+from nmt.translation.identity import Identity, options_before, what_affects_output
 from nmt.translation.inputs import HEAD_BYTES, check_content
 from nmt.translation.output import Output, open_output
 from nmt.translation.reporting import progress_of, warn
@@ -65,6 +65,7 @@ def check_not_input(output: Path, source: str) -> None:
     """Raise NMTError if the output would overwrite the input."""
     if not output.is_file():  # a terminal, in contrast, may be both input and output
         return
+    # Standard input may come from the output, too, as in `nmt translate output=x < x`.
     status = os.fstat(sys.stdin.fileno()) if source == "-" else Path(source).stat()
     if os.path.samestat(status, output.stat()):
         raise NMTError(f"output={output}: would overwrite the input; name another file")
@@ -117,7 +118,7 @@ def open_job(config: JobConfig, command: str, stack: ExitStack) -> Job:
     """
     source = open_source(config, stack)
     total: int | None = None
-    identity: str | dict[str, Any] = ""
+    identity: Identity = ""
     on_terminal = sys.stderr is not None and sys.stderr.isatty()
     # Only a file can be read twice; what it costs is lost if the job can neither resume nor show
     # its progress.
@@ -125,7 +126,8 @@ def open_job(config: JobConfig, command: str, stack: ExitStack) -> Job:
         total, digest = count_lines(config.input)
         identity = {"command": command, "input": digest, **what_affects_output(config)}
     before = options_before(config)
-    output = stack.enter_context(open_output(config.output, identity, config.overwrite, before))
+    opening = open_output(config.output, identity, config.overwrite, before)
+    output = stack.enter_context(opening)
     lines = raw_lines(source, name_of_input(config))
     done = output.notes.lines
     skip(lines, done)

@@ -25,7 +25,7 @@ from typing import Any, BinaryIO
 from nmt.config import NMTError, build_stored
 from nmt.files import cannot_write, parse_json, read_mapping, sync, write_file
 from nmt.text import MAGIC, compressor
-from nmt.translation.identity import changed_names, is_same
+from nmt.translation.identity import Identity, changed_names, is_same
 
 COPY_BYTES = 2**20
 """How much of an output to compress at once."""
@@ -37,12 +37,11 @@ SAVE_SECONDS = 5.0
 class Notes:
     """What this command has written to an output, with any earlier ones that it resumes."""
 
-    identity: str | dict[str, Any] = ""
-    """What determines the output, or a name for it; empty if the command cannot be resumed."""
+    identity: Identity = ""
     lines: int = 0
-    """Input lines that are done."""
+    """The number of input lines that are done."""
     bytes: int = 0
-    """Output bytes written for them."""
+    """The number of output bytes written for them."""
     counts: dict[str, int] = field(default_factory=Counter)
     """The number of lines with each note, for the final summary."""
 
@@ -99,7 +98,7 @@ class OutputFile(Output):
         ends_line = self.file.read(1) == b"\n"
         return notes if ends_line else None
 
-    def check_same(self, identity: str | dict[str, Any], before: Mapping[str, Any]) -> None:
+    def check_same(self, identity: Identity, before: Mapping[str, Any]) -> None:
         """Raise NMTError if the lines in the partial file are those of another command."""
         notes = self.recorded()
         if notes is None or is_same(notes.identity, identity, before):
@@ -111,7 +110,7 @@ class OutputFile(Output):
             "start again"
         )
 
-    def resume(self, identity: str | dict[str, Any], before: Mapping[str, Any]) -> None:
+    def resume(self, identity: Identity, before: Mapping[str, Any]) -> None:
         """Continue after the lines of an earlier command with the same identity.
 
         Start again if there was none, or if its notes do not fit the partial file.
@@ -157,9 +156,7 @@ class OutputFile(Output):
         notes_of(self.partial).unlink(missing_ok=True)
 
     @contextmanager
-    def completed(
-        self, identity: str | dict[str, Any], before: Mapping[str, Any]
-    ) -> Iterator[None]:
+    def completed(self, identity: Identity, before: Mapping[str, Any]) -> Iterator[None]:
         """Resume the file, and complete it at the end of the block.
 
         After an error, keep what a later command can resume.
@@ -253,7 +250,7 @@ def lock(file: BinaryIO, name: str) -> None:
 @contextmanager
 def open_output(
     name: str,
-    identity: str | dict[str, Any] = "",
+    identity: Identity = "",
     overwrite: bool = False,
     before: Mapping[str, Any] = MappingProxyType({}),
 ) -> Iterator[Output]:

@@ -26,8 +26,10 @@ def whole_line(line: str, language: str) -> list[str]:
 
 def installed_splitter() -> Splitter:
     """Of several splitters, another package's takes precedence over the built-in one."""
-    splitters: list[Splitter] = [entry.load() for entry in entries_of("splitter").values()]
-    return splitters[-1] if splitters else whole_line
+    splitter: Splitter = whole_line
+    for entry in entries_of("splitter").values():
+        splitter = entry.load()
+    return splitter
 
 
 class Segmenter(SourceReader):
