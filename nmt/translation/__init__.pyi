@@ -29,6 +29,8 @@ from .load import stages_of as stages_of
 from .load import with_engine as with_engine
 from .models import Models as Models
 from .models import find_models as find_models
+from .pair_scores import encode_pairs as encode_pairs
+from .pair_scores import score_pairs as score_pairs
 from .reporting import progress_of as progress_of
 from .reporting import report as report
 from .reporting import summarize as summarize
@@ -43,6 +45,4 @@ from .stages import Translation as Translation
 from .stages import with_refused as with_refused
 from .translator import NO_TRANSLATION as NO_TRANSLATION
 from .translator import Translator as Translator
-from .translator import encode_pairs as encode_pairs
 from .translator import lines_of as lines_of
-from .translator import score_pairs as score_pairs

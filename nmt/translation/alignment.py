@@ -1,7 +1,10 @@
-"""Describe the translation of a line by the scores of its tokens and words, and a word alignment."""
+"""Details of the translation of a line: scores of its tokens and words, and a word alignment."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
 
 from nmt.config import EOS
 from nmt.search import Hypothesis
@@ -78,9 +81,10 @@ class Describer:
         return self.words.at(first, max(first, last))
 
     def encoding(self, segment: Segment) -> tuple[str, list[Span]]:
-        """The text whose tokens a segment consists of, with its prefix, and the spans of the tokens.
+        """The text whose tokens a segment consists of, and the spans of the tokens.
 
-        Tokens that a part of a sentence repeats from the prefix are left out.
+        The text begins with the prefix. For part of a sentence, which repeats the tokens of the
+        prefix, both are left out.
         """
         text = self.prefix + segment.text
         whole = self.clean(segment.text if segment.prefixed else text)
@@ -205,11 +209,7 @@ class Describer:
         assert part.token_scores.attention is not None
         # Skip target prefix tokens that are not in the text: they come first and belong to no word.
         attention = part.token_scores.attention[-len(tokens) :, columns]
-        has_letters = self.has_letters(segment)
-        to_letters = attention.copy()
-        to_letters[:, [not has_letters[index] for index in columns]] = 0
-        if not to_letters.any():
-            to_letters = attention
+        to_letters = self.attention_to_letters(segment, columns, attention)
         pairs = WordPairs()
         for row, token in enumerate(tokens):
             weights = to_letters if WITHOUT_BLANKS.search(token.text) else attention
@@ -217,3 +217,19 @@ class Describer:
             for source in sources[index]:
                 pairs.update((source, target) for target in token.words)
         return pairs
+
+    def attention_to_letters(
+        self,
+        segment: Segment,
+        columns: list[int],
+        attention: npt.NDArray[np.float32],
+    ) -> npt.NDArray[np.float32]:
+        """Attention without that to punctuation; unchanged if nothing would be left.
+
+        `columns` are the indices of the source tokens that the columns of `attention` belong to.
+        """
+        has_letters = self.has_letters(segment)
+        is_punctuation = [not has_letters[index] for index in columns]
+        to_letters = attention.copy()
+        to_letters[:, is_punctuation] = 0
+        return to_letters if to_letters.any() else attention

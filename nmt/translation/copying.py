@@ -41,6 +41,7 @@ def copied_spans(
     if not unknown:
         return []
     spans = list[Span]()
+    # A word may also be inside a tag; joining the spans removes what they have in common.
     for unit in chain(MARKUP_TAG.finditer(line), COPIED_UNIT.finditer(line)):
         if not unknown.isdisjoint(unit[0]):
             spans.append(with_punctuation(line, unit.span()))

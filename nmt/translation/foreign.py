@@ -27,7 +27,7 @@ def foreign_source(
     copied: list[str],
     description: ModelDescription,
 ) -> str | None:
-    """The model's source language if a line, nearly all of which was copied, is in another script."""
+    """The model's source language if a line is in another script, and was copied nearly whole."""
     if not copied or not is_in_other_script(line, description.source):
         return None
     copied_letters = sum(map(str.isalpha, "".join(copied)))

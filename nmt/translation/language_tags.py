@@ -24,6 +24,7 @@ def find_tag(target: str, tokenizer: Tokenizer) -> str | None:
 
     None if the model has no such tag.
     """
+    # Tags need not be those of languages, so the user's words count first.
     for tag in tokenizer.tags:
         if target in (tag, tag.strip("<>"), language_of(tag)):
             return tag

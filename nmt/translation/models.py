@@ -39,7 +39,7 @@ def find_models(names: list[str]) -> Models:
 
 
 def tag_of_target(options: TranslatorOptions, models: Models) -> str:
-    """Like `language_tag`, but a model with a single target language accepts that, without a tag."""
+    """Like `language_tag`, but a model with a single target language accepts it without a tag."""
     target = options.target
     if not target or languages(models.tokenizer) or find_tag(target, models.tokenizer):
         return language_tag(target, models.tokenizer)

@@ -94,6 +94,7 @@ class OutputFile(Output):
             return None
         if not notes.identity or notes.lines <= 0 or notes.bytes <= 0:
             return None
+        # A file that is shorter than its notes, or is cut within a line, is that of another job.
         self.file.seek(notes.bytes - 1)
         ends_line = self.file.read(1) == b"\n"
         return notes if ends_line else None
@@ -120,6 +121,7 @@ class OutputFile(Output):
         if notes and identity and is_same(notes.identity, identity, before):
             notes.counts = Counter(notes.counts)
             self.notes = notes
+        # What was written after the last save may be incomplete, and is not counted in the notes.
         self.file.truncate(self.notes.bytes)
         self.file.seek(self.notes.bytes)
 
@@ -145,7 +147,7 @@ class OutputFile(Output):
                 self.save()  # if the computer stops now, all lines are done
                 content = compressed(self.partial, suffix)
             content.replace(self.path)
-            sync(self.path.parent)
+            sync(self.path.parent)  # otherwise a power failure could undo the renaming
         except OSError as error:
             raise cannot_write(self.path, error) from error
         self.remove()
@@ -230,6 +232,7 @@ def open_file(name: str, overwrite: bool) -> Output:
                 f"output={name} exists: pass overwrite=true to replace it, or name another file"
             )
         partial = path.with_name(f".{path.name}.nmt-partial")
+        # Not truncated, because an earlier command may have written lines to resume after.
         file = os.fdopen(create(partial, os.O_RDWR), "r+b")
         lock(file, name)
     except OSError as error:

@@ -106,7 +106,7 @@ class Segmenter(SourceReader):
         return sentences
 
     def stretches(self, read: ReadLine, cut_at: frozenset[str]) -> list[Segment]:
-        """A line's copied stretches and the text between, or the whole line if nothing is copied."""
+        """A line's copied stretches and the text between them; the whole line if there are none."""
         copied = copied_spans(read.text, self.limits.characters, cut_at)
         segments = list[Segment]()
         for span, is_copied in with_spans_between(copied, len(read.text)):

@@ -10,8 +10,8 @@ from itertools import chain
 
 from nmt.config import NMTError, TranslatorOptions
 from nmt.search import Constraints, Engine, Hypothesis, Pair, penalty
-from nmt.text import SOURCE, TARGET, Tokenizer, with_code
-from nmt.translation.alignment import Describer, PairScore
+from nmt.text import TARGET, Tokenizer, with_code
+from nmt.translation.alignment import Describer
 from nmt.translation.arrivals import arriving_blocks
 from nmt.translation.foreign import foreign_source
 from nmt.translation.joining import join
@@ -70,6 +70,7 @@ class Translator:
     def __post_init__(self) -> None:
         source = len(self.segmenter.prefix_tokens(self.source_prefix))
         target = len(self.prefix)
+        # At least one token of the source must fit beside the prefix.
         positions = self.limits.positions or math.inf
         longest = self.limits.longest or positions
         if source >= longest:
@@ -122,7 +123,8 @@ class Translator:
         """
         if not self.ahead or len(lines) <= AHEAD:
             return self.search_at_once(lines)
-        # Longest first, as in batches. While some lines are searched, others are encoded or decoded.
+        # Longest first, as in batches. While some lines are searched, others are encoded or
+        # decoded.
         lengths = [len(line.tag + line.text) for line in lines]
         order = sorted(range(len(lines)), key=lambda index: -lengths[index])
         blocks = []
@@ -209,6 +211,7 @@ class Translator:
 
         Each is joined from hypotheses of the same rank, one per segment.
         """
+        # Copied by each translation, because stages may change those of one of them.
         copied = [segment.text for segment in segments if segment.copied]
         notes = self.notes_on(line, segments, copied)
         describer = None
@@ -276,30 +279,3 @@ def lines_of(blocks: Iterable[list[Outcome]]) -> Iterator[list[Translation]]:
         if isinstance(outcome, RefusedLine):
             raise RefusedLine(index, outcome.problem) from outcome
         yield outcome
-
-
-def encode_pairs(tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]]) -> list[Pair]:
-    sources = [tokenizer.clean(source, SOURCE) for source, _ in pairs]
-    targets = [tokenizer.clean(target, TARGET) for _, target in pairs]
-    encoded_sources = tokenizer.encode(sources, SOURCE)
-    encoded_targets = tokenizer.encode(targets, TARGET)
-    return list(zip(encoded_sources, encoded_targets, strict=True))
-
-
-def score_pairs(translator: Translator, pairs: Sequence[tuple[str, str]]) -> list[PairScore]:
-    """Score given translations; a source without a tag gets the translator's source prefix."""
-    tokenizer = translator.tokenizer
-    texts = list[tuple[str, str]]()
-    for index, (source, target) in enumerate(pairs):
-        line = untagged(source, tokenizer)
-        if isinstance(line, RefusedLine):
-            raise RefusedLine(index, line.problem)
-        prefix = line.tag or translator.source_prefix
-        texts.append((prefix + line.text, target))
-    encoded = encode_pairs(tokenizer, texts)
-    scores = translator.engine.token_scores(encoded, align=False)
-    results = []
-    for (_, target_ids), score in zip(encoded, scores, strict=True):
-        symbols = tokenizer.subwords(target_ids)
-        results.append(PairScore(symbols, score.log_probabilities))
-    return results
