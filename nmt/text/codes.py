@@ -140,7 +140,7 @@ def match_language(code: str, codes: Iterable[str]) -> str | None:
         """The smallest is preferred; of several, the first."""
         regions = [region, "", usual_region]
         other_region = subtags(other).region
-        return regions.index(other_region) if other_region in regions else len(set(regions))
+        return regions.index(other_region) if other_region in regions else len(regions)
 
     return min(candidates, key=preference, default=None)
 

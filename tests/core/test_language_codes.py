@@ -22,6 +22,8 @@ from nmt.text import did_you_mean, is_language, language_tag, match_language, na
         ("pt", ["pt-BR"], "pt-BR"),
         ("pt", ["pt-BR", "pt-PT"], "pt-BR"),
         ("pt", ["pt", "pt-PT"], "pt"),
+        ("pt", ["pt-PT", "pt-BR"], "pt-BR"),
+        ("en", ["en_GB", "en_US"], "en_US"),
         ("PT_br", ["pt-BR", "pt-PT"], "pt-BR"),
         ("pt-PT", ["pt-BR"], "pt-BR"),
         ("zh", ["zh-Hans", "zh-Hant"], "zh-Hans"),
