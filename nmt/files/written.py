@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from nmt.config import NMTError
-from nmt.files.disk import LARGE, parse_json, read_mapping
+from nmt.files.reading import LARGE, parse_json, read_mapping
 from nmt.registry import Entry, entries_of
 
 TEMPORARY_FILES = r"(.*/)?\.[^/]+\.nmt-tmp(/.*)?"
@@ -32,7 +32,9 @@ CORPUS_NAMES = "|".join(
     )
 )
 NO_NAMES = "(?!)"
-CORPUS_MARK, RUN_MARK, MODEL_MARK = "manifest.json", "config.yaml", "config.json"
+CORPUS_MARK = "manifest.json"
+RUN_MARK = "config.yaml"
+MODEL_MARK = "config.json"
 
 
 def markers() -> set[str]:

@@ -10,7 +10,9 @@ import re
 
 import regex
 
-from nmt.text.scripts import EXTENDING, is_word_border, script
+from nmt.text.characters import EXTENDING
+from nmt.text.scripts import script
+from nmt.text.word_borders import is_word_border
 
 ARABIC_PREFIX = re.compile("[وف]?(?:[بك]?ال|لل|[بكل])|[وف]")
 """And, then; with, as, for; the article, which merges with "for"."""
@@ -18,8 +20,9 @@ ARABIC_ARTICLE = "ال"
 ARABIC_PRONOUN = re.compile("ها|هما|هم|هن|نا|كما|كم|كن|ه|ك|ي")
 """Possessive pronouns."""
 ARABIC_ACCUSATIVE = "ا"
-TAA_MARBUTA, TAA = "ة", "ت"
-"""Before a pronoun, the first becomes the second."""
+TAA_MARBUTA = "ة"
+TAA = "ت"
+"""Before a pronoun, taa marbuta becomes taa."""
 NO_ACCUSATIVE = ("ا", "ى", "ء", TAA_MARBUTA)
 """Words with these endings have no alif in the indefinite accusative."""
 FEWEST_LETTERS = 3
@@ -28,29 +31,35 @@ HEBREW_PREFIX = re.compile("ו?(?:לכש|כש|מש|ש)?[בכלמ]?ה?")
 """And; when, since, that; in, as, to, from; the article."""
 PERSIAN_ENDING = re.compile("\u200c(?:هایی|های|ها|ای|ی)")
 AFTER_CONSONANT = (
-    "은 이 을 과 으로 으로서 으로써 이랑 이나 이란 이며 이고 이라 이라는 이라고 이라도 이라서 이든지 이든 "
-    "이야말로 이에요 이어서"
+    "은 이 을 과 으로 으로서 으로써 이랑 이나 이란 이며 이고 이라 이라는 이라고 "
+    "이라도 이라서 이든지 이든 이야말로 이에요 이어서"
 )
 AFTER_VOWEL = (
     "는 가 를 와 랑 나 란 라 라는 라고 라도 라서 라면 든지 든 야말로 예요 였습니다 여서 지만 므로"
 )
 AFTER_VOWEL_OR_L = "로 로서 로써"
 AFTER_ANY = (
-    "의 에 에서 에게 께 한테 도 만 까지 부터 마저 조차 밖에 보다 처럼 같이 마다 하고 뿐 대로 만큼 에게서 한테서 "
-    "께서 에다 에다가 엔 에선 에겐 한텐 께선 커녕 씩 쯤 들 이다 입니다 입니까 인 인데 인지 인가 이지만 이므로 "
+    "의 에 에서 에게 께 한테 도 만 까지 부터 마저 조차 밖에 보다 처럼 같이 마다 하고 뿐 "
+    "대로 만큼 에게서 한테서 께서 에다 에다가 엔 에선 에겐 한텐 께선 커녕 씩 쯤 들 이다 "
+    "입니다 입니까 인 인데 인지 인가 이지만 이므로 "
     "이었다 이었습니다 였다 이면 이라면 이죠 이니 이니까"
 )
 AFTER_ONE_SYLLABLE = frozenset("은 는 을 를 에 에서".split())  # noqa: SIM905
 """The other particles, such as 가 and 도, form other words with many single syllables."""
 KOREAN_PLURAL = "들"
 MOST_PARTICLES = 3
-LONGEST_AFFIX = 12  # characters
+LONGEST_AFFIX = 12
+"""The maximum length of prefixes or particles in characters."""
 KATAKANA_TERM = regex.compile(r"[\p{Katakana}\u30fc]{3,}")
 HANGUL_TERM = regex.compile(r"\p{Hangul}{2,}")
 CONTINUES_SOUND = re.compile("[ァィゥェォッャュョヮー]")
 """Katakana that belong to the letter before them."""
-FIRST_SYLLABLE, LAST_SYLLABLE, FINALS = 0xAC00, 0xD7A3, 28
-FINAL_L = 8  # after which "to" is 로, as after a vowel
+FIRST_SYLLABLE = 0xAC00
+LAST_SYLLABLE = 0xD7A3
+FINALS = 28
+"""The number of final consonants, including none. Unicode orders Hangul syllables by them last."""
+FINAL_L = 8
+"""The final consonant after which "to" is 로, as after a vowel."""
 OPTIONAL_MARKS = regex.compile("[\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u0652\u0670]+")
 """Marks that Arabic and Hebrew mostly leave out, and the letter that only stretches words."""
 
@@ -81,14 +90,18 @@ def is_prefix(prefix: str, word: str) -> bool:
     name = script(word[0])
     prefix = without_vowel_points(prefix)
     if name == "ARABIC":
-        if ARABIC_ARTICLE not in prefix and len(word) < FEWEST_LETTERS:
-            return False
-        # The article is written once.
-        has_article = word.startswith(ARABIC_ARTICLE) and len(word) > FEWEST_LETTERS + 1
-        if has_article and (ARABIC_ARTICLE in prefix or prefix.endswith("لل")):
-            return False
-        return ARABIC_PREFIX.fullmatch(prefix) is not None
+        return is_arabic_prefix(prefix, word)
     return name == "HEBREW" and HEBREW_PREFIX.fullmatch(prefix) is not None
+
+
+def is_arabic_prefix(prefix: str, word: str) -> bool:
+    if ARABIC_ARTICLE not in prefix and len(word) < FEWEST_LETTERS:
+        return False
+    # The article is written once.
+    has_article = word.startswith(ARABIC_ARTICLE) and len(word) > FEWEST_LETTERS + 1
+    if has_article and (ARABIC_ARTICLE in prefix or prefix.endswith("لل")):
+        return False
+    return ARABIC_PREFIX.fullmatch(prefix) is not None
 
 
 def may_end(text: str, begin: int, end: int, *, plural: bool = False) -> bool:
@@ -98,16 +111,19 @@ def may_end(text: str, begin: int, end: int, *, plural: bool = False) -> bool:
     """
     if is_word_border(text, end):
         return True
-    if plural and (ending := PERSIAN_ENDING.match(text, end)):
-        return is_word_border(text, ending.end())
-    return is_particle(text[end : end_of_word(text, end)], text[begin:end], plural=plural)
+    persian_ending = PERSIAN_ENDING.match(text, end) if plural else None
+    if persian_ending:
+        return is_word_border(text, persian_ending.end())
+    ending = text[end : end_of_word(text, end)]
+    return is_particle(ending, text[begin:end], plural=plural)
 
 
 def is_part_of_compound(text: str, begin: int, end: int) -> bool:
     """Whether a term may be part of a compound, which Japanese and Korean write as one word.
 
-    データファイル uses ファイル, and 메타패키지 uses 패키지. A single letter before the term is no word: 컴파일
-    does not use 파일. Without a dictionary, プロファイル counts as a use of ファイル, too.
+    データファイル uses ファイル, and 메타패키지 uses 패키지. A single letter before the term is no
+    word: 컴파일 does not use 파일. Without a dictionary, プロファイル counts as a use of ファイル,
+    too.
     """
     word = text[begin:end]
     if not (KATAKANA_TERM.fullmatch(word) or HANGUL_TERM.fullmatch(word)):
@@ -129,19 +145,24 @@ def is_particle(ending: str, word: str, *, plural: bool = False) -> bool:
     """Whether a language joins an ending such as a particle to a word."""
     name = script(word[-1])
     if name == "ARABIC":
-        ending = without_vowel_points(ending)
-        if len(word) < FEWEST_LETTERS:
-            return False
-        if ending == ARABIC_ACCUSATIVE:
-            return not word.endswith(NO_ACCUSATIVE)
-        return ARABIC_PRONOUN.fullmatch(ending) is not None
+        return is_arabic_ending(without_vowel_points(ending), word)
     if name != "HANGUL":
         return False
     if plural and ending.startswith(KOREAN_PLURAL):
-        word, ending = word + KOREAN_PLURAL, ending.removeprefix(KOREAN_PLURAL)
+        word += KOREAN_PLURAL
+        ending = ending.removeprefix(KOREAN_PLURAL)
     if len(word) == 1:
         return ending in AFTER_ONE_SYLLABLE
     return not ending or is_chain(ending, word, MOST_PARTICLES)
+
+
+def is_arabic_ending(ending: str, word: str) -> bool:
+    """Whether an ending without vowel points is a pronoun, or that of the indefinite accusative."""
+    if len(word) < FEWEST_LETTERS:
+        return False
+    if ending == ARABIC_ACCUSATIVE:
+        return not word.endswith(NO_ACCUSATIVE)
+    return ARABIC_PRONOUN.fullmatch(ending) is not None
 
 
 def is_chain(ending: str, word: str, most: int) -> bool:
@@ -180,14 +201,22 @@ def without_prefixes(word: str) -> list[str]:
 
 def without_particles(word: str) -> list[str]:
     """What a word may be without the particles joined to it, such as 파일 for 파일에서는."""
-    stems = (word[:at] for at in range(len(word) - 1, max(len(word) - LONGEST_AFFIX, 0), -1))
-    words = [stem for stem in stems if is_particle(word[len(stem) :], stem)]
-    for stem in [*words]:
-        if stem.endswith(TAA) and ARABIC_PRONOUN.fullmatch(without_vowel_points(word[len(stem) :])):
-            words.append(stem.removesuffix(TAA) + TAA_MARBUTA)
-    return words
+    stems = list[str]()
+    arabic_stems = list[str]()
+    shortest = max(len(word) - LONGEST_AFFIX, 0)
+    for length in range(len(word) - 1, shortest, -1):
+        stem = word[:length]
+        ending = word[length:]
+        if not is_particle(ending, stem):
+            continue
+        stems.append(stem)
+        if stem.endswith(TAA) and ARABIC_PRONOUN.fullmatch(without_vowel_points(ending)):
+            arabic_stems.append(stem.removesuffix(TAA) + TAA_MARBUTA)
+    return stems + arabic_stems
 
 
 def before_pronouns(term: str) -> str | None:
     """The form that an Arabic term has before pronouns, if it is another: مكتبت for مكتبة."""
-    return term.removesuffix(TAA_MARBUTA) + TAA if term.endswith(TAA_MARBUTA) else None
+    if not term.endswith(TAA_MARBUTA):
+        return None
+    return term.removesuffix(TAA_MARBUTA) + TAA

@@ -1,4 +1,8 @@
-"""The sentence pairs of a corpus in blocks, which are small enough for memory and quick to pass on."""
+"""The sentence pairs of a corpus in blocks, which are small enough for memory and quick to pass on.
+
+Worker processes decode the lines of a block, because one process alone cannot decode as fast as
+many workers use the pairs.
+"""
 
 import codecs
 from collections import Counter
@@ -10,37 +14,26 @@ from pathlib import Path
 
 from nmt.config import DataConfig, NMTError
 from nmt.registry import entries_of
-from nmt.text.files import (
-    MalformedLine,
-    Pair,
-    bounded_lines,
-    decode,
-    not_parallel,
-    open_text,
-    pair_of,
-    resolve,
-    table_format,
-    without_end,
-)
+from nmt.text.files import MalformedLine, bounded_lines, decode, open_text, without_end
+from nmt.text.pairs import Pair, not_parallel, pair_of, resolve, table_format
 
 BLOCK_PAIRS = 5000
 BLOCK_BYTES = 2**24
 """A block with this many bytes or characters is full, so that long lines do not fill memory."""
 LINES_AT_ONCE = 100
+"""Lines to read from one file before the next, so that blocks of few pairs stay small."""
 JSON_LINES = ".jsonl"
 
 
 @dataclass(frozen=True)
 class LineBlock:
-    """Consecutive lines of two parallel files, or of a JSONL file, in bytes.
-
-    Worker processes decode them, because one process alone cannot decode as fast as many workers
-    use the pairs.
-    """
+    """Consecutive lines of two parallel files, or of a JSONL file, in bytes."""
 
     paths: tuple[Path, ...]
-    first: int  # the number of the first line, counted from 1
-    sides: tuple[list[bytes], ...]  # the lines of each file, with their ends, from `bounded_lines`
+    first: int
+    """The number of the first line, counted from 1."""
+    sides: tuple[list[bytes], ...]
+    """The lines of each file, with their ends, from `bounded_lines`."""
 
     def pairs(self, config: DataConfig, counts: Counter[str]) -> Iterator[Pair]:
         """The sentence pairs; with data.errors=skip, malformed lines are only counted."""
@@ -52,6 +45,7 @@ class LineBlock:
                 yield pair_of(texts, config)
             except MalformedLine as error:
                 if config.errors == "strict":
+                    # A line that cannot be decoded, or the last one, which cannot be parsed.
                     path = self.paths[min(len(texts), len(self.paths) - 1)]
                     advice = "fix it, or pass data.errors=skip"
                     raise NMTError(f"{path}, line {number}: {error}; {advice}") from error
@@ -87,25 +81,31 @@ def line_blocks(paths: tuple[Path, ...]) -> Iterator[LineBlock]:
     NMTError after the last pair if the line counts differ.
     """
     with ExitStack() as stack:
-        files = [stack.enter_context(open_text(str(path))) for path in paths]
-        readers = [
-            without_mark(bounded_lines(file, path)) for file, path in zip(files, paths, strict=True)
-        ]
-        first = 1
+        readers = []
+        for path in paths:
+            file = stack.enter_context(open_text(str(path)))
+            readers.append(without_mark(bounded_lines(file, path)))
+        lines_before = 0
         while any(sides := next_lines(readers)):
             count = min(map(len, sides))
             if count:
-                yield LineBlock(paths, first, tuple(side[:count] for side in sides))
-            first += count
+                shared = tuple(side[:count] for side in sides)
+                yield LineBlock(paths, lines_before + 1, shared)
             if any(len(side) > count for side in sides):
-                counts = [
-                    first - 1 + len(side) - count + sum(1 for _ in reader)
-                    for side, reader in zip(sides, readers, strict=True)
-                ]
+                counts = []
+                for side, reader in zip(sides, readers, strict=True):
+                    counts.append(lines_before + len(side) + number_of(reader))
                 raise not_parallel(paths, counts)
+            lines_before += count
+
+
+def number_of(lines: Iterator[bytes]) -> int:
+    """The number of remaining lines."""
+    return sum(1 for _ in lines)
 
 
 def pair_blocks(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
+    """Pairs in blocks of up to BLOCK_PAIRS pairs and about BLOCK_BYTES characters."""
     block = list[Pair]()
     size = 0
     for pair in pairs:
@@ -124,21 +124,38 @@ def pairs_of_block(block: PairBlock, config: DataConfig, counts: Counter[str]) -
 
 
 def read_blocks(
-    entries: list[str], config: DataConfig, counts: Counter[str]
+    entries: list[str],
+    config: DataConfig,
+    counts: Counter[str],
 ) -> Iterator[PairBlock]:
     """The sentence pairs of all entries, in blocks that do not cross files.
 
     Header rows are only counted, and so are malformed lines with data.errors=skip.
     """
-    for paths in (paths for entry in entries for paths in resolve(entry, config)):
-        if len(paths) == 2 or table_format(paths[0]) == JSON_LINES:
-            yield from line_blocks(paths)
-        else:
-            reader = entries_of("pairs")[table_format(paths[0])].load()
-            yield from pair_blocks(reader(paths[0], config, counts))
+    for entry in entries:
+        for paths in resolve(entry, config):
+            yield from blocks_of_files(paths, config, counts)
 
 
-def read_files(entries: list[str], config: DataConfig, counts: Counter[str]) -> Iterator[Pair]:
+def blocks_of_files(
+    paths: tuple[Path, ...],
+    config: DataConfig,
+    counts: Counter[str],
+) -> Iterator[PairBlock]:
+    """The sentence pairs of two parallel files, or of a file with both sides."""
+    kind = table_format(paths[0])
+    if len(paths) == 2 or kind == JSON_LINES:
+        yield from line_blocks(paths)
+    else:
+        read_pairs = entries_of("pairs")[kind].load()
+        yield from pair_blocks(read_pairs(paths[0], config, counts))
+
+
+def read_files(
+    entries: list[str],
+    config: DataConfig,
+    counts: Counter[str],
+) -> Iterator[Pair]:
     """The sentence pairs of `read_blocks`, one by one."""
     for block in read_blocks(entries, config, counts):
         yield from pairs_of_block(block, config, counts)

@@ -1,6 +1,6 @@
 """Language codes (BCP 47) and names, by Unicode's data (CLDR)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
@@ -10,7 +10,14 @@ from nmt.text.languages import usual_scripts
 
 SUBTAG = regex.compile(r"[a-z]{4}|[a-z]{2}|\d{3}")
 """A script or a region in a language code, in lower case."""
-ALIASES = {"nb": "no", "zt": "zh_Hant", "pb": "pt_BR", "pbt": "ps", "quy": "qu"}
+REGION = regex.compile(r"[A-Za-z]{2}|\d{3}")
+ALIASES = {
+    "nb": "no",
+    "zt": "zh_Hant",
+    "pb": "pt_BR",
+    "pbt": "ps",
+    "quy": "qu",
+}
 """Codes in use besides CLDR's: `no` is written as `nb`; `zt` and `pb` are LibreTranslate's."""
 MISTAKEN = ("br", "kr", "se")
 """Countries whose codes are often written for their languages, and are those of rare languages."""
@@ -35,28 +42,39 @@ def data_of(name: Literal["language_aliases", "likely_subtags"]) -> Any:
 class Subtags(NamedTuple):
     """The parts of a language code."""
 
-    language: str  # as CLDR writes it, such as de for deu
-    script: str  # such as Latn; the language's usual script if the code has none
-    region: str  # such as BR; "" if the code has none
-    is_plain: bool  # whether the code has neither a script nor a region
+    language: str
+    """As CLDR writes it, such as de for deu."""
+    script: str
+    """Such as Latn; the language's usual script if the code has none."""
+    region: str
+    """Such as BR; "" if the code has none."""
+    is_plain: bool
+    """Whether the code has neither a script nor a region."""
 
 
 @cache
 def subtags(code: str) -> Subtags:
     """Split a code such as pt-BR, zh_Hant_TW, eng_Latn or sr@latin."""
-    language, *others = without_modifier(code).replace("_", "-").split("-")
-    canonical = language.lower()
+    written, *others = without_modifier(code).replace("_", "-").split("-")
+    canonical = written.lower()
+    # CLDR's alias of one of ours may be another of ours.
     for aliases in (ALIASES, data_of("language_aliases"), ALIASES):
         canonical = aliases.get(canonical) or canonical
-    language, *more = canonical.split("_")
-    others = [*others, *more]
-    script = next((part.title() for part in others if len(part) == 4 and part.isalpha()), "")
-    region = next(
-        (part.upper() for part in others if regex.fullmatch(r"[A-Za-z]{2}|\d{3}", part)), ""
-    )
+    language, *of_alias = canonical.split("_")
+    script = ""
+    region = ""
+    # The subtags of the code take precedence over those of its alias.
+    for part in [*others, *of_alias]:
+        if not script and len(part) == 4 and part.isalpha():
+            script = part.title()
+        if not region and REGION.fullmatch(part):
+            region = part.upper()
     usual = usual_subtags(f"{language}_{region}") or usual_subtags(language)
     return Subtags(
-        language, script or usual.get("script", ""), region, is_plain=not script and not region
+        language,
+        script or usual.get("script", ""),
+        region,
+        is_plain=not script and not region,
     )
 
 
@@ -65,8 +83,10 @@ def without_modifier(code: str) -> str:
     match = LOCALE.fullmatch(code)
     if match is None or match.end() == match.end("code"):
         return code
-    script = codes_of_scripts().get((match["modifier"] or "").lower())
-    return f"{match['code']}-{script}" if script else match["code"]
+    code = match["code"]
+    modifier = match["modifier"] or ""
+    script = codes_of_scripts().get(modifier.lower())
+    return f"{code}-{script}" if script else code
 
 
 @cache
@@ -88,45 +108,70 @@ def without_region(code: str) -> str:
 
 def usual_subtags(code: str) -> dict[str, str]:
     """CLDR's usual script and region of a language, or of a language in a region."""
-    parts = (data_of("likely_subtags").get(code) or "").split("_")
-    return {"script": parts[1], "region": parts[2]} if len(parts) == 3 else {}
+    likely = data_of("likely_subtags").get(code) or ""
+    parts = likely.split("_")
+    if len(parts) != 3:
+        return {}
+    return {"script": parts[1], "region": parts[2]}
 
 
 def match_language(code: str, codes: Iterable[str]) -> str | None:
-    """The one of `codes` that means the same language in the same script; of several, the one for the same region.
+    """The one of `codes` that means the same language in the same script.
 
-    A code without script and region, such as zh, also means a language that is only there in another script. English
-    names of languages are accepted, too, and the names of `codes` in their own languages.
+    Of several, it is the one for the same region. A code without script and region, such as zh,
+    also means a language that is only there in another script. English names of languages are
+    accepted, too, and the names of `codes` in their own languages.
     """
     codes = list(codes)
     if code in codes:
         return code
-    code = names().get(code.lower(), code)
-    if subtags(code).language not in english().languages:
-        named = (other for other in codes if code.casefold() in all_names(other))
-        code = next(named, code)
-    same = [
-        other
-        for other in codes
-        if other.lower().replace("_", "-") == code.lower().replace("_", "-")
-    ]
-    if same:
-        return same[0]
+    code = code_of_name(code, codes)
+    for other in codes:
+        if normalized(other) == normalized(code):
+            return other
     language, script, region, is_plain = subtags(code)
-    same = [other for other in codes if subtags(other).language == language]
-    in_script = [other for other in same if subtags(other).script == script]
-    same = in_script or (same if is_plain else [])
-    regions = region, "", usual_subtags(language).get("region")
-    rank = {place: number for number, place in reversed([*enumerate(regions)])}
-    return min(same, key=lambda other: rank.get(subtags(other).region, len(rank)), default=None)
+    same_language = [other for other in codes if subtags(other).language == language]
+    candidates = [other for other in same_language if subtags(other).script == script]
+    if not candidates and is_plain:
+        candidates = same_language
+    usual_region = usual_subtags(language).get("region")
+
+    def preference(other: str) -> int:
+        """The smallest is preferred; of several, the first."""
+        regions = [region, "", usual_region]
+        other_region = subtags(other).region
+        return regions.index(other_region) if other_region in regions else len(regions)
+
+    return min(candidates, key=preference, default=None)
+
+
+def normalized(code: str) -> str:
+    """A code in the form in which equal codes are equal texts."""
+    return code.lower().replace("_", "-")
+
+
+def code_of_name(name: str, codes: list[str]) -> str:
+    """The code of a language's English name, or of its name in itself if it is one of `codes`.
+
+    Returns what is no name as it is.
+    """
+    code = names().get(name.lower(), name)
+    if subtags(code).language in english().languages:
+        return code
+    for other in codes:
+        if code.casefold() in all_names(other):
+            return other
+    return code
 
 
 @cache
 def all_names(code: str) -> frozenset[str]:
     """The names of a language with and without its region, in English and itself, in lower case."""
-    codes = code, without_region(code)
-    names_of_codes = (name(one) for one in codes for name in (language_name, native_name))
-    return frozenset(name.casefold() for name in names_of_codes)
+    written = []
+    for one in (code, without_region(code)):
+        written.append(language_name(one))
+        written.append(native_name(one))
+    return frozenset(name.casefold() for name in written)
 
 
 def language_of_country(code: str) -> str:
@@ -134,8 +179,8 @@ def language_of_country(code: str) -> str:
     country = code.upper()
     if len(country) != 2 or country not in english().territories:
         return ""
-    language, _, _ = (data_of("likely_subtags").get(f"und_{country}") or "").partition("_")
-    return str(language)
+    likely = data_of("likely_subtags").get(f"und_{country}") or ""
+    return str(likely.partition("_")[0])
 
 
 def did_you_mean(code: str, codes: Iterable[str] | None = None) -> str:
@@ -164,31 +209,40 @@ def native_name(code: str) -> str:
     from babel import Locale, UnknownLocaleError
 
     language, script, region, _ = subtags(code)
-    for parts in ((language, script, region), (language, script), (language,)):
+    # From the most specific locale to the most general.
+    for parts in ([language, script, region], [language, script], [language]):
+        identifier = "_".join(part for part in parts if part)
         try:
-            locale = Locale.parse("_".join(filter(None, parts)))
+            locale = Locale.parse(identifier)
         except (UnknownLocaleError, ValueError):  # CLDR has no names in this language
             continue
         name = name_in(locale, code)
+        if not name:
+            break
         # In a list, names begin with a capital letter where the script has one.
-        return name[:1].title() + name[1:] or language_name(code)
+        return name[:1].title() + name[1:]
     return language_name(code)
 
 
 def name_in(locale: Any, code: str) -> str:
     """The name of a language in the language of a locale; "" if it is unknown."""
     language, script, region, is_plain = subtags(code)
-    name = locale.languages.get(language)
+    names_of_languages: Mapping[str, str] = locale.languages
+    name = names_of_languages.get(language)
     if name is None or is_plain:
-        return str(locale.languages.get(code.lower()) or name or "")
-    has_usual_script = script == usual_subtags(language).get("script")
-    written = locale.languages.get(f"{language}_{script}")  # such as Traditional Chinese
-    if region and f"{language}_{region}" in locale.languages:
-        return str(locale.languages[f"{language}_{region}"])
-    notes = [] if has_usual_script or written else [locale.scripts.get(script)]
+        return names_of_languages.get(code.lower()) or name or ""
+    regional_name = names_of_languages.get(f"{language}_{region}")  # Brazilian Portuguese
+    if region and regional_name is not None:
+        return regional_name
+    notes = []
+    name_in_script = names_of_languages.get(f"{language}_{script}")  # Traditional Chinese
+    if name_in_script:
+        name = name_in_script
+    elif script != usual_subtags(language).get("script"):
+        notes.append(locale.scripts.get(script))
     notes.append(locale.territories.get(region))
     described = ", ".join(note for note in notes if note)
-    return f"{written or name} ({described})" if described else str(written or name)
+    return f"{name} ({described})" if described else name
 
 
 def language_tag(code: str | None) -> str:
@@ -206,8 +260,12 @@ def language_tag(code: str | None) -> str:
     if len(written) == 2 and written in english().languages:
         language = written
     usual = usual_subtags(f"{language}_{region}") or usual_subtags(language)
-    is_needed = script.lower() in others or script != usual.get("script")
-    return "-".join(filter(None, (language, script if is_needed else "", region)))
+    parts = [language]
+    if script and (script.lower() in others or script != usual.get("script")):
+        parts.append(script)
+    if region:
+        parts.append(region)
+    return "-".join(parts)
 
 
 def with_code(code: str) -> str:
@@ -225,7 +283,10 @@ def names() -> dict[str, str]:
 
 @cache
 def is_language(code: str) -> bool:
-    """Whether a text is a language code or an English name: de, zh_CN, eng_Latn, es-419, en-de, German."""
+    """Whether a text is a language code or an English name.
+
+    Examples: de, zh_CN, eng_Latn, es-419, en-de, German.
+    """
     language, *others = regex.split("[-_]", code.lower())
     if not others and usual_scripts(language):  # known without Unicode's data
         return True

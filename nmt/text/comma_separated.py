@@ -20,10 +20,10 @@ def comma_separated_rows(path: Path, separator: str) -> Iterator[Row]:
 
 
 def separator_of(path: Path) -> str:
-    """What separates the cells of a table: what gives most of its first rows the same number of cells.
+    """What separates the cells of a table.
 
-    Of two such separators, one that gives fewer cells is likelier, since the other one occurs in
-    sentences.
+    It is what gives most of its first rows the same number of cells. Of two such separators, one
+    that gives fewer cells is likelier, since the other one occurs in sentences.
     """
     likely = ","
     most = (0, 0)
@@ -32,7 +32,7 @@ def separator_of(path: Path) -> str:
         for _, cells in islice(comma_separated_rows(path, separator), FIRST_ROWS):
             if not isinstance(cells, MalformedLine) and len(cells) > 1:
                 widths[len(cells)] += 1
-        for width, count in widths.most_common(1):
+        for width, count in widths.most_common(1):  # none if no row has several cells
             if (count, -width) > most:
                 likely = separator
                 most = (count, -width)
@@ -88,12 +88,13 @@ class RowReader:
     def texts(self) -> Iterator[str]:
         """The lines to parse, which become part of the current row."""
         while True:
-            line = self.read_again.popleft() if self.read_again else next(self.lines, None)
-            if line is None:
+            numbered = self.read_again.popleft() if self.read_again else next(self.lines, None)
+            if numbered is None:
                 return
-            self.row.append(line)
+            self.row.append(numbered)
+            line = numbered[1].decode(errors="replace")
             # For the parser, a carriage return would end a row; for nmt, it ends no line.
-            yield line[1].decode(errors="replace").replace("\r", " ") + "\n"
+            yield line.replace("\r", " ") + "\n"
 
 
 def without_breaks(cell: str) -> str:

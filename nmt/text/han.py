@@ -3,7 +3,7 @@
 import re
 from functools import cache
 
-from nmt.text.scripts import HAN
+from nmt.text.characters import HAN
 
 ENCODINGS = {"Hans": "gb2312", "Hant": "big5", "Jpan": "cp932"}
 """Maps writings, as in ISO 15924, to the encoding that has their characters. Those that only Hong
@@ -13,6 +13,7 @@ OTHERS = {"Hans": "Hant", "Hant": "Hans", "Jpan": "Hans"}
 IN_HAN = re.compile(f"[{HAN}]")
 FIRST = 0x4E00
 LAST = 0x9FFF
+"""The common Han characters are between these (CJK Unified Ideographs)."""
 
 
 def is_encoded(character: str, encoding: str) -> bool:
@@ -42,10 +43,10 @@ def lacking_han(text: str) -> dict[str, int]:
     No encoding has every rare character, so only differences between the counts mean something.
     """
     characters = {sign for sign in text if IN_HAN.match(sign)}
-    return {
-        writing: sum(not is_encoded(sign, encoding) for sign in characters)
-        for writing, encoding in ENCODINGS.items()
-    }
+    lacking = dict[str, int]()
+    for writing, encoding in ENCODINGS.items():
+        lacking[writing] = sum(not is_encoded(sign, encoding) for sign in characters)
+    return lacking
 
 
 def foreign_han(text: str, writing: str) -> int:

@@ -6,19 +6,40 @@ from pathlib import PurePath
 
 from nmt.config import without_compression
 
-LANGUAGES = """
-LATIN: af az bs ca cs cy da de en eo es et eu fi fr ga gl hr hu id is it la lb lt lv ms mt nb nl nn
- no pl pt ro sk sl sq sv sw tl tr uz vi xh zu
-; CYRILLIC: be bg kk ky mk mn ru tg uk; LATIN CYRILLIC: sr sh; GREEK: el; HEBREW: he yi
-; ARABIC: ar fa ps ug ur; DEVANAGARI: hi mr ne sa; BENGALI: as bn; GUJARATI: gu; TAMIL: ta
-; GURMUKHI: pa; KANNADA: kn; MALAYALAM: ml; ORIYA: or; SINHALA: si; TELUGU: te; THAI: th tha
-; LAO: lo lao; KHMER: km khm; MYANMAR: my mya; TIBETAN: bo bod dz dzo; GEORGIAN: ka; ARMENIAN: hy
-; ETHIOPIC: am ti; HANGUL CJK: ko kor; CJK HIRAGANA KATAKANA: ja jpn; CJK BOPOMOFO: zh zho cmn yue
-"""
-SCRIPTS = {
-    tuple(scripts.split()): codes.split()
-    for scripts, codes in (row.split(":") for row in LANGUAGES.split(";"))
+LANGUAGES = {
+    "LATIN": (
+        "af az bs ca cs cy da de en eo es et eu fi fr ga gl hr hu id is it la lb lt lv ms mt nb nl "
+        "nn no pl pt ro sk sl sq sv sw tl tr uz vi xh zu"
+    ),
+    "CYRILLIC": "be bg kk ky mk mn ru tg uk",
+    "LATIN CYRILLIC": "sr sh",
+    "GREEK": "el",
+    "HEBREW": "he yi",
+    "ARABIC": "ar fa ps ug ur",
+    "DEVANAGARI": "hi mr ne sa",
+    "BENGALI": "as bn",
+    "GUJARATI": "gu",
+    "TAMIL": "ta",
+    "GURMUKHI": "pa",
+    "KANNADA": "kn",
+    "MALAYALAM": "ml",
+    "ORIYA": "or",
+    "SINHALA": "si",
+    "TELUGU": "te",
+    "THAI": "th tha",
+    "LAO": "lo lao",
+    "KHMER": "km khm",
+    "MYANMAR": "my mya",
+    "TIBETAN": "bo bod dz dzo",
+    "GEORGIAN": "ka",
+    "ARMENIAN": "hy",
+    "ETHIOPIC": "am ti",
+    "HANGUL CJK": "ko kor",
+    "CJK HIRAGANA KATAKANA": "ja jpn",
+    "CJK BOPOMOFO": "zh zho cmn yue",
 }
+"""The languages written in one script, or in several."""
+SCRIPTS = {tuple(scripts.split()): codes.split() for scripts, codes in LANGUAGES.items()}
 """Maps scripts, named as in Unicode letter names, to the languages written in them. CJK is Han."""
 OF_SUBTAGS = {
     "Hans": ("CJK", "BOPOMOFO"),
@@ -68,7 +89,20 @@ OF_SUBTAGS = {
 }
 """Maps scripts as codes write them (ISO 15924) to their names in Unicode letter names."""
 RIGHT_TO_LEFT = frozenset(
-    "Adlm Arab Aran Hebr Mand Mend Nkoo Rohg Samr Syrc Thaa Yezi".split()  # noqa: SIM905
+    [
+        "Adlm",
+        "Arab",
+        "Aran",
+        "Hebr",
+        "Mand",
+        "Mend",
+        "Nkoo",
+        "Rohg",
+        "Samr",
+        "Syrc",
+        "Thaa",
+        "Yezi",
+    ]
 )
 """Scripts that are written from right to left, in use today."""
 
@@ -83,11 +117,15 @@ def usual_scripts(code: str) -> frozenset[str] | None:
 
 @cache
 def scripts_of_language(code: str) -> frozenset[str] | None:
-    """The scripts of a language such as de, pt_BR, zh-Hans or uz_Cyrl; None for an unknown language."""
+    """The scripts of a language such as de, pt_BR, zh-Hans or uz_Cyrl.
+
+    None for an unknown language.
+    """
     language, *others = re.split("[-_]", code.lower())
     has_script = any(len(part) == 4 and part.isalpha() for part in others)
-    if not has_script and (usual := usual_scripts(language)):
-        return usual
+    scripts = None if has_script else usual_scripts(language)
+    if scripts:
+        return scripts
     from nmt.text.codes import subtags  # takes 50 ms, which most commands need not spend
 
     names = OF_SUBTAGS.get(subtags(code).script)
@@ -96,13 +134,14 @@ def scripts_of_language(code: str) -> frozenset[str] | None:
 
 @cache
 def direction(code: str) -> str:
-    """The direction of a language's script: `rtl` for Arabic, Hebrew, Persian and others, or `ltr`."""
-    from nmt.text.codes import subtags
+    """The direction of a language's script: `rtl` for Arabic or Hebrew, `ltr` for Latin."""
+    from nmt.text.codes import subtags  # takes 50 ms, as above
 
     return "rtl" if subtags(code).script in RIGHT_TO_LEFT else "ltr"
 
 
 def language_of_file(name: str) -> str | None:
-    """The language suffix of a file name, ignoring any compression suffix; None if there is none."""
-    ending = PurePath(without_compression(name)).suffix[1:]
-    return ending if ending and usual_scripts(re.split("[-_]", ending.lower())[0]) else None
+    """The language suffix of a file name, before any compression suffix; None if there is none."""
+    suffix = PurePath(without_compression(name)).suffix[1:]
+    language = re.split("[-_]", suffix.lower())[0]
+    return suffix if usual_scripts(language) else None

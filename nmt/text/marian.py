@@ -8,8 +8,10 @@ from itertools import groupby
 from nmt.config import UNK
 from nmt.files import parse_json
 from nmt.text.normalization import NORMALIZATIONS, SOURCE, TARGET
-from nmt.text.tokenizers import MARIAN_KEY, META, SYMBOLS, Tokenizer
+from nmt.text.tokenizers import META, SYMBOLS, Tokenizer
 
+MARIAN_KEY = "nmt_marian"
+"""The key that identifies a MarianTokenizer's file; its value is the format version."""
 MARIAN_SYMBOLS = ("</s>", "<unk>", "<pad>")
 TAG = re.compile(">>.*?<<")
 BYTE = re.compile("<0x[0-9A-F]{2}>")

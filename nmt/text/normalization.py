@@ -1,8 +1,9 @@
 """Normalization of text: the form in which models read sources, and learn and write targets.
 
-Sources are put into canonical form (Unicode's NFC), and signs that only look different are folded: ligatures,
-presentation forms, half-width and full-width letters. Targets are only put into canonical form, because a model writes
-what it learned. Nothing that readers would miss is changed: 2½, m², ™ and Chinese punctuation stay as they are.
+Sources are put into canonical form (Unicode's NFC), and signs that only look different are folded:
+ligatures, presentation forms, half-width and full-width letters. Targets are only put into
+canonical form, because a model writes what it learned. Nothing that readers would miss is changed:
+2½, m², ™ and Chinese punctuation stay as they are.
 """
 
 import re
@@ -12,35 +13,49 @@ from dataclasses import dataclass
 
 import regex
 
-SOURCE, TARGET = 0, 1
-"""The sides of a sentence pair."""
+SOURCE = 0
+"""The index of the source in a sentence pair."""
+TARGET = 1
+"""The index of the target in a sentence pair."""
 PRESENTATION_FORMS = (
-    *(
-        (0xFB00, 0xFB06),
-        (0xFB13, 0xFB17),
-        (0xFB1D, 0xFB28),
-        (0xFB2A, 0xFB4F),
-    ),  # Latin, Armenian, Hebrew
-    *((0xFB50, 0xFBB1), (0xFBD3, 0xFD3D), (0xFD50, 0xFDF9), (0xFE80, 0xFEFC)),  # Arabic letters
+    (0xFB00, 0xFB06),  # Latin ligatures
+    (0xFB13, 0xFB17),  # Armenian ligatures
+    (0xFB1D, 0xFB28),  # Hebrew
+    (0xFB2A, 0xFB4F),
+    (0xFB50, 0xFBB1),  # Arabic letters
+    (0xFBD3, 0xFD3D),
+    (0xFD50, 0xFDF9),
+    (0xFE80, 0xFEFC),
     (0xFF66, 0xFF9F),  # half-width katakana, but not its punctuation
-    *((0xFF10, 0xFF19), (0xFF21, 0xFF3A), (0xFF41, 0xFF5A)),  # full-width digits and Latin letters
+    (0xFF10, 0xFF19),  # full-width digits
+    (0xFF21, 0xFF3A),  # full-width Latin letters
+    (0xFF41, 0xFF5A),
 )
 """Ranges of characters that mean the same as their compatibility forms."""
 INVISIBLE = "\u00ad\u034f\u061c\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff"
-"""Soft hyphens, marks of direction and the like, in the form of a character class: models read sources without them.
+"""Soft hyphens, marks of direction and the like, in the form of a character class.
 
-Joiners (U+200C, U+200D) and zero-width spaces are not among them: in some languages, they distinguish words."""
+Models read sources without them. Joiners (U+200C, U+200D) and zero-width spaces are not among
+them: in some languages, they distinguish words.
+"""
 WITHOUT_INVISIBLE = re.compile(f"[{INVISIBLE}]+")
+CLUSTER = regex.compile(r"\s+|\X")
+"""A run of white space, or a grapheme cluster: a character as readers see it.
+
+An emoji with its skin tone, for example, is a single cluster.
+"""
 
 
 def foldings() -> dict[int, str]:
     """Maps each folded character to what models read instead."""
-    characters = (
-        chr(code) for first, last in PRESENTATION_FORMS for code in range(first, last + 1)
-    )
-    forms = {ord(character): unicodedata.normalize("NFKC", character) for character in characters}
-    # Some forms of Arabic marks stand on a space, which would separate them from their word.
-    return {code: form for code, form in forms.items() if form != chr(code) and " " not in form}
+    forms = dict[int, str]()
+    for first, last in PRESENTATION_FORMS:
+        for code in range(first, last + 1):
+            form = unicodedata.normalize("NFKC", chr(code))
+            # Some forms of Arabic marks stand on a space, which would cut them from their word.
+            if form != chr(code) and " " not in form:
+                forms[code] = form
+    return forms
 
 
 FOLDINGS = foldings()
@@ -48,7 +63,7 @@ TO_FOLD = re.compile(f"[{''.join(map(chr, FOLDINGS))}]")
 
 
 def single_blanks(line: str) -> str:
-    """Collapse white space, of whatever kind and width, to single spaces, and strip it from both ends."""
+    """Collapse white space of any kind and width to single spaces; strip it from both ends."""
     return " ".join(line.split())
 
 
@@ -58,7 +73,10 @@ def canonical(line: str) -> str:
 
 
 def folded(line: str) -> str:
-    """A source as models read it: in canonical form, folded, without invisible characters, with single spaces."""
+    """A source as models read it: in canonical form and folded, with single spaces.
+
+    Invisible characters are removed.
+    """
     if line.isascii():
         return single_blanks(line)
     line = unicodedata.normalize("NFC", WITHOUT_INVISIBLE.sub("", line))
@@ -68,13 +86,19 @@ def folded(line: str) -> str:
 
 
 def compatible(line: str) -> str:
-    """A line in compatibility form (NFKC), with single spaces: what models of earlier versions read and write."""
+    """A line in compatibility form (NFKC), with single spaces.
+
+    This is what models of earlier versions read and write.
+    """
     return single_blanks(unicodedata.normalize("NFKC", line))
 
 
 @dataclass(frozen=True)
 class Normalization:
-    """How lines of each side are normalized before they are encoded. Both functions are idempotent."""
+    """How lines of each side are normalized before they are encoded.
+
+    Both functions are idempotent.
+    """
 
     name: str
     source: Callable[[str], str]
@@ -85,16 +109,11 @@ class Normalization:
 
 
 NORMALIZATIONS = {
-    way.name: way
-    for way in (
-        Normalization("canonical", folded, canonical),
-        Normalization("nfkc", compatible, compatible),
-        Normalization("none", single_blanks, single_blanks),
-    )
+    "canonical": Normalization("canonical", folded, canonical),
+    "nfkc": Normalization("nfkc", compatible, compatible),
+    "none": Normalization("none", single_blanks, single_blanks),
 }
 """By the names that `tokenizer.normalization` accepts."""
-CLUSTER = regex.compile(r"\s+|\X")
-"""A run of white space, or a grapheme cluster: a character as readers see it, such as an emoji with its skin tone."""
 
 
 def clusters(text: str) -> Iterator[tuple[int, int]]:
@@ -103,9 +122,10 @@ def clusters(text: str) -> Iterator[tuple[int, int]]:
 
 
 def origins(line: str, normalize: Callable[[str], str]) -> list[int] | None:
-    """For each character of the normalized line, and for its end, the index in `line` where its origin begins.
+    """For each character of the normalized line, the index in `line` where its origin begins.
 
-    Returns None if the line cannot be normalized cluster by cluster with the same result.
+    The last element is the end of the line. Returns None if the line cannot be normalized cluster
+    by cluster with the same result.
     """
     places = list[int]()
     normalized = list[str]()
@@ -118,4 +138,5 @@ def origins(line: str, normalize: Callable[[str], str]) -> list[int] | None:
         places += [begin] * len(text)
     if "".join(normalized) != normalize(line):
         return None
-    return [*places, len(line.rstrip())]
+    places.append(len(line.rstrip()))
+    return places

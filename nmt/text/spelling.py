@@ -1,4 +1,4 @@
-"""Spellings that readers take for the same: without optional marks, or with other forms of signs."""
+"""Compare spellings that readers take for the same, such as those without optional marks."""
 
 import regex
 
@@ -13,11 +13,25 @@ AM = {"\u0e32": "\u0e33", "\u0eb2": "\u0eb3"}
 SAME_SIGNS = str.maketrans(
     {
         "\u093c": "",  # Devanagari's nukta
-        **{"\u0929": "\u0928", "\u0931": "\u0930", "\u0934": "\u0933"},  # letters that contain it
-        **dict.fromkeys("\u2018\u2019\u02bc\u05f3\uff07", "'"),
-        **dict.fromkeys("\u201c\u201d\u05f4\uff02", '"'),
+        "\u0929": "\u0928",  # letters that contain it
+        "\u0931": "\u0930",
+        "\u0934": "\u0933",
+        "\u2018": "'",
+        "\u2019": "'",
+        "\u02bc": "'",
+        "\u05f3": "'",  # Hebrew's geresh
+        "\uff07": "'",
+        "\u201c": '"',
+        "\u201d": '"',
+        "\u05f4": '"',  # Hebrew's gershayim
+        "\uff02": '"',
     }
 )
+
+
+def as_one_character(am: regex.Match[str]) -> str:
+    """The tone mark, if there is one, and the vowel am."""
+    return str(am[1]) + AM[am[2]]
 
 
 def comparable(text: str) -> str:
@@ -29,6 +43,7 @@ def comparable(text: str) -> str:
     if text.isascii():
         return text
     text = folded(text).translate(SAME_SIGNS)
-    text = NIKHAHIT_AA.sub(lambda match: match[1] + AM[match[2]], text)
+    text = NIKHAHIT_AA.sub(as_one_character, text)
+    # Some keyboards write the tone mark after the vowel, some before.
     text = AM_BEFORE_TONE.sub(r"\2\1", text)
     return without_vowel_points(text)

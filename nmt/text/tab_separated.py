@@ -25,14 +25,21 @@ log = logging.getLogger(__name__)
 class Quotes:
     """What a whole table shows about its quotation marks."""
 
-    widths: Counter[int] = field(default_factory=Counter)  # tabs in a line -> lines
-    doubled: int = 0  # quoted cells with doubled quotation marks
-    broken: int = 0  # other quoted cells with line breaks or tabs
+    widths: Counter[int] = field(default_factory=Counter)
+    """The number of lines by the number of tabs in them."""
     quoted: int = 0
-    bare: int = 0  # cells without quotation marks
-    bare_commas: int = 0  # those with a comma, which spreadsheets quote
-    needless: int = 0  # quoted cells without a comma, quotation mark, line break or tab
-    first_problem: int = 0  # line of the first row that breaks the rules of quoted cells
+    doubled: int = 0
+    """Quoted cells with doubled quotation marks."""
+    broken: int = 0
+    """Other quoted cells with line breaks or tabs."""
+    needless: int = 0
+    """Quoted cells without a comma, quotation mark, line break or tab."""
+    bare: int = 0
+    """Cells without quotation marks."""
+    bare_commas: int = 0
+    """Those with a comma, which spreadsheets quote."""
+    first_problem: int = 0
+    """The line of the first row that breaks the rules of quoted cells."""
 
     @property
     def are_of_spreadsheet(self) -> bool:
@@ -47,12 +54,14 @@ class Quotes:
         return self.doubled > 0 or not self.bare or is_like_a_spreadsheet
 
     def add(self, cell: str) -> None:
-        inner = cell[1:-1]
+        """Count a cell that is not empty."""
         if not cell.startswith('"'):
             self.bare += 1
-            self.bare_commas += "," in cell
+            if "," in cell:
+                self.bare_commas += 1
             return
         self.quoted += 1
+        inner = cell[1:-1]
         if '"' in inner:
             self.doubled += 1
         elif "\n" in inner or "\t" in inner:
@@ -67,7 +76,8 @@ def tab_separated_rows(path: Path) -> Rows:
     is_quoted = quotes.are_of_spreadsheet
     if is_quoted:
         log.warning(
-            f"notice: {path}: removed the quotation marks that a spreadsheet put around {quotes.quoted:,} cells"
+            f"notice: {path}: removed the quotation marks that a spreadsheet put around "
+            f"{quotes.quoted:,} cells"
         )
     elif quotes.doubled and quotes.first_problem:
         log.warning(
@@ -81,28 +91,32 @@ def quotes_in(path: Path) -> Quotes:
     """Count the quoted cells of a table, until a row is not written like quoted cells."""
     quotes = Quotes()
     for number, record in records(path, is_quoted=True):
-        quotes.widths.update(line.count(b"\t") for line in record.split(b"\n"))
+        for line in record.split(b"\n"):
+            quotes.widths[line.count(b"\t")] += 1
         text = record.decode(errors="replace")
         if '"' in text and not QUOTED_ROW.fullmatch(text):
             quotes.first_problem = number
             break
-        for cell in filter(None, cells_of(text)):
-            quotes.add(cell)
+        for cell in cells_of(text):
+            if cell:
+                quotes.add(cell)
     return quotes
 
 
 def records(path: Path, is_quoted: bool) -> Iterator[tuple[int, bytes]]:
     """The rows of a table, with the numbers of their first lines."""
     record = b""
-    first = 0
+    first = 0  # the number of the record's first line; 0 if it has none yet
     for number, line in enumerate(read_lines(path), 1):
-        record = record + b"\n" + line if first else line
-        first = first or number
+        if first:
+            record += b"\n" + line
+        else:
+            record = line
+            first = number
         is_open = is_quoted and record.count(b'"') % 2 == 1
         if is_open and number - first < RECORD_LINES:
             continue
         yield first, record
-        record = b""
         first = 0
     if first:
         yield first, record
@@ -132,4 +146,5 @@ def unquoted(cell: str) -> str:
     """The text of a cell; line breaks and tabs inside a quoted cell become spaces."""
     if not cell.startswith('"'):
         return cell
-    return re.sub(r"[\r\n\t]+", " ", cell[1:-1].replace('""', '"'))
+    text = cell[1:-1].replace('""', '"')
+    return re.sub(r"[\r\n\t]+", " ", text)

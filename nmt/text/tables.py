@@ -11,11 +11,16 @@ from pathlib import Path
 from nmt.config import DataConfig, NMTError
 from nmt.text.codes import all_names
 from nmt.text.comma_separated import CELL_SEPARATORS, comma_separated_rows, separator_of
-from nmt.text.files import MalformedLine, Pair
+from nmt.text.files import MalformedLine
+from nmt.text.pairs import Pair
 from nmt.text.tab_separated import Rows, tab_separated_rows
 
 SAMPLE_ROWS = 1000
+FEWEST_ROWS = 3
+"""Fewer rows do not show what a column contains."""
 LETTERS = re.compile(r"[^\W\d_]{2}")
+FEW_CELLS = 20
+"""So few cells may be equal by chance."""
 LARGEST_REPETITION = 0.02
 """The largest share of distinct cells in a column of labels, such as language codes."""
 log = logging.getLogger(__name__)
@@ -25,8 +30,10 @@ log = logging.getLogger(__name__)
 class Survey:
     """What a whole table shows about its columns."""
 
-    widths: Counter[int] = field(default_factory=Counter)  # number of columns -> rows
+    widths: Counter[int] = field(default_factory=Counter)
+    """The number of rows by their number of columns."""
     sample: list[list[str]] = field(default_factory=list)
+    """The first rows."""
 
     def add(self, cells: list[str]) -> None:
         self.widths[len(cells)] += 1
@@ -35,10 +42,14 @@ class Survey:
 
     @property
     def width(self) -> int:
-        """The number of columns of most rows. A row with one column has no pair, so it does not count."""
-        tables = Counter({width: rows for width, rows in self.widths.items() if width > 1})
-        counted = tables or self.widths
-        return counted.most_common(1)[0][0] if counted else 0
+        """The number of columns of most rows.
+
+        A row with one column has no pair, so it does not count if there are others.
+        """
+        widths = [width for width in self.widths if width > 1]
+        if not widths:
+            widths = list(self.widths)
+        return max(widths, key=lambda width: self.widths[width], default=0)
 
 
 def survey_of(rows: Rows) -> Survey:
@@ -57,23 +68,24 @@ def titles(code: str, *others: str) -> set[str]:
 
 
 def column_titles(cell: str) -> set[str]:
-    """What a cell says in lower case, and its first part: en for "en-US", source for source_text."""
+    """A cell in lower case, and its first part: en for "en-US", source for source_text."""
     cell = re.sub(r"^\W+|\W+$", "", cell).casefold()
     return {cell, re.sub(r"^([^\W_]+)[-_]\w+$", r"\1", cell)}
 
 
 def columns_of_header(cells: list[str], config: DataConfig) -> tuple[int, int] | None:
     """The columns that a header row names; None if the row is not a header."""
-    columns = list[int]()
-    for names in (
-        titles(config.source, "source", "src"),
-        titles(config.target, "target", "tgt", "trg"),
-    ):
-        matching = [number for number, cell in enumerate(cells) if names & column_titles(cell)]
-        if len(matching) != 1:
-            return None
-        columns += matching
-    return None if columns[0] == columns[1] else (columns[0], columns[1])
+    source = column_titled(cells, titles(config.source, "source", "src"))
+    target = column_titled(cells, titles(config.target, "target", "tgt", "trg"))
+    if source is None or target is None or source == target:
+        return None
+    return source, target
+
+
+def column_titled(cells: list[str], titles: set[str]) -> int | None:
+    """The only column of a header row with one of these titles; None if there is no such column."""
+    columns = [number for number, cell in enumerate(cells) if titles & column_titles(cell)]
+    return columns[0] if len(columns) == 1 else None
 
 
 def header_of(survey: Survey, config: DataConfig) -> tuple[int, int] | None:
@@ -90,9 +102,12 @@ def is_text_column(cells: Iterable[str]) -> bool:
     """Whether most cells have letters, and the cells are not the same few labels."""
     filled = [cell for cell in cells if cell.strip()]
     with_letters = sum(LETTERS.search(cell) is not None for cell in filled)
-    without_blanks = sum(not cell.isascii() and cell.isalpha() for cell in filled)
-    is_label = len(filled) > 20 and len(set(filled)) <= max(2, LARGEST_REPETITION * len(filled))
-    return 2 * max(with_letters, without_blanks) > len(filled) and not is_label
+    # A single letter, such as a Chinese one, may be a word.
+    only_letters = sum(not cell.isascii() and cell.isalpha() for cell in filled)
+    if 2 * max(with_letters, only_letters) <= len(filled):
+        return False
+    most_labels = max(2, LARGEST_REPETITION * len(filled))
+    return len(filled) <= FEW_CELLS or len(set(filled)) > most_labels
 
 
 def text_columns(path: Path, survey: Survey, config: DataConfig) -> tuple[int, int]:
@@ -102,29 +117,43 @@ def text_columns(path: Path, survey: Survey, config: DataConfig) -> tuple[int, i
             raise NMTError(f"data.columns={config.columns}: {path} has {survey.width} columns")
         return config.columns[0] - 1, config.columns[1] - 1
     header = header_of(survey, config)
-    if header or survey.width < 2:
-        return header or (0, 1)
+    if header:
+        return header
     # Longer headers would hide what the column contains.
     sample = [cells for cells in survey.sample if len(cells) == survey.width]
-    if len(sample) < 3:
+    if survey.width < 2 or len(sample) < FEWEST_ROWS:
         return 0, 1
-    candidates = list[int]()
-    for column in range(survey.width):
-        if is_text_column(cells[column] for cells in sample):
-            candidates.append(column)
-    if survey.width == 2 and len(candidates) == 1:
-        lacking = 2 - candidates[0]
-        log.warning(f"notice: {path}: column {lacking} contains hardly any text")
+    return columns_of_sample(path, sample)
+
+
+def columns_of_sample(path: Path, sample: list[list[str]]) -> tuple[int, int]:
+    """The columns of source and target in rows of equal width, by what they contain."""
+    width = len(sample[0])
+    candidates = columns_of_text(sample)
+    if width == 2:
+        if len(candidates) == 1:
+            lacking = 2 - candidates[0]
+            log.warning(f"notice: {path}: column {lacking} contains hardly any text")
         return 0, 1
-    if survey.width == 2 or candidates[:2] == [0, 1]:
+    if candidates[:2] == [0, 1]:
         return 0, 1
     if len(candidates) == 2:
         return candidates[0], candidates[1]
-    shown = " | ".join(cell[:30] for cell in sample[0])
+    first_row = " | ".join(cell[:30] for cell in sample[0])
     raise NMTError(
-        f"{path}: cannot tell which of its {survey.width} columns hold source and target. The first row is "
-        f"{shown!r:.200}; pass data.columns=[SOURCE,TARGET], such as data.columns=[2,3]"
+        f"{path}: cannot tell which of its {width} columns hold source and target. The "
+        f"first row is {first_row!r:.200}; pass data.columns=[SOURCE,TARGET], such as "
+        "data.columns=[2,3]"
     )
+
+
+def columns_of_text(rows: list[list[str]]) -> list[int]:
+    """The columns of rows of equal width that contain text, counted from 0."""
+    columns = []
+    for column in range(len(rows[0])):
+        if is_text_column(cells[column] for cells in rows):
+            columns.append(column)
+    return columns
 
 
 def has_other_columns(cells: list[str], width: int) -> bool:
@@ -133,7 +162,11 @@ def has_other_columns(cells: list[str], width: int) -> bool:
 
 
 def pair_in(
-    cells: list[str], columns: tuple[int, int], width: int, separator: str, is_chosen: bool
+    cells: list[str],
+    columns: tuple[int, int],
+    width: int,
+    separator: str,
+    is_chosen: bool,
 ) -> Pair:
     """The texts of a row; MalformedLine if they may be in other columns than in most rows.
 
@@ -169,7 +202,11 @@ def read_csv(path: Path, config: DataConfig, counts: Counter[str]) -> Iterator[P
 
 
 def read_table(
-    path: Path, rows: Rows, separator: str, config: DataConfig, counts: Counter[str]
+    path: Path,
+    rows: Rows,
+    separator: str,
+    config: DataConfig,
+    counts: Counter[str],
 ) -> Iterator[Pair]:
     """The pairs of a table; malformed rows are errors or, with data.errors=skip, only counted."""
     survey = survey_of(rows)
@@ -180,6 +217,7 @@ def read_table(
             f"notice: {path}: columns {columns[0] + 1} and {columns[1] + 1} of {survey.width} are "
             "the texts; data.columns=[SOURCE,TARGET] chooses other columns"
         )
+    is_chosen = bool(config.columns)
     other_rows = 0
     first_other = 0
     for number, cells in rows():
@@ -189,7 +227,7 @@ def read_table(
             if number == 1 and header:
                 counts["header row"] += 1
                 continue
-            pair = pair_in(cells, columns, survey.width, separator, is_chosen=bool(config.columns))
+            pair = pair_in(cells, columns, survey.width, separator, is_chosen)
         except MalformedLine as error:
             if config.errors == "strict":
                 advice = "fix it, or pass data.errors=skip"
@@ -198,7 +236,8 @@ def read_table(
             continue
         if has_other_columns(cells, survey.width):
             other_rows += 1
-            first_other = first_other or number
+            if not first_other:
+                first_other = number
         yield pair
     if other_rows:
         log.warning(

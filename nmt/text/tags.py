@@ -23,6 +23,7 @@ BLOCKS = frozenset(
     hgroup hr html legend li main menu nav noscript ol optgroup option p pre search
     section summary table tbody td tfoot th thead title tr ul""".split()  # noqa: SIM905
 )
+SEPARATING = SEPARATORS | BLOCKS
 # Names of blocks that are also words, and so may be placeholders: git <option>.
 AMBIGUOUS = frozenset(
     """address article aside body caption center details dialog figure footer form head header
@@ -41,8 +42,12 @@ def separates_words(code: str, kind: str = "") -> bool:
     `ctype` (XLIFF) or `type` (TMX), such as lb, x-html-br or x-p.
     """
     kind = kind.lower()
-    if kind in KINDS or kind.removeprefix("x-").removeprefix("html-") in SEPARATORS | BLOCKS:
+    element = kind.removeprefix("x-").removeprefix("html-")
+    if kind in KINDS or element in SEPARATING:
         return True
     code = unescape(code)  # some tools escape the content twice
-    names = {name.lower() for name in TAG.findall(code)}
-    return not names.isdisjoint(SEPARATORS | BLOCKS) or bool(BREAK.search(TAG.sub("", code)))
+    for name in TAG.findall(code):
+        if name.lower() in SEPARATING:
+            return True
+    text = TAG.sub("", code)
+    return BREAK.search(text) is not None

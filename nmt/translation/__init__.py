@@ -1,4 +1,4 @@
-"""Translate lines, including long ones, on several devices, in jobs that resume after being killed."""
+"""Translate lines, including long ones, in jobs that resume after being killed."""
 
 import lazy_loader
 

@@ -1,52 +1,48 @@
-from .inputs import HEAD_BYTES as HEAD_BYTES, advice_for as advice_for, check_lines as check_lines
-from .inputs import is_name_of_text as is_name_of_text, kind_of_content as kind_of_content
-from .inputs import may_be_code as may_be_code, suffix_of as suffix_of
-from .identity import (
-    is_same as is_same,
-    options_before as options_before,
-    what_affects_output as what_affects_output,
-)
-from .job import input_lines as input_lines, open_document as open_document
-from .job import (
-    open_job as open_job,
-    progress_of as progress_of,
-    report as report,
-    summarize as summarize,
-)
-from .job import warn as warn
-from .load import (
-    best_translations as best_translations,
-    find_models as find_models,
-    load_translator as load_translator,
-)
-from .load import (
-    kind_of_corpus as kind_of_corpus,
-    language_tag as language_tag,
-    open_translator as open_translator,
-)
-from .load import (
-    language_of as language_of,
-    languages as languages,
-    stages_of as stages_of,
-    with_engine as with_engine,
-)
-from .load import Models as Models, flagger as flagger
-from .alignment import Details as Details, Words as Words
-from .segments import Limits as Limits, Line as Line, Segment as Segment, Segmenter as Segmenter
-from .translator import (
-    RefusedLine as RefusedLine,
-    arriving_blocks as arriving_blocks,
-    read_by_thread as read_by_thread,
-)
-from .translator import (
-    Translation as Translation,
-    encode_pairs as encode_pairs,
-    with_refused as with_refused,
-)
-from .translator import (
-    Outcome as Outcome,
-    Translator as Translator,
-    lines_of as lines_of,
-    score_pairs as score_pairs,
-)
-from .translator import NO_TRANSLATION as NO_TRANSLATION, Rest as Rest, Stage as Stage
+from .alignment import Details as Details
+from .arrivals import arriving_blocks as arriving_blocks
+from .arrivals import read_by_thread as read_by_thread
+from .contents import kind_of_content as kind_of_content
+from .corpora import best_translations as best_translations
+from .corpora import kind_of_corpus as kind_of_corpus
+from .flags import flagger as flagger
+from .identity import is_same as is_same
+from .identity import options_before as options_before
+from .identity import what_affects_output as what_affects_output
+from .inputs import HEAD_BYTES as HEAD_BYTES
+from .inputs import advice_for as advice_for
+from .inputs import check_lines as check_lines
+from .inputs import is_name_of_text as is_name_of_text
+from .inputs import may_be_code as may_be_code
+from .inputs import suffix_of as suffix_of
+from .job import input_lines as input_lines
+from .job import open_document as open_document
+from .job import open_job as open_job
+from .language_tags import language_of as language_of
+from .language_tags import language_tag as language_tag
+from .language_tags import languages as languages
+from .limits import Limits as Limits
+from .lines import Line as Line
+from .lines import Segment as Segment
+from .load import load_translator as load_translator
+from .load import open_translator as open_translator
+from .load import stages_of as stages_of
+from .load import with_engine as with_engine
+from .models import Models as Models
+from .models import find_models as find_models
+from .pair_scores import encode_pairs as encode_pairs
+from .pair_scores import score_pairs as score_pairs
+from .reporting import progress_of as progress_of
+from .reporting import report as report
+from .reporting import summarize as summarize
+from .reporting import warn as warn
+from .segments import Segmenter as Segmenter
+from .spans import Words as Words
+from .stages import Outcome as Outcome
+from .stages import RefusedLine as RefusedLine
+from .stages import Rest as Rest
+from .stages import Stage as Stage
+from .stages import Translation as Translation
+from .stages import with_refused as with_refused
+from .translator import NO_TRANSLATION as NO_TRANSLATION
+from .translator import Translator as Translator
+from .translator import lines_of as lines_of

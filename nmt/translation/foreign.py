@@ -15,20 +15,26 @@ def is_in_other_script(line: str, source: str | None) -> bool:
     False if the language's scripts are unknown.
     """
     scripts = scripts_of_language(source) if source else None
-    of_letters = [name for name in map(script, line) if name]
-    if scripts is None or len(of_letters) < LEAST_LETTERS:
+    scripts_of_letters = [name for name in map(script, line) if name]
+    if scripts is None or len(scripts_of_letters) < LEAST_LETTERS:
         return False
-    foreign = sum(name not in scripts for name in of_letters)
-    return foreign >= FOREIGN_SHARE * len(of_letters)
+    foreign = sum(name not in scripts for name in scripts_of_letters)
+    return foreign >= FOREIGN_SHARE * len(scripts_of_letters)
 
 
-def foreign_source(line: str, copied: list[str], description: ModelDescription) -> str | None:
-    """The model's source language if a line, nearly all of which was copied, is in another script."""
+def foreign_source(
+    line: str,
+    copied: list[str],
+    description: ModelDescription,
+) -> str | None:
+    """The model's source language if a line is in another script, and was copied nearly whole."""
     if not copied or not is_in_other_script(line, description.source):
         return None
-    of_copied = sum(map(str.isalpha, "".join(copied)))
-    is_copied = of_copied >= FOREIGN_SHARE * sum(map(str.isalpha, line))
-    return description.source if is_copied else None
+    copied_letters = sum(map(str.isalpha, "".join(copied)))
+    all_letters = sum(map(str.isalpha, line))
+    if copied_letters < FOREIGN_SHARE * all_letters:
+        return None
+    return description.source
 
 
 def is_left_as_it_is(line: str, translation: str, source: str | None) -> bool:

@@ -1,4 +1,4 @@
-"""What decides a line's output: the files of the models, and every option that is not declared otherwise."""
+"""What decides a line's output: the files of the models, and options that can change it."""
 
 import json
 from collections.abc import Mapping
@@ -17,11 +17,19 @@ from nmt.config import (
 )
 from nmt.files import MODEL_FILES, find_model_directory, sha256
 
-WEIGHTS = "model.safetensors"  # recorded as "model"
+WEIGHTS = "model.safetensors"
+"""Recorded as "model"."""
+Identity = str | dict[str, Any]
+"""What determines an output, or a name for it; empty if a command cannot be resumed."""
+MOST_NAMES = 4
+"""How many changes a message lists."""
 
 
 def deciding_options(config: JobConfig | TranslatorOptions) -> dict[str, Member]:
-    """The options of a job that may not change when it resumes, by key."""
+    """The options of a job that may not change when it resumes, by key.
+
+    These are all that are not declared otherwise.
+    """
     members = keys_of(cast(Any, type(config)))
     return {
         key: member
@@ -31,13 +39,16 @@ def deciding_options(config: JobConfig | TranslatorOptions) -> dict[str, Member]
 
 
 def what_affects_output(config: JobConfig | TranslatorOptions) -> dict[str, Any]:
-    """Everything that determines a line's output, by name: the SHA-256 of files, and the values of options."""
-    names = (config.translator if isinstance(config, JobConfig) else config).run
-    folders = [find_model_directory(name) for name in names]
-    files = {name: [sha256(folder / name) for folder in folders] for name in MODEL_FILES}
-    values: dict[str, Any] = {
-        "model" if name == WEIGHTS else name: hashes for name, hashes in files.items()
-    }
+    """Everything that determines a line's output, by name.
+
+    It is the SHA-256 of files, and the values of options.
+    """
+    translator = config.translator if isinstance(config, JobConfig) else config
+    folders = [find_model_directory(name) for name in translator.run]
+    values = dict[str, Any]()
+    for file_name in MODEL_FILES:
+        name = "model" if file_name == WEIGHTS else file_name
+        values[name] = [sha256(folder / file_name) for folder in folders]
     options = flatten(to_tree(config))
     for key, member in deciding_options(config).items():
         value = options[key]
@@ -49,12 +60,19 @@ def what_affects_output(config: JobConfig | TranslatorOptions) -> dict[str, Any]
 
 def options_before(config: JobConfig | TranslatorOptions) -> dict[str, Any]:
     """The values that options had before they existed, by key."""
-    values = {key: value_before(member, {}) for key, member in deciding_options(config).items()}
-    return {key: value for key, value in values.items() if value != MISSING}
+    values = dict[str, Any]()
+    for key, member in deciding_options(config).items():
+        value = value_before(member, {})
+        if value != MISSING:
+            values[key] = value
+    return values
 
 
 def is_same(recorded: Any, now: Any, before: Mapping[str, Any]) -> bool:
-    """Whether a recorded identity is today's; options that it lacks have their values from `before`."""
+    """Whether a recorded identity is today's.
+
+    Options that it lacks have their values from `before`.
+    """
     return not changed_names(recorded, now, before)
 
 
@@ -63,8 +81,11 @@ def changed_names(recorded: Any, now: Any, before: Mapping[str, Any]) -> list[st
     if not isinstance(recorded, dict) or not isinstance(now, dict):
         return [] if recorded == now else ["input, model or option"]
     # Compared as JSON stores them: lists, not tuples.
-    stored = json.loads(json.dumps(now))
-    added = {key: value for key, value in before.items() if key in now}
-    complete = {**added, **recorded}
-    names = [key for key in {**complete, **stored} if complete.get(key) != stored.get(key)]
-    return names[:4]
+    today = json.loads(json.dumps(now))
+    complete = {key: value for key, value in before.items() if key in now}
+    complete.update(recorded)
+    names = []
+    for key in {**complete, **today}:
+        if complete.get(key) != today.get(key):
+            names.append(key)
+    return names[:MOST_NAMES]

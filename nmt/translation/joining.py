@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from nmt.search import Hypothesis
 from nmt.text import WITHOUT_BLANKS, WORD_CHARACTER, Tokenizer, blank_between, single_blanks
-from nmt.translation.segments import Segment
+from nmt.translation.lines import Segment
 
 
 @dataclass
@@ -21,8 +21,9 @@ class JoinedText:
     def add(self, translation: str, tokens: list[int], separator: str) -> None:
         if translation:
             self.text += separator + translation
+        end = len(self.text)
         self.tokens.append(tokens)
-        self.spans.append((len(self.text) - len(translation), len(self.text)))
+        self.spans.append((end - len(translation), end))
 
 
 def join(

@@ -1,4 +1,4 @@
-"""Compressed files: all lines or an error, never fewer lines."""
+"""Compressed files: readers return all lines or raise an error."""
 
 import bz2
 import gzip

@@ -1,4 +1,4 @@
-"""CSV files: what separates their cells, their quotation marks, and rows that are malformed."""
+"""CSV files: separators of cells, quotation marks, and malformed rows."""
 
 import csv
 import logging
@@ -35,7 +35,7 @@ def read(path: Path, content: bytes, **keys: object) -> tuple[list[Pair], Counte
 @pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC])
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_what_pythons_writer_wrote_is_read(tmp_path: Path, separator, quoting, end) -> None:
+def test_files_of_pythons_csv_writer(tmp_path: Path, separator, quoting, end) -> None:
     path = tmp_path / "a.csv"
     with path.open("w", newline="") as file:
         writer = csv.writer(file, delimiter=separator, quoting=quoting, lineterminator=end)
@@ -60,7 +60,7 @@ def test_what_pythons_writer_wrote_is_read(tmp_path: Path, separator, quoting, e
         ("x\ry,z\n", ("x y", "z")),
     ],
 )
-def test_one_row_shows_what_separates_its_cells(tmp_path: Path, text: str, pair: Pair) -> None:
+def test_the_separator_of_a_single_row(tmp_path: Path, text: str, pair: Pair) -> None:
     assert read(tmp_path / "a.csv", text.encode()) == ([pair], {})
 
 
@@ -93,9 +93,7 @@ def test_the_columns_with_text_are_found(tmp_path: Path, caplog) -> None:
         (b"a" * 2_000_000 + b",b", "line 3: ", "malformed"),
     ],
 )
-def test_a_bad_row_is_an_error_or_counted_and_hides_no_other(
-    tmp_path: Path, row, problem, counted
-) -> None:
+def test_a_malformed_row_is_an_error_or_counted(tmp_path: Path, row, problem, counted) -> None:
     good = b'Yes.,Ja.\n"No, never.",Nein; nie.\n'
     content = good + row + b"\n" + good * 20
     with pytest.raises(NMTError, match=rf"a\.csv, {problem}.*data\.errors=skip"):
@@ -105,7 +103,7 @@ def test_a_bad_row_is_an_error_or_counted_and_hides_no_other(
     assert counts == {counted or "other number of columns": 1}
 
 
-def test_quotation_marks_that_are_never_closed_hide_only_their_lines(tmp_path: Path) -> None:
+def test_unclosed_quotation_marks_hide_only_their_lines(tmp_path: Path) -> None:
     rows = [f"Row {n},Zeile {n}" for n in range(5000)]
     for number in (7, 8, 4000):
         rows[number] = f'"Row {number},Zeile {number}'

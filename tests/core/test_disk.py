@@ -1,4 +1,4 @@
-"""Files are whole, or as they were before; those of strangers are read with care, and their text stays text."""
+"""Atomic writes, locks, readers of untrusted files, and escapes for Markdown."""
 
 import fcntl
 import html
@@ -11,14 +11,14 @@ import pytest
 
 from nmt import files
 from nmt.config import ModelConfig, NMTError
-from nmt.files.disk import block, cell, code, plain
+from nmt.files.markdown import block, cell, code, plain
 
 
 def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_a_file_is_replaced_whole_or_stays(tmp_path):
+def test_a_file_is_replaced_or_kept(tmp_path):
     (tmp_path / "other").write_text("precious")
     (tmp_path / "a").symlink_to("other")
     files.write_file(tmp_path / "a", "one")  # a link is replaced, not written through
@@ -34,7 +34,7 @@ def test_a_file_is_replaced_whole_or_stays(tmp_path):
     assert [(tmp_path / name).read_text() for name in names(tmp_path)] == ["two", "precious"]
 
 
-def test_the_cache_is_where_the_user_says_or_in_the_home_folder(monkeypatch):
+def test_cache_folder(monkeypatch):
     monkeypatch.setenv("HOME", "/home/a")
     for cache, folder in (("/tmp/b", "/tmp/b/nmt"), ("", "/home/a/.cache/nmt")):
         monkeypatch.setenv("XDG_CACHE_HOME", cache)
@@ -54,9 +54,11 @@ def test_the_umask_is_respected(tmp_path, umask):
         assert (tmp_path / name).stat().st_mode & 0o777 == mode & ~umask
 
 
-def test_all_is_on_the_disk_before_it_gets_its_name(tmp_path, monkeypatch):
+def test_a_file_is_synced_before_it_is_renamed(tmp_path, monkeypatch):
     """The order that survives a power cut: content, name, and the folder that holds the name."""
-    calls, fsync, replace = [], os.fsync, Path.replace
+    calls = []
+    fsync = os.fsync
+    replace = Path.replace
 
     def recorded_fsync(descriptor):
         calls.append(("sync", str(Path(f"/proc/self/fd/{descriptor}").readlink())))
@@ -73,7 +75,7 @@ def test_all_is_on_the_disk_before_it_gets_its_name(tmp_path, monkeypatch):
     assert calls == [("sync", temporary), ("rename", temporary), ("sync", str(tmp_path))]
 
 
-def test_a_folder_is_replaced_whole_and_nothing_but_a_folder(tmp_path):
+def test_a_folder_is_replaced_but_nothing_else(tmp_path):
     for content in ("one", "two"):
         with files.whole_folder(tmp_path / "a") as folder:
             (folder / content).write_text(content)
@@ -85,7 +87,7 @@ def test_a_folder_is_replaced_whole_and_nothing_but_a_folder(tmp_path):
             pytest.fail("the work began")
 
 
-def test_leftovers_are_known_by_name_and_links_are_not_followed(tmp_path, monkeypatch):
+def test_remove_leftovers(tmp_path):
     (tmp_path / ".b.0123abcd.nmt-tmp").mkdir()
     (tmp_path / ".b.0123abcd.nmt-tmp" / "file").touch()
     (tmp_path / ".a.0123abcd.nmt-tmp").touch()
@@ -95,40 +97,57 @@ def test_leftovers_are_known_by_name_and_links_are_not_followed(tmp_path, monkey
         (tmp_path / name).touch()
     files.remove_leftovers(tmp_path, "a|b")
     assert names(tmp_path) == sorted([*others, ".a.0123abce.nmt-tmp"])
-    (tmp_path / ".b.0123abcd.nmt-tmp").mkdir()
-    monkeypatch.setattr(os, "rmdir", lambda *arguments, **named: tmp_path.readlink())  # an OSError
-    files.remove_leftovers(tmp_path, "b")  # a folder that cannot be removed does not matter
-    assert names(tmp_path) == sorted([*others, ".a.0123abce.nmt-tmp", ".b.0123abcd.nmt-tmp"])
-    monkeypatch.setattr(
-        Path, "iterdir", lambda folder: [folder / ".b.0123abcf.nmt-tmp"]
-    )  # removed meanwhile
+
+
+def test_leftovers_that_cannot_be_removed_are_kept(tmp_path, monkeypatch):
+    leftover = ".b.0123abcd.nmt-tmp"
+    (tmp_path / leftover).mkdir()
+
+    def fail(*arguments, **named):
+        raise OSError
+
+    monkeypatch.setattr(os, "rmdir", fail)
+    files.remove_leftovers(tmp_path, "b")
+    assert names(tmp_path) == [leftover]
+
+
+def test_leftovers_may_be_removed_by_another_process(tmp_path, monkeypatch):
+    monkeypatch.setattr(Path, "iterdir", lambda folder: [folder / ".b.0123abcf.nmt-tmp"])
     files.remove_leftovers(tmp_path)
 
 
-def test_one_process_works_in_a_folder_and_an_empty_one_goes_with_its_lock(tmp_path):
+def test_a_second_process_cannot_use_a_folder(tmp_path):
+    message = "another nmt is using it; wait until it exits, or pass run=OTHER"
     with files.only_process(tmp_path / "run", "run"):
-        with pytest.raises(
-            NMTError, match="another nmt is using it; wait until it exits, or pass run=OTHER"
-        ):
+        with pytest.raises(NMTError, match=message):
             files.only_process(tmp_path / "run", "run").__enter__()
         assert names(tmp_path / "run") == [".lock"]
+
+
+def test_an_empty_folder_is_removed_with_its_lock(tmp_path):
+    with files.only_process(tmp_path / "run", "run"):
+        assert names(tmp_path) == ["run"]
     assert names(tmp_path) == []
+
+
+def test_the_lock_of_a_replaced_folder_is_beside_it(tmp_path):
     with files.only_process(tmp_path / "data", "prepared", replaced=True):
         assert names(tmp_path) == [".data.lock"]
 
 
-def test_a_file_has_many_readers_or_one_that_replaces_it(tmp_path):
+def test_a_file_has_many_readers_or_one_writer(tmp_path):
     file = tmp_path / "a"
     file.touch()
-    shared = files.locked_file(file, False, "x"), files.locked_file(file, False, "x")
-    with shared[0], shared[1], pytest.raises(NMTError, match=r"^refused$"):
+    one = files.locked_file(file, False, "x")
+    other = files.locked_file(file, False, "x")
+    with one, other, pytest.raises(NMTError, match=r"^refused$"):
         files.locked_file(file, True, "refused").__enter__()
     with (
         files.locked_file(file, True, "refused"),
-        file.open("rb") as other,
+        file.open("rb") as reader,
         pytest.raises(BlockingIOError),
     ):
-        fcntl.flock(other, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        fcntl.flock(reader, fcntl.LOCK_SH | fcntl.LOCK_NB)
     with files.locked_file(tmp_path / "missing", True, "refused"):
         pass
 
@@ -136,29 +155,43 @@ def test_a_file_has_many_readers_or_one_that_replaces_it(tmp_path):
 BOMB = "a: &a [x,x]\nb: &b [*a,*a]\nc: [*b,*b]"
 
 
-@pytest.mark.parametrize(
-    ("parse", "content"),
-    [
-        *(
-            (files.parse_json, text)
-            for text in ("[" * 100_000, "[" * 100 + "]" * 100, "1" * 5000, "1e999", "NaN")
-        ),
-        *((files.parse_json, text) for text in ("[-Infinity]", str(2**63), "", "{", '{"a"}')),
-        *(
-            (files.parse_yaml, text)
-            for text in (BOMB, "!!python/object/apply:os.system [true]", "[" * 2000, "a: [")
-        ),
-        (files.parse_yaml, "- " * 60 + "1"),
-    ],
-    ids=lambda value: value[:12] if isinstance(value, str) else "",
-)
-def test_what_no_program_of_ours_wrote_is_refused(parse, content):
+@pytest.mark.parametrize("parse", [files.parse_json, files.parse_yaml])
+def test_plain_trees_are_parsed(parse):
     assert parse('{"a": 1, "b": [1.5, null, "x"]}') == {"a": 1, "b": [1.5, None, "x"]}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "[" * 100_000,
+        "[" * 100 + "]" * 100,
+        "1" * 5000,
+        "1e999",
+        "NaN",
+        "[-Infinity]",
+        str(2**63),
+        "",
+        "{",
+        '{"a"}',
+    ],
+    ids=lambda content: content[:12],
+)
+def test_malformed_and_hostile_json_is_refused(content):
     with pytest.raises(ValueError):  # noqa: PT011
-        parse(content)
+        files.parse_json(content)
 
 
-def test_what_is_no_mapping_is_refused(tmp_path):
+@pytest.mark.parametrize(
+    "content",
+    [BOMB, "!!python/object/apply:os.system [true]", "[" * 2000, "a: [", "- " * 60 + "1"],
+    ids=lambda content: content[:12],
+)
+def test_malformed_and_hostile_yaml_is_refused(content):
+    with pytest.raises(ValueError):  # noqa: PT011
+        files.parse_yaml(content)
+
+
+def test_trees_that_are_not_mappings_are_refused(tmp_path):
     for content in ("[1]", "1: 2", "null"):
         (tmp_path / "a").write_text(content)
         with pytest.raises(NMTError, match="not a mapping"):
@@ -184,39 +217,44 @@ def test_links_devices_and_large_files_are_not_read(tmp_path):
 
 
 HOSTILE = [
-    *(
-        "<script>alert(1)</script>",
-        "a\n# b",
-        "a | b",
-        "`a` ``b``",
-        "[x](javascript:y) ![](z)",
-        "**a** ~~b~~",
-    ),
-    *("&lt;b&gt; &#60;", r"a\|b \<i> \\", "quickstart_en_de & Co. (x) 日本 #1"),
+    "<script>alert(1)</script>",
+    "a\n# b",
+    "a | b",
+    "`a` ``b``",
+    "[x](javascript:y) ![](z)",
+    "**a** ~~b~~",
+    "&lt;b&gt; &#60;",
+    r"a\|b \<i> \\",
+    "quickstart_en_de & Co. (x) 日本 #1",
 ]
+
+ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
+"""An escaped character in CommonMark."""
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_a_text_is_shown_as_it_is_on_one_line(text):
+def test_plain_text_is_shown_unchanged_on_one_line(text):
+    """As CommonMark reads it: only what is not escaped is markup."""
     escaped = plain(text)
-    # As CommonMark reads it: what is not escaped is no markup, and escapes are the characters themselves.
-    assert not re.search(r"[`*\[\]<>|~]|&#?\w+;", re.sub(r"\\[!-/:-@\[-`{-~]", "", escaped))
-    shown = html.unescape(
-        re.sub(r"\\([!-/:-@\[-`{-~])", lambda match: f"&#{ord(match[1])};", escaped)
-    )
+    unescaped = ESCAPE.sub("", escaped)
+    assert not re.search(r"[`*\[\]<>|~]|&#?\w+;", unescaped)
+    shown = html.unescape(ESCAPE.sub(lambda match: f"&#{ord(match[1])};", escaped))
     assert shown == " ".join(text.split())
+
+
+def test_control_characters_are_replaced():
     assert plain("a\0b\x1b[31m\u202ec\x7f") == "a\ufffdb\ufffd\\[31m\ufffdc\ufffd"
 
 
 @pytest.mark.parametrize("text", [*HOSTILE, "`", "``` ````", ""])
-def test_code_ends_where_it_should(text):
+def test_code_and_blocks_contain_the_whole_text(text):
     quoted = text.replace("`", "'")
     assert code(text) == f"`{' '.join(quoted.split())}`"
     assert block(text) == f"```\n{quoted}\n```"
     assert cell(code("nrefs:1|case:mixed")) == r"`nrefs:1\|case:mixed`"
 
 
-def test_names_stay_words_in_a_model_card():
+def test_names_create_no_markup_in_a_model_card():
     name = "<script>a|b`c\n# d"
     score = {
         "metric": name,
@@ -233,18 +271,19 @@ def test_names_stay_words_in_a_model_card():
         "seconds": 60.0,
         "devices": name,
         "config": config,
+        "versions": {"nmt": name},
+        "score": score,
+        "corpus": name,
     }
-    training |= {"versions": {"nmt": name}, "score": score, "corpus": name}
     model = asdict(
         ModelConfig(name="m", encoder_layers=1, decoder_layers=1, d_model=16, d_ff=16, heads=2)
     )
-    text = files.model_card(
-        files.ModelDescription(model, 300, name, name, name, training), parameters=12_345
-    )
+    description = files.ModelDescription(model, 300, name, name, name, training)
+    text = files.model_card(description, parameters=12_345)
+    before_usage = text.split("\n```\n")[0]
     assert re.findall(r"^#.*", text.split("```")[0], flags=re.M) == [text.splitlines()[0]]
-    assert not re.search(
-        r"(?<!\\)[<`]", re.sub(r"(?<!\\)(`+)[^`].*?\1", "", text.split("\n```\n")[0])
-    )
+    without_code = re.sub(r"(?<!\\)(`+)[^`].*?\1", "", before_usage)
+    assert not re.search(r"(?<!\\)[<`]", without_code)
     for line in text.splitlines():
         assert not line.startswith("|") or len(re.findall(r"(?<!\\)\|", line)) == 3, line
     facts = (

@@ -1,4 +1,4 @@
-"""Parallel files: however the same pairs are written, the same pairs are read."""
+"""Sentence pairs in files of any layout and compression."""
 
 import bz2
 import gzip
@@ -56,13 +56,13 @@ def column(side: int) -> str:
 
 
 TSV = "".join(f"{source}\t{target}\n" for source, target in PAIRS)
-JSONL = "".join(
-    json.dumps({"id": 10**4000, "en": source, "de": target}) + "\n" for source, target in PAIRS
-)
-NESTED = "".join(
-    json.dumps({"translation": {"de": t, "en": s}}, ensure_ascii=False) + "\n" for s, t in PAIRS
-)
-# Entry -> file names and texts; {z} is the suffix of a compression.
+JSONL = ""
+NESTED = ""
+for source, target in PAIRS:
+    record = {"id": 10**4000, "en": source, "de": target}
+    JSONL += json.dumps(record) + "\n"
+    nested = {"translation": {"de": target, "en": source}}
+    NESTED += json.dumps(nested, ensure_ascii=False) + "\n"
 LAYOUTS: dict[str, dict[str, str]] = {
     "corpus": {"corpus.en{z}": column(0), "corpus.de{z}": column(1)},
     "left.txt:right.txt": {"left.txt{z}": column(0), "right.txt{z}": column(1)},
@@ -74,6 +74,7 @@ LAYOUTS: dict[str, dict[str, str]] = {
     "corpus.jsonl": {"corpus.jsonl{z}": JSONL},
     "corpus.jsonl{z}": {"corpus.jsonl{z}": NESTED},
 }
+"""Maps entries to the names and texts of files; {z} is the suffix of a compression."""
 
 
 def read(entry: str, errors: str = "strict", counts: Counter[str] | None = None) -> list[Pair]:
@@ -83,15 +84,16 @@ def read(entry: str, errors: str = "strict", counts: Counter[str] | None = None)
 
 @pytest.mark.parametrize("suffix", COMPRESS)
 @pytest.mark.parametrize("entry", LAYOUTS)
-def test_every_layout_and_compression_gives_the_same_pairs(
+def test_all_layouts_and_compressions_have_the_same_pairs(
     here: Path, entry: str, suffix: str
 ) -> None:
+    compress = COMPRESS[suffix]
     for name, text in LAYOUTS[entry].items():
-        (here / name.format(z=suffix)).write_bytes(COMPRESS[suffix](text.encode()))
+        (here / name.format(z=suffix)).write_bytes(compress(text.encode()))
     assert read(entry.format(z=suffix)) == PAIRS
 
 
-def test_only_lf_and_crlf_end_a_line_and_only_a_file_starts_with_a_mark(tmp_path: Path) -> None:
+def test_line_ends_and_byte_order_marks(tmp_path: Path) -> None:
     text = b"\xef\xbb\xbfa\r\n\n\xef\xbb\xbfb\rc\n\r\r\n\xe2\x80\xa8d\x0c"
     parts = [b"a", b"", b"\xef\xbb\xbfb\rc", b"\r", b"\xe2\x80\xa8d\x0c"]
     for content, lines in ((b"", []), (b"\n", [b""]), (text, parts)):
@@ -102,7 +104,7 @@ def test_only_lf_and_crlf_end_a_line_and_only_a_file_starts_with_a_mark(tmp_path
 @pytest.mark.parametrize(
     ("sources", "targets", "errors"), [(3, 5, "strict"), (5, 3, "skip"), (0, 1, "strict")]
 )
-def test_differing_line_counts_are_an_error_with_both_counts(
+def test_files_with_different_line_counts_are_refused(
     here: Path, sources: int, targets: int, errors: str
 ):
     (here / "corpus.en").write_text("a\n" * sources)
@@ -123,7 +125,7 @@ def test_differing_line_counts_are_an_error_with_both_counts(
         ("a.jsonl", b'{"translation": "a"}', "malformed"),
     ],
 )
-def test_a_bad_line_is_an_error_naming_file_and_line_or_is_counted(here, name, line, reason):
+def test_a_malformed_line_is_an_error_or_counted(here, name, line, reason):
     good = b"Yes.\tJa." if name == "a.tsv" else b'{"en": "Yes.", "de": "Ja."}'
     (here / name).write_bytes(b"\n".join([good, line, good, line, good]) + b"\n")
     with pytest.raises(NMTError, match=rf"{name}, line 2\b"):
@@ -157,26 +159,24 @@ def test_a_missing_file_is_named(here: Path, entry: str, missing: str) -> None:
         ("a, b ", ["a, b .en", "a, b .de"]),
     ],
 )
-def test_a_name_is_that_of_the_files_that_are_there(
-    here: Path, entry: str, names: list[str]
-) -> None:
+def test_existing_files_decide_what_a_name_means(here: Path, entry: str, names: list[str]) -> None:
+    content = b"x\ty\n"
     for name in names:
-        (here / name).write_bytes(gzip.compress(b"x\ty\n") if name.endswith(".gz") else b"x\ty\n")
+        is_compressed = name.endswith(".gz")
+        (here / name).write_bytes(gzip.compress(content) if is_compressed else content)
     sides = ("x\ty", "x\ty") if len(names) == 2 else ("x", "y")
     assert read(entry) == [sides]
 
 
 @pytest.mark.parametrize("pattern", ["part-?.en", "part-*", "./*-[12].de.gz", "{here}/part-*.en"])
-def test_a_pattern_names_every_pair_of_files_once_in_order(here: Path, pattern: str) -> None:
+def test_patterns_match_each_pair_of_files_once(here: Path, pattern: str) -> None:
     for number, pair in enumerate(PAIRS[:2], 1):
         (here / f"part-{number}.en").write_text(pair[0] + "\n")
         (here / f"part-{number}.de.gz").write_bytes(gzip.compress(pair[1].encode()))
     assert read(pattern.format(here=here)) == PAIRS[:2]
 
 
-def test_without_standard_input_only_files_can_be_read(
-    here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_closed_standard_input(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (here / "a").write_bytes(b"x")
     monkeypatch.setattr("sys.stdin", None)
     assert list(read_lines("a")) == [b"x"]
@@ -184,30 +184,34 @@ def test_without_standard_input_only_files_can_be_read(
         open_text("-")
 
 
-DAMAGE: dict[str, Callable[[bytes], bytes]] = {
-    "truncated": lambda data: data[: len(data) // 2],
-    "overwritten": lambda data: data[: len(data) // 2] + b"\xff" * 64 + data[len(data) // 2 + 64 :],
-    "not compressed": lambda data: b"Hello.\n",
-}
+def truncated(data: bytes) -> bytes:
+    return data[: len(data) // 2]
 
 
-@pytest.mark.parametrize("damage", DAMAGE)
+def overwritten(data: bytes) -> bytes:
+    middle = len(data) // 2
+    return data[:middle] + b"\xff" * 64 + data[middle + 64 :]
+
+
+def not_compressed(data: bytes) -> bytes:
+    return b"Hello.\n"
+
+
+@pytest.mark.parametrize("damage", [truncated, overwritten, not_compressed])
 @pytest.mark.parametrize("suffix", [suffix for suffix in COMPRESS if suffix])
-def test_a_damaged_compressed_file_is_an_error_naming_it(
-    tmp_path: Path, suffix: str, damage: str
+def test_damaged_compressed_files_are_refused(
+    tmp_path: Path, suffix: str, damage: Callable[[bytes], bytes]
 ) -> None:
     text = "".join(f"{i * i * 7919}\n" for i in range(20_000))
     path = tmp_path / f"text{suffix}"
-    path.write_bytes(DAMAGE[damage](COMPRESS[suffix](text.encode())))
+    path.write_bytes(damage(COMPRESS[suffix](text.encode())))
     with pytest.raises(NMTError, match=rf"text\{suffix}: .*(cannot be read|not compressed)"):
         list(read_lines(path))
 
 
 @pytest.mark.parametrize("suffix", [suffix for suffix in COMPRESS if suffix])
 @pytest.mark.parametrize("name", ["text", "text.gz", "text.zst"])
-def test_the_first_bytes_tell_a_compression_whatever_the_name_says(
-    tmp_path: Path, suffix: str, name: str
-) -> None:
+def test_the_content_decides_the_compression(tmp_path: Path, suffix: str, name: str) -> None:
     (tmp_path / name).write_bytes(COMPRESS[suffix](b"a\nb\r\nc"))
     assert list(read_lines(tmp_path / name)) == [b"a", b"b", b"c"]
     with open_text(str(tmp_path / name)) as file:
@@ -215,13 +219,13 @@ def test_the_first_bytes_tell_a_compression_whatever_the_name_says(
 
 
 @pytest.mark.parametrize("suffix", COMPRESS)
-def test_a_line_has_a_limit_and_is_never_held_whole(tmp_path: Path, suffix: str) -> None:
+def test_long_lines_are_refused_in_constant_memory(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / "bomb"
-    path.write_bytes(
-        COMPRESS[suffix](
-            b"a\n" + b"x" * (LINE_BYTES - 1) + b"\n" + b"x" * 30 * LINE_BYTES + b"\nb\n"
-        )
-    )
+    longest_line = b"x" * (LINE_BYTES - 1)
+    too_long = b"x" * 30 * LINE_BYTES
+    content = b"\n".join([b"a", longest_line, too_long, b"b", b""])
+    path.write_bytes(COMPRESS[suffix](content))
+    del content, too_long
     tracemalloc.start()
     try:
         with (
@@ -229,29 +233,27 @@ def test_a_line_has_a_limit_and_is_never_held_whole(tmp_path: Path, suffix: str)
             pytest.raises(NMTError, match=r"bomb, line 3: longer than 1,048,576 bytes"),
         ):
             list(raw_lines(file, path))
-        assert [min(len(line), LINE_BYTES + 1) for line in read_lines(path)] == [
-            1,
-            LINE_BYTES - 1,
-            LINE_BYTES + 1,
-            1,
-        ]
+        lengths = [len(line) for line in read_lines(path)]
+        assert lengths[:2] == [1, LINE_BYTES - 1]
+        assert lengths[2] > LINE_BYTES
+        assert lengths[3:] == [1]
         assert tracemalloc.get_traced_memory()[1] < 20 * LINE_BYTES
     finally:
         tracemalloc.stop()
+
+
+def test_decoding_has_the_same_limit() -> None:
     assert len(decode(b"x" * LINE_BYTES)) == LINE_BYTES
     with pytest.raises(MalformedLine, match="longer than"):
         decode(b"x" * (LINE_BYTES + 1))
 
 
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
-def test_utf_16_with_a_byte_order_mark_is_read_in_constant_memory(
-    tmp_path: Path, encoding: str
-) -> None:
-    lines, path = (
-        ["日本\tJapan\r\n", "\u0a0a\u2028\tx\n", "é" * 3 * LINE_BYTES + "\n", "end"],
-        tmp_path / "a.tsv.gz",
-    )
-    path.write_bytes(gzip.compress(("\ufeff" + "".join(lines)).encode(encoding)))
+def test_utf_16_is_read_in_constant_memory(tmp_path: Path, encoding: str) -> None:
+    too_long = "é" * 3 * LINE_BYTES
+    content = f"\ufeff日本\tJapan\r\n\u0a0a\u2028\tx\n{too_long}\nend"
+    path = tmp_path / "a.tsv.gz"
+    path.write_bytes(gzip.compress(content.encode(encoding)))
     texts = [line[: LINE_BYTES + 1].decode(errors="ignore") for line in read_lines(path)]
     assert texts == ["日本\tJapan", "\u0a0a\u2028\tx", "é" * (LINE_BYTES // 2), "end"]
     with (
@@ -265,7 +267,7 @@ def test_utf_16_with_a_byte_order_mark_is_read_in_constant_memory(
     "content",
     [b"PK\3\4 word", b"%PDF-1.5", b"\xff\xfe\0\0a\0\0\0", b"a\0b\0c\0d\0", b"a\n\x7fELF\0\xff\n"],
 )
-def test_what_is_no_text_is_refused(here: Path, content: bytes) -> None:
+def test_binary_files_are_refused(here: Path, content: bytes) -> None:
     (here / "a.tsv").write_bytes(content)
     with pytest.raises(NMTError, match=r"^a\.tsv, line \d: .*(not|no) (text|UTF-8)"):
         read("a.tsv", "skip")

@@ -1,6 +1,7 @@
-"""Lines that nobody trained on: whatever they hold, line i is answered by line i, and by it alone."""
+"""Arbitrary lines: each line has one translation, which does not depend on other lines."""
 
 import json
+from collections.abc import Iterable
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
@@ -10,40 +11,36 @@ from test_translator import random_model
 from nmt.config import DecodeConfig, TokenizerConfig
 from nmt.search import Hypothesis, TorchEngine, penalty
 from nmt.text import Tokenizer, canonical, clean, train_tokenizer
-from nmt.translation import Translator
-from nmt.translation.segments import Limits
+from nmt.translation import Translation, Translator
+from nmt.translation.limits import Limits
 
 WORDS = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu", "va", "we"]
 TEXT = [" ".join(WORDS[i:] + WORDS[:i]) + "." for i in range(10)]
 KINDS = {"bpe": 300, "unigram": 300, "wordpiece": 600}
 SEPARATORS = "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029\t\u00a0\u3000"
 NASTY = [
-    *(
-        "",
-        " ",
-        "\0",
-        "a\0b",
-        "\ufeff",
-        "\u200b",
-        "\ufffd",
-        "\x1b[2J",
-        "\u202e",
-        "\ue000",
-        "\u2581",
-        "\u25b8",
-    ),
-    *(
-        "<s>",
-        "</s>",
-        "<pad>",
-        "<0x0A>",
-        "a\u0301\u0301",
-        "\u0301",
-        "\ufdfa",
-        "😀" * 9,
-        "x" * 700,
-        "漢" * 200,
-    ),
+    "",
+    " ",
+    "\0",
+    "a\0b",
+    "\ufeff",
+    "\u200b",
+    "\ufffd",
+    "\x1b[2J",
+    "\u202e",
+    "\ue000",
+    "\u2581",
+    "\u25b8",
+    "<s>",
+    "</s>",
+    "<pad>",
+    "<0x0A>",
+    "a\u0301\u0301",
+    "\u0301",
+    "\ufdfa",
+    "😀" * 9,
+    "x" * 700,
+    "漢" * 200,
     *(f"ka{separator}lo" for separator in SEPARATORS),
 ]
 few = settings(
@@ -84,30 +81,46 @@ def translator(
 
 
 class Recorder:
-    """An engine that translates every segment into its own tokens, the worst first where it is asked for several."""
+    """An engine that translates each segment into its own tokens, and records the segments."""
 
     def __init__(self, n_best: int = 1, length_penalty: float = 0.6) -> None:
         self.config = DecodeConfig(n_best=n_best, length_penalty=length_penalty)
-        self.n_best, self.segments, self.prefixes = n_best, [], []
+        self.segments = []
 
     def search(self, sentences, prefixes, constraints=None):
-        self.segments, self.prefixes = list(sentences), list(prefixes)
-        return [
-            [Hypothesis([*prefix, *ids], -1.0 - n, -1.0 - n) for n in range(self.n_best)]
-            for ids, prefix in zip(sentences, prefixes, strict=True)
-        ]
+        self.segments = list(sentences)
+        results = []
+        for ids, prefix in zip(sentences, prefixes, strict=True):
+            tokens = [*prefix, *ids]
+            scores = [-1.0 - rank for rank in range(self.config.n_best)]
+            results.append([Hypothesis(tokens, score, score) for score in scores])
+        return results
+
+
+def texts_of(rows: Iterable[list[Translation]]) -> list[str]:
+    """The best translation of each line."""
+    return [translations[0].text for translations in rows]
 
 
 @few
 @given(lines=st.lists(any_line, max_size=7))
-def test_hostile_lines_are_translated_alike_alone_together_and_streamed(tokenizer, lines):
+def test_a_translation_does_not_depend_on_other_lines(tokenizer, lines):
     ours = translator(tokenizer)
     alone = [ours.translate([line])[0][0].text for line in lines]
-    assert [found[0].text for found in ours.translate(lines)] == alone
-    assert [found[0].text for found in ours.translate(lines[::-1])] == alone[::-1]
-    assert [found[0].text for found in ours.stream(iter(lines), 2)] == alone
-    assert all(text == " ".join(text.split()) for text in alone)
-    assert all(not text for text, line in zip(alone, lines, strict=True) if not line.strip())
+    assert texts_of(ours.translate(lines)) == alone
+    assert texts_of(ours.translate(lines[::-1])) == alone[::-1]
+    assert texts_of(ours.stream(iter(lines), 2)) == alone
+    for text, line in zip(alone, lines, strict=True):
+        assert text == " ".join(text.split())
+        if not line.strip():
+            assert not text
+
+
+def lines_in(content: bytes) -> list[str]:
+    """The lines of an output, each of which ends with LF, whatever else it contains."""
+    *lines, end = content.decode().split("\n")
+    assert end == ""
+    return lines
 
 
 @few
@@ -116,27 +129,25 @@ def test_hostile_lines_are_translated_alike_alone_together_and_streamed(tokenize
     end=st.sampled_from([b"", b"\n", b"\r\n"]),
     buffer=st.sampled_from([1, 2, 2000]),
 )
-def test_whatever_the_bytes_there_is_a_line_for_a_line(
+def test_any_bytes_have_one_output_line_per_input_line(
     checkpoint, tmp_path_factory, content, end, buffer
 ):
     content += end
     folder = tmp_path_factory.mktemp("bytes")
+    count = content.count(b"\n")
+    if content and not content.endswith(b"\n"):
+        count += 1
     text = written(checkpoint, folder, content, buffer=buffer)
-    count = content.count(b"\n") + (content != b"" and not content.endswith(b"\n"))
-    assert text.count(b"\n") == count
-    assert not text or text.endswith(b"\n")
-    rows = written(checkpoint, folder, content, format="tsv").decode().split("\n")[:-1]
-    assert [row.split("\t")[0] for row in rows] == [str(n + 1) for n in range(count)]
-    assert [row.split("\t")[2:] for row in rows] == [
-        [cell] for cell in text.decode().split("\n")[:-1]
-    ]
-    records = [
-        json.loads(line)
-        for line in written(checkpoint, folder, content, format="jsonl").split(b"\n")[:-1]
-    ]
-    assert [record["translations"][0]["text"] for record in records] == text.decode().split("\n")[
-        :-1
-    ]
+    translations = lines_in(text)
+    assert len(translations) == count
+    rows = lines_in(written(checkpoint, folder, content, format="tsv"))
+    for number, (row, translation) in enumerate(zip(rows, translations, strict=True), 1):
+        cells = row.split("\t")
+        assert cells[0] == str(number)
+        assert cells[2:] == [translation]
+    records = lines_in(written(checkpoint, folder, content, format="jsonl"))
+    for record, translation in zip(records, translations, strict=True):
+        assert json.loads(record)["translations"][0]["text"] == translation
 
 
 @few
@@ -147,33 +158,36 @@ def test_whatever_the_bytes_there_is_a_line_for_a_line(
     longest=st.integers(4, 40),
     tag=st.sampled_from(["", "ka ", "lo mi "]),
 )
-def test_every_token_of_a_long_line_is_in_some_segment_behind_its_prefix(
-    tokenizer, line, longest, tag
-):
-    engine, prefix = Recorder(), tokenizer.encode([clean(tag)])[0]
+def test_segments_of_a_long_line_have_all_its_tokens(tokenizer, line, longest, tag):
+    engine = Recorder()
+    prefix = tokenizer.encode([clean(tag)])[0]
     longest += len(prefix)
     limits = Limits(split=True, longest=longest)
     ours = Translator(engine, tokenizer, limits, tag)
-    [[found]] = ours.translate([line])
+    [[best]] = ours.translate([line])
     assert all(0 < len(segment) <= longest for segment in engine.segments)
     assert all(segment[: len(prefix)] == prefix for segment in engine.segments)
-    # A character may be spelt in bytes of two segments: tokens are joined before they are decoded.
-    together = tokenizer.decode(
-        [id for segment in engine.segments for id in segment[len(prefix) :]]
-    )
-    assert together.replace(" ", "") == clean(line).replace(" ", "")
+    # The bytes of a character may be in two segments: tokens are joined before they are decoded.
+    ids = list[int]()
+    for segment in engine.segments:
+        ids += segment[len(prefix) :]
+    assert tokenizer.decode(ids).replace(" ", "") == clean(line).replace(" ", "")
     texts = [clean(tag + sentence) for sentence in ours.segmenter.splitter(clean(line), "")]
-    assert bool(found.notes) == any(len(ids) > longest for ids in tokenizer.encode(texts))
+    is_cut = any(len(ids) > longest for ids in tokenizer.encode(texts))
+    assert bool(best.notes) == is_cut
 
 
-def test_joined_translations_are_scored_as_one_and_the_best_come_first(bpe):
-    ours = Translator(Recorder(3, 0.7), bpe, Limits(split=True, longest=5))
-    [found] = ours.translate([" ".join(TEXT[:2])])
-    segments = ours.engine.segments
-    length = sum(len(segment) + 1 for segment in segments)
-    assert [t.log_probability for t in found] == [-float(len(segments) * n) for n in (1, 2, 3)]
-    lp = penalty(length, ours.engine.config)
-    assert [t.score for t in found] == pytest.approx([t.log_probability / lp for t in found])
+def test_scores_of_joined_translations(bpe):
+    engine = Recorder(n_best=3, length_penalty=0.7)
+    ours = Translator(engine, bpe, Limits(split=True, longest=5))
+    [translations] = ours.translate([" ".join(TEXT[:2])])
+    length = sum(len(segment) + 1 for segment in engine.segments)
+    for rank, translation in enumerate(translations, 1):
+        log_probability = -float(rank * len(engine.segments))
+        assert translation.log_probability == log_probability
+        score = log_probability / penalty(length, engine.config)
+        assert translation.score == pytest.approx(score)
+    assert len(translations) == 3
 
 
 @pytest.mark.parametrize(
@@ -182,13 +196,18 @@ def test_joined_translations_are_scored_as_one_and_the_best_come_first(bpe):
 @pytest.mark.parametrize(
     ("prefix", "longest"), [("Lo, mi \ufb01", None), ("漢字 ", 4), (" ka  lo mi nu ", 4)]
 )
-def test_every_translation_begins_with_the_target_prefix_once(bpe, prefix, longest, decode):
+def test_every_translation_has_the_target_prefix_once(bpe, prefix, longest, decode):
     lines = ["ka", "", TEXT[0], " \t", "漢字\0", " ".join(TEXT[:3])]
-    plain = translator(bpe, Limits(longest is not None, longest), **decode).translate(lines)
-    found = translator(bpe, Limits(longest is not None, longest), prefix, **decode).translate(lines)
-    for line, translations, without in zip(lines, found, plain, strict=True):
-        # With a prefix as long as a translation may be there is no second one.
-        assert 1 <= len(translations) <= len(without)
+    limits = Limits(split=longest is not None, longest=longest)
+    without_prefix = translator(bpe, limits, **decode).translate(lines)
+    with_prefix = translator(bpe, limits, prefix, **decode).translate(lines)
+    text = canonical(prefix)
+    for line, translations, others in zip(lines, with_prefix, without_prefix, strict=True):
+        # If the prefix is as long as a translation may be, there is no second one.
+        assert 1 <= len(translations) <= len(others)
         for translation in translations:
-            assert translation.text.startswith(canonical(prefix) if line.strip() else "")
-            assert translation.text.count(canonical(prefix)) == bool(line.strip())
+            if line.strip():
+                assert translation.text.startswith(text)
+                assert translation.text.count(text) == 1
+            else:
+                assert text not in translation.text

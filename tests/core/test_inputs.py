@@ -1,4 +1,4 @@
-"""What is translated line by line: only files that are lines of text, by their name and their beginning."""
+"""Which files are translated line by line, by their names and contents."""
 
 import gzip
 import json
@@ -41,42 +41,45 @@ def check(folder: Path, name: str, content: bytes, run: str = "no such model", *
 @pytest.mark.parametrize(
     "name",
     [
-        *(
-            "input",
-            "input.txt",
-            "INPUT.TXT",
-            "input.en",
-            "test.de",
-            "newstest2014.zh_CN",
-            "x.pt-BR",
-        ),
-        *("x.eng_Latn", "x.kbp_Latn", "x.sr-Latn-RS", "x.es-419", "x.deu", "x.EN", "corpus.en-de"),
-        *(
-            "x.english",
-            "x.src",
-            "x.ref",
-            "x.hyp",
-            "x.sys",
-            "x.mt",
-            "x.bpe",
-            "x.tok",
-            "x.raw",
-            "x.out",
-        ),
-        *(
-            "x.lines",
-            "x.sent",
-            "x.utf8",
-            "x.100k",
-            "part.003",
-            "wmt.en.1",
-            "x.ts",
-            "x.pl",
-            "x.cs",
-            "x.arb",
-            "x.sv",
-        ),
-        *(".hidden", "Letter to Mr. Smith", "x.en.txt", "v1.2"),
+        "input",
+        "input.txt",
+        "INPUT.TXT",
+        "input.en",
+        "test.de",
+        "newstest2014.zh_CN",
+        "x.pt-BR",
+        "x.eng_Latn",
+        "x.kbp_Latn",
+        "x.sr-Latn-RS",
+        "x.es-419",
+        "x.deu",
+        "x.EN",
+        "corpus.en-de",
+        "x.english",
+        "x.src",
+        "x.ref",
+        "x.hyp",
+        "x.sys",
+        "x.mt",
+        "x.bpe",
+        "x.tok",
+        "x.raw",
+        "x.out",
+        "x.lines",
+        "x.sent",
+        "x.utf8",
+        "x.100k",
+        "part.003",
+        "wmt.en.1",
+        "x.ts",
+        "x.pl",
+        "x.cs",
+        "x.arb",
+        "x.sv",
+        ".hidden",
+        "Letter to Mr. Smith",
+        "x.en.txt",
+        "v1.2",
     ],
 )
 def test_lines_of_text_are_accepted(tmp_path, name):
@@ -89,15 +92,16 @@ def test_lines_of_text_are_accepted(tmp_path, name):
 
 
 KNOWN = (
-    "ipynb usfm sfm arb xml dita adoc ftl toml php xcstrings stringsdict strings usx org svg doc xls docm tsv csv"
-    " jsonl yaml yml ini properties resx rst tex rtf tmx sbv ttml ass ssa sdlxliff vue jsx tsx c java go rs rb py"
-    " pdf odg ppt mdx bin fodt jsonc json5 jsonld resw docbook man pod lrc sgm"
+    "ipynb usfm sfm arb xml dita adoc ftl toml php xcstrings stringsdict strings usx org svg doc "
+    "xls docm tsv csv jsonl yaml yml ini properties resx rst tex rtf tmx sbv ttml ass ssa sdlxliff "
+    "vue jsx tsx c java go rs rb py pdf odg ppt mdx bin fodt jsonc json5 jsonld resw docbook man "
+    "pod lrc sgm"
 )
 UNKNOWN = "dat foo log"
 
 
 @pytest.mark.parametrize("suffix", [*KNOWN.split(), *UNKNOWN.split()])
-def test_other_suffixes_are_refused_with_a_hint_that_does_no_harm(checkpoint, tmp_path, suffix):
+def test_other_suffixes_are_refused_with_advice(checkpoint, tmp_path, suffix):
     for name in (f"file.{suffix}", f"file.en.{suffix.upper()}", f"file.{suffix}.gz"):
         content = gzip.compress(LINES) if name.endswith(".gz") else LINES
         error = check(tmp_path, name, content, run=str(checkpoint))
@@ -159,7 +163,7 @@ def test_other_suffixes_are_refused_with_a_hint_that_does_no_harm(checkpoint, tm
         (b"<?php echo 'Hello'; ?>", "PHP"),
     ],
 )
-def test_the_beginning_of_another_format_is_refused_whatever_the_name(tmp_path, content, kind):
+def test_other_formats_are_refused_by_their_content(tmp_path, content, kind):
     for name in ("input", "input.txt", "input.en", "input.ts"):
         error = check(tmp_path, name, content)
         assert error.startswith(
@@ -172,39 +176,38 @@ def test_the_beginning_of_another_format_is_refused_whatever_the_name(tmp_path, 
 @pytest.mark.parametrize(
     "content",
     [
-        *(
-            b"",
-            b"\n\n",
-            b"<2de> Hello\n",
-            b"<b>Hello</b>\n",
-            b"{name}, hello!\n",
-            b"[1] A note.\n",
-            b"# 1\n",
-        ),
-        *(
-            b'"Hello", he said.\n',
-            b"{}\n",
-            b"---\n",
-            b"- Hello\n",
-            b"1\n2\n3\n",
-            b"<s> a </s>\n",
-            b"[Music]\n",
-        ),
-        *(b"{x: 1}\n", b"\\n is a line break\n", b"<url>http://a.org</url>\n", b"%s of %s\n"),
+        b"",
+        b"\n\n",
+        b"<2de> Hello\n",
+        b"<b>Hello</b>\n",
+        b"{name}, hello!\n",
+        b"[1] A note.\n",
+        b"# 1\n",
+        b'"Hello", he said.\n',
+        b"{}\n",
+        b"---\n",
+        b"- Hello\n",
+        b"1\n2\n3\n",
+        b"<s> a </s>\n",
+        b"[Music]\n",
+        b"{x: 1}\n",
+        b"\\n is a line break\n",
+        b"<url>http://a.org</url>\n",
+        b"%s of %s\n",
     ],
 )
-def test_text_with_markup_and_symbols_stays_text(tmp_path, content):
+def test_text_with_markup_and_symbols_is_accepted(tmp_path, content):
     assert check(tmp_path, "input.en", content + LINES) == ""
 
 
-def test_an_unknown_suffix_gets_the_advice_for_its_content(tmp_path):
+def test_unknown_suffixes_get_the_advice_for_the_content(tmp_path):
     assert "tikal" in check(tmp_path, "input.foo", XML)
     assert "source code" in check(tmp_path, "input.foo", CODE)
     for content in (XML, CODE):
         assert "format=text" not in check(tmp_path, "input.foo", content)
 
 
-def test_a_suffix_of_a_language_and_of_code_is_decided_by_the_content(tmp_path):
+def test_suffixes_of_languages_and_of_code(tmp_path):
     for name in ("x.ts", "x.cs", "x.ts.gz"):
         content = gzip.compress(CODE) if name.endswith(".gz") else CODE
         assert "source code" in check(tmp_path, name, content)
@@ -214,7 +217,7 @@ def test_a_suffix_of_a_language_and_of_code_is_decided_by_the_content(tmp_path):
     assert check(tmp_path, "x.en", CODE) == ""  # a corpus of code
 
 
-def test_a_format_that_nmt_reads_is_named(tmp_path):
+def test_advice_names_the_format(tmp_path):
     assert "pass format=json;" in check(tmp_path, "input", b'{"a": "Hello"}')
     assert "no such model" in check(tmp_path, "input.foo", LINES)
     assert "pass format=markdown;" in check(tmp_path, "input.mdx", LINES)
@@ -224,7 +227,7 @@ def test_a_format_that_nmt_reads_is_named(tmp_path):
     assert "Office document" in check(tmp_path, "input", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")
 
 
-def test_a_model_brings_its_own_language_codes(checkpoint, tmp_path):
+def test_the_languages_of_the_model_are_accepted_as_suffixes(checkpoint, tmp_path):
     path = tmp_path / "lines.xx"
     path.write_bytes(LINES)
     with pytest.raises(NMTError, match=r"cannot read \.xx files"):
@@ -238,7 +241,7 @@ def test_a_model_brings_its_own_language_codes(checkpoint, tmp_path):
         check_lines(translate_config(str(copy), input=str(path)))
 
 
-def test_standard_input_is_checked_by_its_content(checkpoint, tmp_path):
+def test_the_content_of_standard_input_is_checked(checkpoint, tmp_path):
     command = [
         python(),
         "-m",

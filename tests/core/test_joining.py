@@ -29,7 +29,8 @@ def joined(tokenizer: Tokenizer, rows: list[tuple[str, str | None, bool]], prefi
     result = join(tokenizer, segments, parts, before)
     assert len(result.spans) == len(result.tokens) == len(rows)
     for (begin, end), (source, translation, _) in zip(result.spans[1:], rows[1:], strict=True):
-        assert result.text[begin:end] == (source if translation is None else translation)
+        expected = source if translation is None else translation
+        assert result.text[begin:end] == expected
     return result.text
 
 
@@ -60,13 +61,14 @@ def test_blanks_between_segments(tokenizer, rows, text):
 
 
 @pytest.mark.parametrize("prefix", ["Open", "新しい"])
-def test_the_prefix_is_there_once_also_before_a_copy(tokenizer, prefix):
+def test_the_prefix_is_written_once_before_a_copy(tokenizer, prefix):
     rows = [("☃", None, False), ("a", "古文件", False)]
-    assert joined(tokenizer, rows, prefix).startswith(f"{prefix} ☃")
-    assert joined(tokenizer, rows, prefix).count(prefix) == 1
+    text = joined(tokenizer, rows, prefix)
+    assert text.startswith(f"{prefix} ☃")
+    assert text.count(prefix) == 1
 
 
-def test_sentences_of_chinese_get_no_blank_although_the_source_may_have_one(tokenizer):
+def test_chinese_sentences_are_joined_without_blanks(tokenizer):
     limits = Limits(split=True, language="zh")
     for blank in ("", " "):
         line = f"古文件。{blank}新文件。"

@@ -1,4 +1,4 @@
-"""Language codes: which ones mean the same language, and how a user names the target of a model."""
+"""Language codes: which mean the same language, and target languages on the command line."""
 
 import pytest
 
@@ -22,6 +22,8 @@ from nmt.text import did_you_mean, is_language, language_tag, match_language, na
         ("pt", ["pt-BR"], "pt-BR"),
         ("pt", ["pt-BR", "pt-PT"], "pt-BR"),
         ("pt", ["pt", "pt-PT"], "pt"),
+        ("pt", ["pt-PT", "pt-BR"], "pt-BR"),
+        ("en", ["en_GB", "en_US"], "en_US"),
         ("PT_br", ["pt-BR", "pt-PT"], "pt-BR"),
         ("pt-PT", ["pt-BR"], "pt-BR"),
         ("zh", ["zh-Hans", "zh-Hant"], "zh-Hans"),
@@ -123,7 +125,7 @@ def test_languages_have_a_name_in_their_language():
     assert {code: native_name(code) for code in names} == names
 
 
-def test_what_a_language_code_looks_like():
+def test_texts_that_are_language_codes():
     for code in (
         "de",
         "zh_CN",
@@ -163,7 +165,7 @@ def test_what_a_language_code_looks_like():
         ("", None, ""),
     ],
 )
-def test_codes_of_countries_are_frequent_mistakes(code, codes, hint):
+def test_codes_of_countries_get_a_hint(code, codes, hint):
     assert did_you_mean(code, codes) == hint
 
 
@@ -182,7 +184,7 @@ def test_the_only_target_of_a_model_may_be_named(checkpoint, nmt, target):
 
 
 @pytest.mark.parametrize("target", ["en", "fr", "2"])
-def test_another_target_is_answered_with_the_direction(checkpoint, nmt, target):
+def test_another_target_is_refused_with_the_direction(checkpoint, nmt, target):
     words = ["translate", f"run={checkpoint}", "text=ka lo", "device=cpu", f"target={target}"]
     direction = f"{checkpoint} translates from English (en) to German (de)"
     nmt(*words).refused(f"target={target}: {direction}; omit target, or name another model")

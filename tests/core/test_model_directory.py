@@ -1,4 +1,4 @@
-"""What a model directory holds, and what is said of one that is broken."""
+"""What a model directory contains, and errors about damaged ones."""
 
 import json
 import re
@@ -45,7 +45,7 @@ LEARNED = {"positions": "learned", "max_positions": 20}
 @pytest.mark.parametrize(
     "settings", [{}, {"tied_embeddings": False}, LEARNED, {"d_k": 3, "d_v": 5}], ids=str
 )
-def test_a_loaded_model_has_the_written_weights_outputs_and_ties(tmp_path, settings):
+def test_a_loaded_model_equals_the_written_one(tmp_path, settings):
     model = write_random_model(tmp_path / "model", **settings)
     loaded = load_model(tmp_path / "model")
     assert (loaded.training, loaded.config) == (False, model.config)
@@ -68,7 +68,7 @@ def test_a_loaded_model_has_the_written_weights_outputs_and_ties(tmp_path, setti
 
 
 @pytest.mark.parametrize("tied_embeddings", [True, False])
-def test_a_source_matrix_of_its_own_is_stored_beside_the_tied_ones(tmp_path, tied_embeddings):
+def test_a_separate_source_embedding_is_stored(tmp_path, tied_embeddings):
     entries = train_tokenizer(LINES, TokenizerConfig("bpe", 300)).vocabulary_size
     settings = {"source_vocabulary_size": entries, "tied_embeddings": tied_embeddings}
     model = write_random_model(tmp_path / "model", **settings)
@@ -83,9 +83,7 @@ def test_a_source_matrix_of_its_own_is_stored_beside_the_tied_ones(tmp_path, tie
     assert_refused(tmp_path / "model", "tokenizer.model", "not the tokenizer")
 
 
-def test_a_write_that_fails_leaves_the_old_directory_whole_and_nothing_else(
-    checkpoint, folder, tmp_path
-):
+def test_a_failed_write_keeps_the_old_directory(checkpoint, folder, tmp_path):
     with pytest.raises(NMTError, match=f"^cannot write {folder}"):
         write_model_directory(
             folder,
@@ -111,7 +109,7 @@ def test_a_missing_or_truncated_file_is_named(folder, file, keep):
     assert_refused(folder, file)
 
 
-def test_another_tokenizer_is_refused_even_where_its_size_is_the_same(folder):
+def test_another_tokenizer_of_the_same_size_is_refused(folder):
     train_tokenizer([line.swapcase() for line in LINES], TokenizerConfig("bpe", 300)).save(
         folder / "tokenizer.model"
     )
@@ -136,7 +134,7 @@ def test_another_tokenizer_is_refused_even_where_its_size_is_the_same(folder):
     ],
     ids=str,
 )
-def test_a_described_model_takes_no_memory_before_its_file_agrees(folder, changes, words):
+def test_shapes_are_checked_before_memory_is_allocated(folder, changes, words):
     change_config(folder, **changes)
     with pytest.raises(NMTError, match=re.escape(words)) as raised:
         load_model(folder)

@@ -1,4 +1,4 @@
-"""An output file is whole or not there, and a killed command resumes."""
+"""Output files appear once they are complete, and killed commands resume."""
 
 import json
 import random
@@ -17,7 +17,7 @@ from preloaded import python
 from nmt.commands.translate import run as translate
 from nmt.config import DecodeConfig, NMTError, TranslateConfig
 from nmt.text import read_texts
-from nmt.translation.job import open_output
+from nmt.translation.output import open_output
 
 WORDS = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu", "va", "we"]
 IDENTITY = "1"
@@ -54,7 +54,7 @@ def break_off(
         write()
 
 
-def test_a_file_is_whole_or_not_there(tmp_path):
+def test_a_file_appears_once_it_is_complete(tmp_path):
     path = tmp_path / "out"
     path.write_text("before")
     break_off(path, IDENTITY, ["a\n", "b\n"])
@@ -80,7 +80,7 @@ def test_a_file_is_whole_or_not_there(tmp_path):
     ],
     ids=str,
 )
-def test_another_input_model_or_option_starts_anew_and_so_do_odd_notes(tmp_path, identity, damage):
+def test_overwriting_starts_again_if_identity_or_notes_do_not_fit(tmp_path, identity, damage):
     path = tmp_path / "out"
     break_off(path, IDENTITY, ["a\n", "b\n"])
     notes = tmp_path / ".out.nmt-partial.json"
@@ -106,7 +106,7 @@ def test_another_input_model_or_option_starts_anew_and_so_do_odd_notes(tmp_path,
         ("", "another input, model or option;"),
     ],
 )
-def test_work_of_another_command_is_kept_until_the_user_starts_again(tmp_path, now, names):
+def test_the_partial_output_of_another_command_is_kept(tmp_path, now, names):
     before = {"input": "a", "model": ["b"]}
     path = tmp_path / "out"
     break_off(path, before, ["a\n", "b\n"])
@@ -118,13 +118,13 @@ def test_work_of_another_command_is_kept_until_the_user_starts_again(tmp_path, n
     assert path.read_text() == "a\nb\nc\n"
 
 
-def test_nothing_is_left_where_nobody_can_resume(tmp_path):
+def test_a_command_that_cannot_resume_leaves_no_files(tmp_path):
     break_off(tmp_path / "out", "", ["a\n"])
     break_off(tmp_path / "out", IDENTITY, [])
     assert written(tmp_path) == []
 
 
-def test_two_commands_do_not_write_one_file(tmp_path):
+def test_a_second_command_cannot_write_the_same_file(tmp_path):
     with (
         open_output(str(tmp_path / "out"), IDENTITY),
         pytest.raises(NMTError, match="another nmt process is writing it"),
@@ -133,7 +133,7 @@ def test_two_commands_do_not_write_one_file(tmp_path):
         pass
 
 
-def test_a_link_under_the_partial_name_is_not_written_through(tmp_path):
+def test_a_link_with_the_name_of_the_partial_file_is_not_followed(tmp_path):
     (tmp_path / "precious").write_text("precious")
     (tmp_path / ".out.nmt-partial").symlink_to(tmp_path / "precious")
     with pytest.raises(NMTError, match="out: "), open_output(str(tmp_path / "out"), IDENTITY):
@@ -141,7 +141,7 @@ def test_a_link_under_the_partial_name_is_not_written_through(tmp_path):
     assert (tmp_path / "precious").read_text() == "precious"
 
 
-def test_an_output_that_is_a_link_stays_one(tmp_path):
+def test_an_output_that_is_a_link_stays_a_link(tmp_path):
     (tmp_path / "target").touch()
     (tmp_path / "out").symlink_to("target")
     with open_output(str(tmp_path / "out"), IDENTITY) as output:
@@ -169,7 +169,7 @@ def unpacked(path: Path) -> bytes:
     "suffix", [suffix for suffix, (program, _) in COMPRESSIONS.items() if shutil.which(program)]
 )
 @pytest.mark.parametrize("lines", [[], ["a\n"], ["a\n", "\n", "ß\n"] * 100_000])
-def test_an_output_is_compressed_as_its_name_says(tmp_path, suffix, lines):
+def test_the_suffix_decides_the_compression(tmp_path, suffix, lines):
     contents = set()
     for name in ("one", "two"):
         path = tmp_path / f"{name}{suffix}"
@@ -194,7 +194,7 @@ def test_a_compressed_output_resumes_after_its_last_line(tmp_path):
     assert written(tmp_path) == ["out.gz"]
 
 
-def test_a_link_to_a_compressed_file_is_compressed(tmp_path):
+def test_the_target_of_a_link_decides_the_compression(tmp_path):
     (tmp_path / "out").symlink_to("target.xz")
     with open_output(str(tmp_path / "out"), IDENTITY) as output:
         output.write("a\n", 1)
@@ -202,8 +202,8 @@ def test_a_link_to_a_compressed_file_is_compressed(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", COMPRESSIONS)
-def test_a_disk_that_is_full_while_nmt_compresses_leaves_the_lines(tmp_path, suffix):
-    """The limit on the size of files stands for the disk; what is compressed has more bytes than it allows."""
+def test_a_job_resumes_after_the_disk_was_full_during_compression(tmp_path, suffix):
+    """A limit on the size of files, below that of the compressed lines, stands for the disk."""
     path = tmp_path / f"out{suffix}"
     lines = f"{random.Random(1).randbytes(20_000).hex()}\n"
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -237,7 +237,10 @@ def config(checkpoint: str, folder: Path, **settings) -> TranslateConfig:
 
 
 def kill_in_the_middle(model: str, folder: Path, end: signal.Signals = signal.SIGKILL) -> int:
-    """Start to translate `in` to `out` and end the program; return the number of lines that are done."""
+    """Start to translate `in` to `out`, and end the program.
+
+    Returns the number of lines that are done.
+    """
     options = [
         f"run={model}",
         "engine=torch",
@@ -266,9 +269,7 @@ def kill_in_the_middle(model: str, folder: Path, end: signal.Signals = signal.SI
 
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
-def test_a_killed_translation_resumes_and_ends_as_if_it_had_not_been(
-    checkpoint, tmp_path, capsys, end
-):
+def test_a_killed_translation_resumes_with_the_same_result(checkpoint, tmp_path, capsys, end):
     (tmp_path / "in").write_bytes(random_lines(400))
     translate(config(checkpoint, tmp_path, format="tsv", output=str(tmp_path / "expected")))
     done = kill_in_the_middle(checkpoint, tmp_path, end)
@@ -279,7 +280,7 @@ def test_a_killed_translation_resumes_and_ends_as_if_it_had_not_been(
     assert written(tmp_path) == ["expected", "in", "out"]
 
 
-def test_a_killed_translation_is_not_resumed_if_the_models_description_changed(
+def test_a_killed_translation_does_not_resume_with_another_model_description(
     checkpoint, tmp_path, capsys
 ):
     model = Path(shutil.copytree(checkpoint, tmp_path / "model"))

@@ -1,4 +1,4 @@
-"""Words, borders, blanks and directions in the scripts of many languages."""
+"""Words, borders of words, blanks and directions in many scripts."""
 
 import re
 import unicodedata
@@ -23,34 +23,40 @@ from nmt.text import (
 )
 
 
-def test_classes_of_characters_are_those_of_unicode() -> None:
+def test_characters_of_words_are_those_of_unicode() -> None:
     """Symbols and variation selectors are marks, but not of words."""
     not_of_words = [*range(0x20D0, 0x2100), *range(0xFE00, 0xFE10)]
     of_words = re.compile(rf"[\w{MARKS}]")
-    latin = re.compile(f"[{LATIN}]")
-    rare = [
-        0x2184,
-        0x2C2F,
-        0x2C5F,
-        0xAB66,
-        0xAB67,
-        0x2C2E,
-        0x2C5E,
-        0xAB68,
-    ]  # for phonetics and Claudian letters
     for code in range(0x10000):
-        character, category = chr(code), unicodedata.category(chr(code))
-        name = unicodedata.name(character, "")
-        if category[0] in "LM" and code not in not_of_words:
+        character = chr(code)
+        kind = unicodedata.category(character)[0]
+        if kind in "LM" and code not in not_of_words:
             assert of_words.match(character), hex(code)
-        if category[0] in "PSZ":
-            assert not of_words.match(character) or character in "_", hex(code)
-        if category in ("Lu", "Ll") and name.startswith("LATIN") and code < 0xFF00:
-            assert latin.match(character) or code in rare, hex(code)
+        if kind in "PSZ" and character != "_":
+            assert not of_words.match(character), hex(code)
+
+
+def test_latin_letters_are_those_of_unicode() -> None:
+    latin = re.compile(f"[{LATIN}]")
+    # For phonetics, and Claudian letters.
+    rare = [0x2184, 0x2C2F, 0x2C5F, 0xAB66, 0xAB67, 0x2C2E, 0x2C5E, 0xAB68]
+    for code in range(0x10000):
+        character = chr(code)
+        category = unicodedata.category(character)
+        is_latin = unicodedata.name(character, "").startswith("LATIN")
+        is_wide = code >= 0xFF00
+        if category in ("Lu", "Ll") and is_latin and not is_wide and code not in rare:
+            assert latin.match(character), hex(code)
         if category[0] == "L" and latin.match(character):
             assert script(character) in ("LATIN", "FEMININE", "MASCULINE", "MICRO", ""), hex(code)
-    assert all(script(chr(code)) == "GREEK" for code in range(0x391, 0x3C9) if chr(code).isalpha())
-    assert all(script(chr(code)) == "CYRILLIC" for code in range(0x400, 0x482))
+
+
+def test_scripts_of_letters() -> None:
+    for code in range(0x391, 0x3C9):
+        if chr(code).isalpha():
+            assert script(chr(code)) == "GREEK"
+    for code in range(0x400, 0x482):
+        assert script(chr(code)) == "CYRILLIC"
 
 
 @pytest.mark.parametrize(
@@ -95,8 +101,10 @@ def test_the_length_of_a_text_includes_vowel_signs_but_no_optional_marks(
 @pytest.mark.parametrize(
     "text", ["設定 を\u3000開く", "ภาษาไทย ง่าย", "a b\tc", "한국어 中文 mixed を"]
 )
-def test_every_character_that_is_not_blank_belongs_to_one_word(text: str) -> None:
-    covered = [index for begin, end in word_spans(text) for index in range(begin, end)]
+def test_words_cover_all_characters_but_blanks(text: str) -> None:
+    covered = list[int]()
+    for begin, end in word_spans(text):
+        covered += range(begin, end)
     assert covered == [index for index, sign in enumerate(text) if not sign.isspace()]
 
 
@@ -154,7 +162,7 @@ def test_blanks_between_sentences(texts: list[str], whole: str) -> None:
     assert joined(texts) == whole
 
 
-def test_a_blank_is_only_left_out_between_two_characters_without_blanks() -> None:
+def test_blanks_are_left_out_only_between_characters_without_blanks() -> None:
     assert blank_between("か", "か") == ""
     assert blank_between("か", "b") == blank_between("b", "か") == " "
 
@@ -228,7 +236,6 @@ def test_characters_of_another_writing_of_han(text: str, writing: str, count: in
 
 
 def test_signs_of_repetition_have_these_names_in_unicode() -> None:
-    names = {
-        unicodedata.name(chr(code)) for code in range(0x3400) if re.match(REPETITION, chr(code))
-    }
+    signs = re.findall(REPETITION, "".join(map(chr, range(0x3400))))
+    names = {unicodedata.name(sign) for sign in signs}
     assert names == {"THAI CHARACTER MAIYAMOK", "LAO KO LA", "KHMER SIGN LEK TOO"}

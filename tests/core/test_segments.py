@@ -1,5 +1,6 @@
-"""What a line is cut into: sentences, parts of those longer than training's lines, and what can only be copied."""
+"""Segments of a line: sentences, parts of long sentences, and stretches to copy."""
 
+import math
 import re
 
 import numpy as np
@@ -11,7 +12,8 @@ from nmt.files import ModelDescription
 from nmt.search import Hypothesis, TokenScores
 from nmt.text import Tokenizer, train_tokenizer, word_spans
 from nmt.translation import Line, Segmenter, Translator
-from nmt.translation.segments import Limits, copied_spans, limits
+from nmt.translation.copying import copied_spans
+from nmt.translation.limits import Limits, limits_of
 
 TEXT = "ka lo mi nu. Pe ri so, tu va? We KaLo 123 das \u6f22\u5b57"
 KNOWN = frozenset(TEXT)
@@ -24,22 +26,27 @@ def tokenizer() -> Tokenizer:
 
 
 class Echo:
-    """An engine that answers with the prefix and the source; the n-th token of one side is seen in the n-th token."""
+    """An engine that translates each source into its prefix and itself.
+
+    The n-th target token attends to the n-th source token.
+    """
 
     config = DecodeConfig()
 
     def search(self, sentences, prefixes, constraints=None):
         self.asked = list(sentences)
-        return [
-            [Hypothesis([*p, *ids], -1.0, -0.5)] for p, ids in zip(prefixes, sentences, strict=True)
-        ]
+        results = []
+        for prefix, ids in zip(prefixes, sentences, strict=True):
+            results.append([Hypothesis([*prefix, *ids], -1.0, -0.5)])
+        return results
 
     def token_scores(self, pairs):
-        shapes = [(len(target), len(source)) for source, target in pairs]
-        return [
-            TokenScores([-1.0] * (t + 1), np.eye(max(s, t), dtype=np.float32)[:t, :s])
-            for t, s in shapes
-        ]
+        results = []
+        for source, target in pairs:
+            diagonal = np.eye(max(len(source), len(target)), dtype=np.float32)
+            attention = diagonal[: len(target), : len(source)]
+            results.append(TokenScores([-1.0] * (len(target) + 1), attention))
+        return results
 
 
 @pytest.mark.parametrize(
@@ -55,8 +62,9 @@ class Echo:
         ("ka {lo} x", ["{", "} x"]),
     ],
 )
-def test_what_is_copied_by_hand(line, copied):
-    assert [line[begin:end].strip() for begin, end in copied_spans(line, KNOWN)] == copied
+def test_copied_spans(line, copied):
+    spans = copied_spans(line, KNOWN)
+    assert [line[begin:end].strip() for begin, end in spans] == copied
 
 
 WRITTEN = "kalomi 12 \uc7a0\uc218\u0633\u0648\u0631\u05d0\u05d1\u0915\u093e\u0e01\u6f22."
@@ -65,7 +73,7 @@ WRITTEN = "kalomi 12 \uc7a0\uc218\u0633\u0648\u0631\u05d0\u05d1\u0915\u093e\u0e0
 @pytest.mark.parametrize(
     ("line", "copied"),
     [
-        # Grapheme clusters: keycaps, pictures of signs, enclosing marks, families, flags, skin tones.
+        # Grapheme clusters: keycaps, pictures of signs, enclosing marks, families, flags, tones.
         ("ka 1\ufe0f\u20e3 lo 2\ufe0f\u20e3.", ["1\ufe0f\u20e3", "2\ufe0f\u20e3."]),
         ("ka \u203c\ufe0f lo", ["\u203c\ufe0f"]),
         ("\u2139\ufe0f ka", ["\u2139\ufe0f"]),
@@ -94,7 +102,7 @@ WRITTEN = "kalomi 12 \uc7a0\uc218\u0633\u0648\u0631\u05d0\u05d1\u0915\u093e\u0e0
         ("\u0e01\u0e02\u0e33\u0e01", ["\u0e02\u0e33"]),
     ],
 )
-def test_a_copied_character_takes_its_cluster_and_its_word_with_it(line, copied):
+def test_copied_spans_cover_the_cluster_or_word_of_a_character(line, copied):
     spans = copied_spans(line, frozenset(WRITTEN))
     assert [line[begin:end].strip() for begin, end in spans] == copied
 
@@ -110,7 +118,7 @@ def test_a_copied_character_takes_its_cluster_and_its_word_with_it(line, copied)
         ("ka \u263a\u2028lo", "ka \u263a lo"),
     ],
 )
-def test_what_is_copied_stays_as_it_was_typed(tokenizer, line, text):
+def test_copies_are_not_normalized(tokenizer, line, text):
     ours = Translator(Echo(), tokenizer, Limits(characters=KNOWN))
     assert ours.translate([line])[0][0].text == text
 
@@ -118,7 +126,7 @@ def test_what_is_copied_stays_as_it_was_typed(tokenizer, line, text):
 @pytest.mark.parametrize(
     "sign", ["\u200b", "\u200c", "\u2060", "\u00ad", "\ufe0f", "\U000e0100", "\u200e"]
 )
-def test_invisible_characters_that_the_model_does_not_know_do_not_cut_a_sentence(tokenizer, sign):
+def test_unknown_invisible_characters_are_ignored(tokenizer, sign):
     ours = Translator(Echo(), tokenizer, Limits(characters=KNOWN))
     [[best]] = ours.translate([f"ka{sign} lo {sign}mi \u6f22{sign}\u5b57"])
     assert (best.text, best.copied) == ("ka lo mi \u6f22\u5b57", [])
@@ -134,7 +142,7 @@ def test_invisible_characters_that_the_model_does_not_know_do_not_cut_a_sentence
         ("舌 ka", "舌 ka"),
     ],
 )
-def test_letters_that_occur_in_training_in_either_case_are_translated(tokenizer, line, read):
+def test_letters_are_read_in_the_case_that_the_model_has_learned(tokenizer, line, read):
     learned = frozenset("жукКUЁ ") | KNOWN
     rare = frozenset("ЖŻ舌")
     engine = Echo()
@@ -144,34 +152,30 @@ def test_letters_that_occur_in_training_in_either_case_are_translated(tokenizer,
     assert engine.asked == tokenizer.encode([read])
 
 
-def test_letters_that_never_occur_are_copied_with_their_word(tokenizer):
+def test_words_with_unknown_letters_are_copied(tokenizer):
     [[best]] = Translator(Echo(), tokenizer, Limits(characters=KNOWN)).translate(["ka Жук lo"])
     assert best.copied == ["Жук"]
 
 
 SIGNS = [
-    *(
-        "---",
-        "***",
-        "* * *",
-        "\u2022",
-        "1.",
-        "12:30",
-        ":-)",
-        "\u00af\\_(\u30c4)_/\u00af"[:3],
-        "=====  =====",
-    ),
-    *(
-        "\u2500\u2500\u2500",
-        "50 %",
-        "3.14",
-        "2\u00bd",
-        "\U0001f600",
-        "(1)",
-        "\u2026",
-        "\u2192",
-        "$5",
-    ),
+    "---",
+    "***",
+    "* * *",
+    "\u2022",
+    "1.",
+    "12:30",
+    ":-)",
+    "\u00af\\_(\u30c4)_/\u00af"[:3],
+    "=====  =====",
+    "\u2500\u2500\u2500",
+    "50 %",
+    "3.14",
+    "2\u00bd",
+    "\U0001f600",
+    "(1)",
+    "\u2026",
+    "\u2192",
+    "$5",
 ]
 
 
@@ -179,44 +183,38 @@ SIGNS = [
 def test_lines_without_a_letter_are_copied(tokenizer, line):
     limits = Limits(characters=KNOWN, copies_signs=True, split=True, language="en")
     engine = Echo()
-    translated, told = Translator(engine, tokenizer, limits).translate(
-        [f" {line}", f"Ka lo. {line}"]
-    )
-    assert translated[0].text == line
-    assert told[0].text == f"Ka lo. {line}"
+    translator = Translator(engine, tokenizer, limits)
+    [alone], [after_sentence] = translator.translate([f" {line}", f"Ka lo. {line}"])
+    assert alone.text == line
+    assert after_sentence.text == f"Ka lo. {line}"
     assert engine.asked == tokenizer.encode(["Ka lo."])
 
 
-def test_a_model_that_has_never_seen_a_letter_reads_lines_of_digits():
-    def limits_of(characters: str) -> Limits:
-        return limits([described(characters={"source": characters})], split=False)
-
-    assert limits_of("0123 ").copies_signs is False
-    assert limits_of("0123 a").copies_signs is True
+def test_a_model_of_digits_translates_lines_without_letters():
+    for characters, copies_signs in (("0123 ", False), ("0123 a", True)):
+        description = described(characters={"source": characters})
+        assert limits_of([description], split=False).copies_signs is copies_signs
 
 
-def test_sentences_of_characters_that_the_model_does_not_know_are_copied_as_one(tokenizer):
-    limits = Limits(
-        split=True, language="en", characters=KNOWN, positions=4
-    )  # the copy takes no position
-    [[found]] = Translator(Echo(), tokenizer, limits, details=True).translate(
-        ["ka \u2603. \u2603! lo"]
-    )
-    assert (found.text, found.copied) == ("ka \u2603. \u2603! lo", ["\u2603. \u2603!"])
+def test_adjacent_copied_sentences_become_one_copy(tokenizer):
+    # A copy takes no position.
+    limits = Limits(split=True, language="en", characters=KNOWN, positions=4)
+    line = "ka \u2603. \u2603! lo"
+    [[best]] = Translator(Echo(), tokenizer, limits, details=True).translate([line])
+    assert best.text == line
+    assert best.copied == ["\u2603. \u2603!"]
 
 
 @pytest.mark.parametrize(
     ("known", "text"),
     [("'", "ka'lo \u2013 mi"), ("'\u2019-", "ka\u2019lo - mi"), ("", "ka\u2019lo \u2013 mi")],
 )
-def test_quotes_and_dashes_that_the_model_does_not_know_become_plain_ones_that_it_knows(
-    tokenizer, known, text
-):
+def test_unknown_quotes_and_dashes_are_read_as_plain_ones(tokenizer, known, text):
     ours = Translator(Echo(), tokenizer, Limits(characters=KNOWN | set(known)))
     assert ours.translate(["ka\u2019lo \u2013 mi"])[0][0].text == text
 
 
-def test_a_long_word_takes_no_quadratic_time():
+def test_copied_spans_take_linear_time():
     assert copied_spans("x" * 200_000, KNOWN) == [(0, 200_000)]
     assert copied_spans("k" * 200_000 + "x", KNOWN) == [(0, 200_001)]
     assert len(copied_spans("<ka " * 50_000, KNOWN)) == 50_000
@@ -241,74 +239,72 @@ lines = st.lists(
     suppress_health_check=list(HealthCheck),
 )
 @given(line=lines, known=st.sampled_from([KNOWN, frozenset("ka "), frozenset(" ")]))
-def test_what_is_copied_and_what_an_echo_gives_are_the_line(tokenizer, line, known):
-    """Blanks and all; no stretch that is searched holds a character that is not known."""
-    ours = Translator(Echo(), tokenizer, Limits(characters=known | {" "}), details=True)
-    [[found]] = ours.translate([line])
+def test_an_engine_that_echoes_its_input_reproduces_the_line(tokenizer, line, known):
+    """With its blanks. The engine gets only characters that the model knows."""
+    characters = known | {" "}
+    ours = Translator(Echo(), tokenizer, Limits(characters=characters), details=True)
+    [[best]] = ours.translate([line])
     read = ours.segmenter.clean(line)
-    assert ours.segmenter.clean(found.text) == read
-    assert bool(found.copied) == (not (known | {" "}).issuperset(read))
+    assert ours.segmenter.clean(best.text) == read
+    has_copies = not characters.issuperset(read)
+    assert bool(best.copied) == has_copies
     on_one_line = re.sub("[\\s\x1c-\x1f]", " ", line)
-    assert all(re.sub(r"\s", " ", typed) in on_one_line for typed in found.copied)
-    assert all((known | {" "}).issuperset(tokenizer.decode(ids)) for ids in ours.engine.asked)
-    assert len(found.details.token_log_probabilities) == len(found.details.tokens) + bool(
-        ours.engine.asked
-    )
-    assert sum(found.details.token_log_probabilities) <= 0
-    assert {target for _, target in found.details.alignment} <= set(
-        range(len(word_spans(found.text)))
-    )
+    assert all(re.sub(r"\s", " ", typed) in on_one_line for typed in best.copied)
+    assert all(characters.issuperset(tokenizer.decode(ids)) for ids in ours.engine.asked)
+    # The end symbol has a score, but is listed only between segments.
+    scores = best.details.token_log_probabilities
+    assert len(scores) == len(best.details.tokens) + bool(ours.engine.asked)
+    assert sum(scores) <= 0
+    words = range(len(word_spans(best.text)))
+    assert all(target in words for _, target in best.details.alignment)
 
 
 @pytest.mark.parametrize("prefix", ["", "lo", "Lo, mi"])
 @pytest.mark.parametrize("line", ["<b>ka</b> mi", "ka <b>", "<b>", "ka", ""])
-def test_every_translation_begins_with_the_target_prefix_also_where_it_is_copied(
-    tokenizer, line, prefix
-):
-    ours = Translator(
-        Echo(), tokenizer, Limits(characters=KNOWN), target_prefix=prefix, details=True
-    )
-    [[found]] = ours.translate([line])
-    assert found.text == " ".join(filter(None, [prefix if line else "", line]))
-    words = len(word_spans(found.text))
-    assert all(0 <= target < words for _, target in found.details.alignment)
+def test_the_target_prefix_also_precedes_copies(tokenizer, line, prefix):
+    limits = Limits(characters=KNOWN)
+    ours = Translator(Echo(), tokenizer, limits, target_prefix=prefix, details=True)
+    [[best]] = ours.translate([line])
+    assert best.text == (f"{prefix} {line}".strip() if line else "")
+    words = range(len(word_spans(best.text)))
+    assert all(target in words for _, target in best.details.alignment)
 
 
-def test_copied_stretches_are_neither_scored_nor_counted(tokenizer):
-    plain, marked = Translator(Echo(), tokenizer, Limits(characters=KNOWN)).translate(
-        ["ka", "<b>ka"]
-    )
-    assert (marked[0].score, marked[0].log_probability) == pytest.approx(
-        (-1.0 / ((5 + len(tokenizer.encode(["ka"])[0]) + 1) / 6) ** 0.6, -1.0)
-    )
-    assert plain[0].copied == []
+def test_copied_stretches_do_not_count_in_the_score(tokenizer):
+    translator = Translator(Echo(), tokenizer, Limits(characters=KNOWN))
+    [plain], [marked] = translator.translate(["ka", "<b>ka"])
+    length = len(tokenizer.encode(["ka"])[0]) + 1
+    assert marked.score == pytest.approx(-1.0 / ((5 + length) / 6) ** 0.6)
+    assert marked.log_probability == pytest.approx(-1.0)
+    assert plain.copied == []
 
 
-def test_a_line_that_is_blank_or_only_copied_has_a_score_by_every_length_penalty(tokenizer):
+def test_blank_and_copied_lines_have_score_0(tokenizer):
     engine = Echo()
     engine.config = DecodeConfig(length_penalty=0.2, length_penalty_kind="marian", n_best=2)
     lines = ["", "   ", "\t", "\u3000 \u00a0", "\u2603"]
     rows = Translator(engine, tokenizer, Limits(characters=KNOWN)).translate(lines)
-    assert [[(best.text, best.score) for best in row] for row in rows] == [[("", 0)]] * 4 + [
-        [("\u2603", 0)]
-    ]
+    results = [(translation.text, translation.score) for row in rows for translation in row]
+    assert results == [("", 0), ("", 0), ("", 0), ("", 0), ("\u2603", 0)]
 
 
 def texts(tokenizer: Tokenizer, line: str, **options) -> list[str]:
     segmenter = Segmenter(tokenizer, Limits(language="en", **options), "")
     segmenter.splitter = lambda line, language: line.replace(". ", ".\n").split("\n")
-    return [tokenizer.decode(segment.ids).strip() for segment in segmenter.segment([Line(line)])[0]]
+    [segments] = segmenter.segment([Line(line)])
+    return [tokenizer.decode(segment.ids).strip() for segment in segments]
 
 
-def test_lines_are_cut_into_sentences_and_longer_ones_than_were_seen_into_parts(tokenizer):
-    paragraph, one = " ".join(SENTENCES), " ".join(["ka"] * 30)
+def test_lines_are_cut_into_sentences_and_parts(tokenizer):
+    paragraph = " ".join(SENTENCES)
     assert texts(tokenizer, paragraph) == [paragraph]
     assert texts(tokenizer, paragraph, split=True) == SENTENCES
-    assert texts(tokenizer, one, split=True, longest=99) == [one.strip()]
-    assert len(texts(tokenizer, one, split=True, longest=20)) == -(
-        -len(tokenizer.encode([one])[0]) // 20
-    )
-    assert texts(tokenizer, one, positions=99) == [one.strip()]
+    sentence = " ".join(["ka"] * 30)
+    assert texts(tokenizer, sentence, split=True, longest=99) == [sentence]
+    assert texts(tokenizer, sentence, positions=99) == [sentence]
+    tokens = len(tokenizer.encode([sentence])[0])
+    parts = texts(tokenizer, sentence, split=True, longest=20)
+    assert len(parts) == math.ceil(tokens / 20)
 
 
 def described(**training) -> ModelDescription:
@@ -330,15 +326,19 @@ LENGTHS = {"lengths": {"source": {"p99": 23, "max": 125}, "target": {"p99": 1, "
         ({"lengths": {"source": {"max": -1}}}, True, None),
     ],
 )
-def test_limits_are_what_a_model_has_seen(training, split, longest):
-    found = limits([described(**training)], split)
-    assert (found.split, found.longest) == (split, longest)
+def test_limits_of_one_model(training, split, longest):
+    limits = limits_of([described(**training)], split)
+    assert (limits.split, limits.longest) == (split, longest)
 
 
-def test_limits_of_an_ensemble_are_those_of_all_its_models():
+def test_limits_of_an_ensemble():
     other = {"lengths": {"source": {"p99": 40, "max": 50}}, "characters": {"source": "bcd"}}
     characters = {"source": "abc", "rare": "dé"}
-    found = limits([described(**LENGTHS, characters=characters), described(**other)], True)
-    assert (found.longest, found.characters) == (50, frozenset(" bcd"))
-    assert found.rare == {"d"}
-    assert limits([described(**LENGTHS), described(**other)], True).characters is None
+    models = [described(**LENGTHS, characters=characters), described(**other)]
+    limits = limits_of(models, split=True)
+    assert limits.longest == 50
+    assert limits.characters == frozenset(" bcd")
+    assert limits.rare == {"d"}
+    # Without a record for one of the models, any character may be translated.
+    models = [described(**LENGTHS), described(**other)]
+    assert limits_of(models, split=True).characters is None

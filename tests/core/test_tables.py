@@ -1,4 +1,4 @@
-"""Tables: the columns with text, rows with other columns, and the quotation marks of spreadsheets."""
+"""Tables: columns with text, rows of other widths, and quotation marks of spreadsheets."""
 
 import csv
 import logging
@@ -89,7 +89,7 @@ def test_a_row_with_other_columns_is_an_error_or_counted(tmp_path: Path, row: st
         ((TARGETS, SOURCES), "letzte\tlast\ta comment", {"columns": [2, 1]}),
     ],
 )
-def test_a_row_whose_texts_are_evident_is_read_with_a_notice(
+def test_rows_of_other_widths_are_read_with_a_notice(
     tmp_path: Path, columns, row, keys, caplog: pytest.LogCaptureFixture
 ) -> None:
     counts = Counter[str]()
@@ -109,7 +109,7 @@ def test_a_row_without_one_of_the_texts_is_refused(tmp_path: Path, keys) -> None
 
 
 @pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
-def test_the_quotation_marks_of_a_spreadsheet_are_undone(
+def test_quotation_marks_of_spreadsheets_are_removed(
     tmp_path: Path, quoting, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "a.tsv"
@@ -134,6 +134,6 @@ def test_the_quotation_marks_of_a_spreadsheet_are_undone(
         ['"Well, no."\t"Nun, nein."', '"Well, yes."\t"Nun, ja."', "a, b\tc, d"],
     ],
 )
-def test_quotation_marks_of_sentences_stay(tmp_path: Path, rows: list[str]) -> None:
+def test_quotation_marks_of_sentences_are_kept(tmp_path: Path, rows: list[str]) -> None:
     text = "".join(row + "\n" for row in rows)
     assert read(tmp_path / "a.tsv", text) == [tuple(row.split("\t")) for row in rows]

@@ -1,7 +1,8 @@
-"""Which words answer which, token by token, in lines as users see them."""
+"""Word alignments and token scores."""
 
 import random
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -13,8 +14,9 @@ from nmt.model import Transformer
 from nmt.search import Hypothesis, TokenScores, TorchEngine
 from nmt.text import Tokenizer, clean, train_tokenizer, word_spans
 from nmt.translation import Limits, Segment, Translator
-from nmt.translation.alignment import Describer, Words, token_spans
+from nmt.translation.alignment import Describer
 from nmt.translation.joining import join
+from nmt.translation.spans import Words, token_spans
 
 WORDS = ["ka", "lo", "mi", "nu.", "Pe", "ri", "so,", "tu", "va", "we"]
 ODD = [
@@ -33,13 +35,17 @@ def tokenizer(request) -> Tokenizer:
     return train_tokenizer(lines, TokenizerConfig(kind=request.param, vocabulary_size=620))
 
 
-def words_by_decoding_all_before(tokenizer: Tokenizer, ids: list[int]) -> list[int]:
+def words_by_decoding_prefixes(tokenizer: Tokenizer, ids: list[int]) -> list[int]:
     """The words of tokens, in quadratic time."""
+    last = max(len(tokenizer.decode(ids).split()) - 1, 0)
     words = []
     for end in range(1, len(ids) + 1):
         text = tokenizer.decode(ids[:end])
-        words.append(max(len(text.split()) - (not text[-1:].isspace()), 0))
-    return [min(word, max(len(tokenizer.decode(ids).split()) - 1, 0)) for word in words]
+        count = len(text.split())
+        # A blank at the end belongs to the next word.
+        word = count if text[-1:].isspace() else max(count - 1, 0)
+        words.append(min(word, last))
+    return words
 
 
 def words_of_tokens(tokenizer: Tokenizer, ids: list[int], text: str) -> list[range]:
@@ -48,26 +54,44 @@ def words_of_tokens(tokenizer: Tokenizer, ids: list[int], text: str) -> list[ran
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_tokens_belong_to_the_words_that_decoding_all_before_them_tells(tokenizer, seed):
+def test_token_spans_agree_with_decoding_every_prefix(tokenizer, seed):
     draw = random.Random(seed)
     line = "".join(draw.choices("kalomi .éαя한😀काش   ", k=60))
     text = clean(line)
     ids = tokenizer.encode([text])[0]
     words = words_of_tokens(tokenizer, ids, text)
     assert all(len(row) == 1 for row in words)
-    assert [row[0] for row in words] == words_by_decoding_all_before(tokenizer, ids)
+    assert [row[0] for row in words] == words_by_decoding_prefixes(tokenizer, ids)
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_any_tokens_have_a_place_in_the_text_that_they_spell(tokenizer, seed):
+def test_token_spans_of_random_tokens_are_in_the_text(tokenizer, seed):
     draw = random.Random(seed)
     ids = draw.choices(range(tokenizer.vocabulary_size), k=draw.randint(1, 60))
     text = tokenizer.decode(ids)
     spans = token_spans(tokenizer, ids, text)
     assert len(spans) == len(ids)
     assert all(0 <= begin <= end <= len(text) for begin, end in spans)
-    count = len(word_spans(text))
-    assert all(0 <= word < count for row in words_of_tokens(tokenizer, ids, text) for word in row)
+    words = range(len(word_spans(text)))
+    for row in words_of_tokens(tokenizer, ids, text):
+        assert all(word in words for word in row)
+
+
+class Spelling:
+    """A vocabulary of the given tokens."""
+
+    def __init__(self, *tokens: str) -> None:
+        self.tokens = tokens
+
+    def subwords(self, ids, side):
+        return [self.tokens[id] for id in ids]
+
+    def decode(self, ids, side):
+        return "".join(self.subwords(ids, side))
+
+
+def test_a_first_token_that_is_not_in_the_text_does_not_hide_the_next():
+    assert token_spans(Spelling("xyz", "lo"), [0, 1], "lo") == [(0, 0), (0, 2)]
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram", "wordpiece"])
@@ -83,13 +107,15 @@ def test_any_tokens_have_a_place_in_the_text_that_they_spell(tokenizer, seed):
         "\ue000 漢",
     ],
 )
-def test_tokens_cover_the_text_that_each_of_them_spells(kind, line):
+def test_token_spans_cover_the_text(kind, line):
     lines = ["設定ファイルを開きます。", "新しいファイルを見る。", "请打开文件。", "ไฟล์ใหม่"] * 20
     tokenizer = train_tokenizer(lines, TokenizerConfig(kind=kind, vocabulary_size=620))
     text = clean(line)
     ids = tokenizer.encode([text])[0]
     spans = token_spans(tokenizer, ids, text)
-    covered = {index for begin, end in spans for index in range(begin, end)}
+    covered = set[int]()
+    for begin, end in spans:
+        covered.update(range(begin, end))
     assert covered >= {index for index, sign in enumerate(text) if not sign.isspace()}
     for id, (begin, end) in zip(ids, spans, strict=True):
         piece = tokenizer.decode([id]).strip()
@@ -100,7 +126,7 @@ def test_tokens_cover_the_text_that_each_of_them_spells(kind, line):
             assert len(text[begin:end].strip()) <= 1
 
 
-def test_a_token_aligns_all_its_words_and_divides_its_score_among_them(tokenizer):
+def test_a_token_of_several_words_divides_its_score_among_them(tokenizer):
     line = "漢字 ka"  # the bytes of each character are several tokens
     [[best]] = Translator(Echo(), tokenizer, Limits(), details=True).translate([line])
     assert best.details.alignment == [(0, 0), (1, 1), (2, 2)]
@@ -110,17 +136,20 @@ def test_a_token_aligns_all_its_words_and_divides_its_score_among_them(tokenizer
     whole = train_tokenizer(lines, TokenizerConfig(kind="bpe", vocabulary_size=300))
     [[best]] = Translator(Echo(), whole, Limits(), details=True).translate(lines[:1])
     assert best.details.tokens == ["▁設定を開く"]
-    assert best.details.alignment == [
-        (source, target) for source in range(5) for target in range(5)
-    ]
+    assert best.details.alignment == [*product(range(5), range(5))]
     assert best.details.word_log_probabilities == pytest.approx([-0.2] * 5)
 
 
 @pytest.mark.parametrize(
     ("line", "last"),
-    [("ka lo. " * 3000, 5999), ("a" * 20_000, 0), ("ka " + "x" * 20_000, 1), ("漢字" * 2000, 3999)],
+    [
+        ("ka lo. " * 3000, 5999),
+        ("a" * 20_000, 0),
+        ("ka " + "x" * 20_000, 1),
+        ("漢字" * 2000, 3999),
+    ],
 )
-def test_a_very_long_line_is_told_word_by_word_in_time(tokenizer, line, last):
+def test_token_spans_of_very_long_lines_take_linear_time(tokenizer, line, last):
     text = clean(line)
     ids = tokenizer.encode([text])[0]
     assert words_of_tokens(tokenizer, ids, text)[-1] == range(last, last + 1)
@@ -128,19 +157,18 @@ def test_a_very_long_line_is_told_word_by_word_in_time(tokenizer, line, last):
 
 @pytest.mark.parametrize("prefix", ["", "<2de> ", "to de: "])
 @pytest.mark.parametrize("line", ["ka lo mi", "tuva wekalo xyz ka", *ODD])
-def test_source_words_are_those_of_the_raw_line(tokenizer, line, prefix):
+def test_source_words_are_counted_in_the_raw_line(tokenizer, line, prefix):
     segment = Segment(tokenizer.encode([clean(prefix + line)])[0], line)
     words = Describer(tokenizer, line, prefix, tokenizer.clean).of(segment)
-    of_prefix = [i for i, row in zip(segment.ids, words, strict=True) if not row]
+    rows = [*zip(segment.ids, words, strict=True)]
+    of_prefix = [id for id, row in rows if not row]
     assert tokenizer.decode(of_prefix).strip() == prefix.strip()
-    for place, (begin, end) in enumerate(word_spans(line)):
-        spelled = tokenizer.decode(
-            [i for i, row in zip(segment.ids, words, strict=True) if place in row]
-        )
-        assert spelled.strip() == clean(line[begin:end])
+    for word, (begin, end) in enumerate(word_spans(line)):
+        of_word = [id for id, row in rows if word in row]
+        assert tokenizer.decode(of_word).strip() == clean(line[begin:end])
 
 
-def test_a_language_tag_is_no_word_of_the_source():
+def test_a_language_tag_is_not_a_source_word():
     config = TokenizerConfig(kind="bpe", vocabulary_size=400)
     tokenizer = train_tokenizer(["ka lo mi"] * 50, config, tags=["<2de>"])
     line = "ka lo mi"
@@ -150,7 +178,7 @@ def test_a_language_tag_is_no_word_of_the_source():
 
 
 @pytest.mark.parametrize(("target", "pairs"), [("\u6f22", [(0, 0)]), ("so", [(1, 0)])])
-def test_only_words_with_blanks_align_with_punctuation(target, pairs):
+def test_only_scripts_with_blanks_align_with_punctuation(target, pairs):
     config = TokenizerConfig(kind="bpe", vocabulary_size=300)
     tokenizer = train_tokenizer(["ka lo. so", "\u6f22"] * 50, config)
     line = "ka lo."
@@ -169,57 +197,57 @@ def test_only_words_with_blanks_align_with_punctuation(target, pairs):
 
 
 class Halves(Echo):
-    """An engine that answers with the source, and with its first half."""
+    """An engine that translates each source into itself and into its first half."""
 
     def search(self, sentences, prefixes, constraints=None):
-        return [
-            [Hypothesis(ids, -1.0, -1.0), Hypothesis(ids[: len(ids) // 2], -2.0, -2.0)]
-            for ids in sentences
-        ]
+        results = []
+        for ids in sentences:
+            half = ids[: len(ids) // 2]
+            results.append([Hypothesis(ids, -1.0, -1.0), Hypothesis(half, -2.0, -2.0)])
+        return results
 
 
 @pytest.mark.parametrize("longest", [3, 5, 9, 1000])
-def test_lines_in_segments_keep_the_indices_of_the_whole_line(tokenizer, longest):
+def test_alignments_of_segments_refer_to_the_whole_line(tokenizer, longest):
     lines = ["  ka lo mi nu.  Pe ri so, tu nu.\tWe va. Ka lo.", "", "Tu va.Ka lo. \u6f22\u5b57 mi"]
     limits = Limits(split=longest < 1000, longest=longest, language="en")
     translator = Translator(Halves(), tokenizer, limits, source_prefix="x ", details=True)
     for line, (best, second) in zip(lines[::2], translator.translate(lines)[::2], strict=True):
+        source_words = range(len(word_spans(line)))
         for translation in (best, second):
             details = translation.details
+            target_words = range(len(word_spans(translation.text)))
             assert len(details.token_log_probabilities) == len(details.tokens) + 1
-            assert {source for source, _ in details.alignment} <= {*range(len(word_spans(line)))}
-            assert {target for _, target in details.alignment} <= {
-                *range(len(word_spans(translation.text)))
-            }
-        answered = sorted({source for source, _ in best.details.alignment})
-        assert answered == list(range(len(word_spans(line))))
+            assert all(source in source_words for source, _ in details.alignment)
+            assert all(target in target_words for _, target in details.alignment)
+        aligned = sorted({source for source, _ in best.details.alignment})
+        assert aligned == [*source_words]
         if longest == 1000:
-            assert best.details.tokens == tokenizer.subwords(
-                tokenizer.encode([clean("x " + line)])[0]
-            )
-            assert [(s, t) for s, t in best.details.alignment if t] == [
-                (t - 1, t) for t in range(1, len(answered) + 1)
-            ]
+            ids = tokenizer.encode([clean("x " + line)])[0]
+            assert best.details.tokens == tokenizer.subwords(ids)
+            # The first target word is the prefix.
+            pairs = [(source, target) for source, target in best.details.alignment if target]
+            assert pairs == [(word, word + 1) for word in source_words]
 
 
 @pytest.mark.parametrize(
     "settings", [{}, {"n_best": 3}, {"do_sample": True, "temperature": 0.3, "n_best": 2}]
 )
 @pytest.mark.parametrize("longest", [None, 4])
-def test_token_log_probabilities_add_up_to_that_of_the_translation(tokenizer, settings, longest):
+def test_token_log_probabilities_add_up(tokenizer, settings, longest):
     torch.manual_seed(1)
     config = ModelConfig(
         name="tiny", encoder_layers=1, decoder_layers=2, d_model=16, d_ff=16, heads=2
     )
     models = [Transformer(config, tokenizer.vocabulary_size) for _ in range(2)]
     decode = DecodeConfig(beam_size=3, max_extra_length=4, **settings)
-    limits = Limits(longest is not None, longest, language="en")
+    limits = Limits(split=longest is not None, longest=longest, language="en")
     translator = Translator(TorchEngine(models, decode), tokenizer, limits, "x ", "lo")
-    plain = translator.translate(["ka lo mi nu. Pe ri", "", "so, tu"])
-    described = replace(translator, details=True).translate(["ka lo mi nu. Pe ri", "", "so, tu"])
-    for before, after in zip(plain, described, strict=True):
-        for one, other in zip(before, after, strict=True):
+    lines = ["ka lo mi nu. Pe ri", "", "so, tu"]
+    plain = translator.translate(lines)
+    described = replace(translator, details=True).translate(lines)
+    for translations, with_details in zip(plain, described, strict=True):
+        for one, other in zip(translations, with_details, strict=True):
             assert one == replace(other, details=None)
-            assert sum(other.details.token_log_probabilities) == pytest.approx(
-                other.log_probability, abs=1e-4
-            )
+            total = sum(other.details.token_log_probabilities)
+            assert total == pytest.approx(other.log_probability, abs=1e-4)

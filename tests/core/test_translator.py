@@ -1,4 +1,4 @@
-"""Lines to lines, with a real tokenizer and a random model."""
+"""The translation of lines, with a real tokenizer and a random model."""
 
 import random
 import threading
@@ -14,7 +14,7 @@ from nmt.search import TorchEngine, batches_by_length, beam_search
 from nmt.text import Tokenizer, clean, train_tokenizer
 from nmt.translation import RefusedLine, Translation, Translator, lines_of, score_pairs
 from nmt.translation.joining import text
-from nmt.translation.segments import Limits
+from nmt.translation.limits import Limits
 
 
 def random_lines(count: int, seed: int = 1) -> list[str]:
@@ -63,16 +63,17 @@ def translator(model: Transformer, tokenizer: Tokenizer, **settings) -> Translat
     return Translator(TorchEngine([model], config), tokenizer)
 
 
-def assert_same(found: list[list[Translation]], expected: list[list[Translation]]) -> None:
-    assert [[t.text for t in translations] for translations in found] == [
-        [t.text for t in e] for e in expected
-    ]
-    assert [[t.score for t in translations] for translations in found] == [
-        pytest.approx([t.score for t in e], abs=1e-4) for e in expected
-    ]
+def assert_same(actual: list[list[Translation]], expected: list[list[Translation]]) -> None:
+    """Compare the texts and scores of the translations of each line."""
+    for ours, theirs in zip(actual, expected, strict=True):
+        assert [translation.text for translation in ours] == [
+            translation.text for translation in theirs
+        ]
+        scores = [translation.score for translation in theirs]
+        assert [translation.score for translation in ours] == pytest.approx(scores, abs=1e-4)
 
 
-def test_batches_are_as_large_as_the_budget_allows_longest_first_and_in_few_shapes():
+def test_batches_are_full_sorted_and_of_few_shapes():
     draw = random.Random(4)
     for _ in range(50):
         lengths = [draw.randint(1, 30) for _ in range(draw.randint(0, 80))]
@@ -83,50 +84,51 @@ def test_batches_are_as_large_as_the_budget_allows_longest_first_and_in_few_shap
         assert ordered == sorted(lengths, reverse=True)
         for batch in batches[:-1]:
             most = budget // lengths[batch[0]]
-            assert len(batch) == (max(most, 1) if most <= 16 else most // 8 * 8)
+            size = max(most, 1) if most <= 16 else most // 8 * 8
+            assert len(batch) == size
 
 
-def test_a_translation_is_the_decoded_search_of_the_encoded_line(model, tokenizer):
+def test_a_translation_is_the_decoded_result_of_beam_search(model, tokenizer):
     line = LINES[0]
     config = DecodeConfig(beam_size=3, n_best=3, max_extra_length=3)
     ids = tokenizer.encode([line])[0]
     [hypotheses] = beam_search([model], torch.tensor([[*ids, EOS]]), config)
     [translations] = Translator(TorchEngine([model], config), tokenizer).translate([line])
-    assert [t.text for t in translations] == [clean(tokenizer.decode(h.tokens)) for h in hypotheses]
-    assert [(t.score, t.log_probability) for t in translations] == [
-        (h.score, h.log_probability) for h in hypotheses
-    ]
+    for translation, hypothesis in zip(translations, hypotheses, strict=True):
+        assert translation.text == clean(tokenizer.decode(hypothesis.tokens))
+        assert translation.score == hypothesis.score
+        assert translation.log_probability == hypothesis.log_probability
 
 
 @pytest.mark.parametrize("batch_tokens", [1, 60])
 def test_order_and_batching_do_not_change_a_translation(
     model, tokenizer, batch_tokens, monkeypatch
 ):
-    alone = [translator(model, tokenizer).translate([line])[0] for line in LINES]
+    default = translator(model, tokenizer)
+    alone = [default.translate([line])[0] for line in LINES]
     assert len({translations[0].text for translations in alone}) > len(LINES) // 2
-    assert_same(translator(model, tokenizer, batch_tokens=batch_tokens).translate(LINES), alone)
+    in_batches = translator(model, tokenizer, batch_tokens=batch_tokens)
+    assert_same(in_batches.translate(LINES), alone)
     order = random.Random(batch_tokens).sample(range(len(LINES)), len(LINES))
-    shuffled = translator(model, tokenizer, batch_tokens=batch_tokens).translate(
-        [LINES[i] for i in order]
-    )
-    assert_same(shuffled, [alone[i] for i in order])
+    shuffled = in_batches.translate([LINES[index] for index in order])
+    assert_same(shuffled, [alone[index] for index in order])
     monkeypatch.setattr("nmt.translation.translator.AHEAD", 5)
-    assert_same(replace(translator(model, tokenizer), ahead=True).translate(LINES), alone)
+    assert_same(replace(default, ahead=True).translate(LINES), alone)
 
 
-def test_a_line_is_cleaned_as_the_training_text_was(model, tokenizer):
+def test_lines_are_normalized_like_training_text(model, tokenizer):
     lines = ["\ufb01ne  \uff57ords\u00a0here ", "fine words here"]
-    found = translator(model, tokenizer).translate(lines)
-    assert_same(found[:1], found[1:])
+    typed, cleaned = translator(model, tokenizer).translate(lines)
+    assert_same([typed], [cleaned])
 
 
 @pytest.mark.parametrize("separator", ["\n", "\r\n", "\x0b", "\x85", "\u2028", "\t"])
-def test_a_line_end_that_the_model_spells_does_not_end_the_line(tokenizer, separator):
+def test_decoded_line_breaks_become_blanks(tokenizer, separator):
     assert text(tokenizer, tokenizer.encode([f"ba{separator}lo"])[0]) == "ba lo"
 
 
 @pytest.mark.parametrize("buffer", [1, 8])
-def test_a_stream_never_reads_further_ahead_than_twice_its_buffer(model, tokenizer, buffer):
+def test_a_stream_reads_at_most_two_buffers_ahead(model, tokenizer, buffer):
     read = 0
 
     def endless():
@@ -140,11 +142,11 @@ def test_a_stream_never_reads_further_ahead_than_twice_its_buffer(model, tokeniz
     for written in range(40):
         next(stream)
         ahead.append(read - written)
-    # One line more may wait in the reader's hand.
+    # The reader may hold one more line that does not fit into its queue.
     assert max(ahead) <= 2 * buffer + 1
 
 
-def test_the_first_output_comes_before_the_second_line_does(model, tokenizer):
+def test_a_stream_yields_a_translation_before_the_next_line_arrives(model, tokenizer):
     seen = threading.Event()
 
     def conversation():
@@ -160,16 +162,16 @@ def test_the_first_output_comes_before_the_second_line_does(model, tokenizer):
 
 
 @pytest.mark.parametrize("good", [0, 5])
-def test_an_error_of_the_input_surfaces_after_the_lines_before_it(model, tokenizer, good):
+def test_an_error_of_the_input_is_raised_after_the_lines_before_it(model, tokenizer, good):
     def breaking():
         yield from LINES[:good]
         raise ValueError("the disk is gone")
 
     stream = translator(model, tokenizer).stream(breaking(), 3)
-    found = [next(stream) for _ in range(good)]
+    before = [next(stream) for _ in range(good)]
     with pytest.raises(ValueError, match="the disk is gone"):
         next(stream)
-    assert_same(found, translator(model, tokenizer).translate(LINES[:good]))
+    assert_same(before, translator(model, tokenizer).translate(LINES[:good]))
 
 
 @pytest.fixture(scope="module")
@@ -183,45 +185,52 @@ def mixed(tagged) -> tuple[Translator, list[str], list[int]]:
     model = random_model(tagged, positions="learned", max_positions=12)
     engine = TorchEngine([model], DecodeConfig(beam_size=2))
     ours = Translator(engine, tagged, Limits(positions=11), "<2de> ")
-    lines = ["<2xx> ba lo", *LINES[:3], "ba ki lo nu " * 10, "", "<2fr> " + "lo " * 40, "<2fr> nu"]
-    return (
-        ours,
-        [line if index in (0, 4, 6) else line[:12] for index, line in enumerate(lines)],
-        [0, 4, 6],
-    )
+    lines = [
+        "<2xx> ba lo",  # an unknown tag
+        LINES[0][:12],
+        LINES[1][:12],
+        LINES[2][:12],
+        "ba ki lo nu " * 10,  # too long
+        "",
+        "<2fr> " + "lo " * 40,  # too long
+        "<2fr> nu",
+    ]
+    return ours, lines, [0, 4, 6]
 
 
-def test_refused_lines_are_answered_in_their_place_and_harm_no_other(mixed):
+def test_refused_lines_do_not_affect_other_lines(mixed):
     ours, lines, refused = mixed
-    found = ours.translate_each(lines)
-    for index, (line, each) in enumerate(zip(lines, found, strict=True)):
+    outcomes = ours.translate_each(lines)
+    for index, (line, outcome) in enumerate(zip(lines, outcomes, strict=True)):
         if index in refused:
-            assert isinstance(each, RefusedLine)
+            assert isinstance(outcome, RefusedLine)
             with pytest.raises(RefusedLine) as alone:
                 ours.translate([line])
-            assert alone.value.problem == each.problem
+            assert alone.value.problem == outcome.problem
         else:
-            assert_same([each], ours.translate([line]))
+            assert_same([outcome], ours.translate([line]))
     assert ours.translate_each([]) == []
 
 
-def test_given_translations_are_scored_after_the_source_prefix_and_the_first_refused_source_is_named(
-    mixed, tagged
-):
-    ours, pairs = mixed[0], [("ba lo", "ki"), ("<2fr> nu", "ba ki")]
-    sources, targets = (
-        tagged.encode([pair[side] for pair in [("<2de> ba lo", "ki"), pairs[1]]]) for side in (0, 1)
-    )
+def test_score_pairs(mixed, tagged):
+    ours = mixed[0]
+    pairs = [("ba lo", "ki"), ("<2fr> nu", "ba ki")]
+    sources = tagged.encode(["<2de> ba lo", "<2fr> nu"])  # the first one gets the source prefix
+    targets = tagged.encode(["ki", "ba ki"])
     forced = ours.engine.token_scores(list(zip(sources, targets, strict=True)))
     for score, ids, scores in zip(score_pairs(ours, pairs), targets, forced, strict=True):
         assert score.tokens == tagged.subwords(ids)
         assert score.token_log_probabilities == pytest.approx(scores.log_probabilities, abs=1e-5)
         assert score.log_probability == sum(score.token_log_probabilities)
+
+
+def test_score_pairs_names_the_first_refused_source(mixed):
+    ours = mixed[0]
     with pytest.raises(RefusedLine, match=r"^line 3: <2xx>"):
-        score_pairs(ours, [*pairs, ("<2xx> ba", "ba")])
+        score_pairs(ours, [("ba lo", "ki"), ("<2fr> nu", "ba ki"), ("<2xx> ba", "ba")])
 
 
-def test_the_first_refused_line_ends_a_block_whatever_it_is_refused_for(mixed):
+def test_the_first_refused_line_is_raised(mixed):
     ours, lines, _ = mixed
     with pytest.raises(RefusedLine, match=r"^line 4: .*max_positions=12"):
         ours.translate([*lines[1:], lines[0]])
@@ -231,10 +240,12 @@ def test_the_first_refused_line_ends_a_block_whatever_it_is_refused_for(mixed):
         next(stream)
 
 
-def test_a_line_without_a_translation_is_named_and_the_other_lines_are_translated(tokenizer):
-    model, line = random_model(tokenizer, tied_embeddings=False), "nu ☃"
+def test_a_line_without_finite_scores_is_refused(tokenizer):
+    model = random_model(tokenizer, tied_embeddings=False)
+    line = "nu ☃"
+    last_id = tokenizer.encode([tokenizer.clean(line)])[0][-1]
     with torch.no_grad():
-        model.source_embedding.weight[tokenizer.encode([tokenizer.clean(line)])[0][-1]] = torch.nan
+        model.source_embedding.weight[last_id] = torch.nan
     rows = translator(model, tokenizer).translate_each([LINES[0], line, LINES[1]])
     assert [isinstance(row, RefusedLine) for row in rows] == [False, True, False]
     with pytest.raises(RefusedLine, match=r"^line 2: no translation: "):

@@ -20,7 +20,7 @@ from nmt.plugins.exchange.ctranslate2_engine import CTranslate2Engine
 from nmt.search import TorchEngine
 from nmt.text import load_tokenizer, train_tokenizer
 from nmt.translation import RefusedLine, Translator
-from nmt.translation.segments import Limits
+from nmt.translation.limits import Limits
 
 SYLLABLES = ["ba", "dem", "ki", "lo", "nu", "schi", "ße", "tra"]
 KINDS = {

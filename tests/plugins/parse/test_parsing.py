@@ -9,7 +9,7 @@ from test_segments import described
 
 from nmt.commands import compose
 from nmt.plugins.parse.trees import parse
-from nmt.translation.segments import limits
+from nmt.translation.limits import limits_of
 
 MODEL = [
     *(
@@ -121,4 +121,4 @@ def test_a_translation_model_parses_nothing(checkpoint, nmt):
 
 def test_a_parser_copies_nothing():
     parser = described(characters={"source": "abc"}, config={"data": {"kind": "treebank"}})
-    assert limits([parser], False).characters is None
+    assert limits_of([parser], False).characters is None

@@ -1,0 +1,120 @@
+"""The model card: README.md of a model directory."""
+
+from nmt import __version__
+from nmt.files.description import (
+    ModelDescription,
+    TrainingRecord,
+    facts_of_corpus,
+    tokenizer_settings,
+)
+from nmt.files.markdown import block, cell, code, plain
+
+UNITS = (("days", 86_400.0), ("hours", 3600.0), ("minutes", 60.0))
+"""Units of time, in seconds."""
+FINGERPRINT_DIGITS = 16
+"""How much of a SHA-256 the card shows."""
+
+
+def duration(seconds: float) -> str:
+    """A rough duration: 42 seconds, 25 minutes, 1.5 hours or 12 days."""
+    for unit, size in UNITS:
+        if seconds >= 1.5 * size:
+            has_decimal = seconds < 9.5 * size and unit != "minutes"
+            decimals = 1 if has_decimal else 0
+            return f"{seconds / size:.{decimals}f} {unit}"
+    return f"{max(seconds, 2):.0f} seconds"
+
+
+def weights_in_words(updates: list[int], losses: dict[str, float]) -> str:
+    """List the averaged checkpoints and the validation losses that they were chosen by."""
+    names = ", ".join(f"{update:,}" for update in updates)
+    text = f"checkpoint at update {names}"
+    if len(updates) > 1:
+        text = f"mean of the checkpoints at updates {names}"
+    if len(losses) < 2:
+        return text
+    best = min(losses, key=losses.__getitem__)
+    others = "; ".join(f"{loss:.3f} for {name}" for name, loss in losses.items() if name != best)
+    return (
+        f"{text}: validation loss {losses[best]:.3f}, the lowest of {len(losses)} candidates "
+        f"({others})"
+    )
+
+
+def quality_in_words(record: TrainingRecord) -> str:
+    """The score on the validation set, with its signature."""
+    score = record.score
+    if not score:
+        return "not measured"
+    value = f"{plain(score['name'])} {score['value']:.2f}"
+    return f"validation {value} on {score['sentences']:,} sentences, {code(score['signature'])}"
+
+
+def rows_of_import(record: TrainingRecord) -> dict[str, str]:
+    """The rows of the card for a model that nmt did not train."""
+    kind = plain(record.length_penalty_kind)
+    return {
+        "Origin": f"{plain(record.imported)}, imported with nmt {__version__}",
+        "Length penalty": f"{record.length_penalty} ({kind})",
+    }
+
+
+def rows_of_training(record: TrainingRecord) -> dict[str, str]:
+    """The rows of the card for a model that nmt trained."""
+    config = record.config
+    assert config is not None
+    assert record.corpus is not None
+    assert record.versions is not None
+    assert record.seconds is not None
+    assert record.averaged is not None
+    corpus = f"{plain(config['data']['name'])} ({plain(config['data']['kind'])})"
+    fingerprint = code(record.corpus[:FINGERPRINT_DIGITS])
+    counts = f"{record.updates:,} updates, {record.tokens:,} target tokens"
+    version = plain(record.versions.get("nmt", __version__))
+    start = ""
+    if record.init is not None:
+        weights = code(record.init[:FINGERPRINT_DIGITS])
+        start = f"; from {plain(config['init'])}, weights {weights}"
+    return {
+        "Corpus": f"{corpus}, fingerprint {cell(fingerprint)}",
+        "Training": f"{counts}, seed {plain(config['seed'])}, nmt {version}{cell(start)}",
+        "Cost": f"{duration(record.seconds)} on {plain(record.devices)}",
+        "Weights": cell(weights_in_words(record.averaged, record.candidates or {})),
+        "Quality": cell(quality_in_words(record)),
+    }
+
+
+def size_in_words(description: ModelDescription, parameters: int) -> str:
+    model = description.model
+    parts = [
+        f"{model['encoder_layers']} + {model['decoder_layers']} layers",
+        f"d_model {model['d_model']}",
+        f"d_ff {model['d_ff']}",
+        f"{model['heads']} heads",
+        f"{plain(model['norm'])}-norm",
+        plain(model["activation"]),
+    ]
+    return f"{', '.join(parts)}; {parameters:,} parameters"
+
+
+def model_card(description: ModelDescription, parameters: int) -> str:
+    """README.md of a model directory: the model's origin, size, training, cost and quality."""
+    record = description.record
+    name = plain(description.model["name"])
+    vocabulary = plain(tokenizer_settings(description)["kind"])
+    rows = {
+        "Model": size_in_words(description, parameters),
+        "Vocabulary": f"{description.vocabulary_size:,} ({vocabulary})",
+    }
+    if record.imported is not None:
+        rows |= rows_of_import(record)
+    else:
+        rows |= rows_of_training(record)
+    table = "\n".join(f"| {title} | {value} |" for title, value in rows.items())
+    command = facts_of_corpus(description).get("command", "translate")
+    usage = block(f"nmt {command} run=THIS_FOLDER < input.{description.source}")
+    return (
+        f"# {name} from {plain(description.source)} to {plain(description.target)}\n\n"
+        "A Transformer (Vaswani et al. 2017).\n\n"
+        f"| | |\n|---|---|\n{table}\n\n{usage}\n"
+    )

@@ -1,0 +1,68 @@
+"""Read lines in a thread, and translate those together that arrive together."""
+
+import queue
+import threading
+import time
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TypeVar
+
+Item = TypeVar("Item")
+
+
+@contextmanager
+def read_by_thread(
+    items: Iterable[Item], size: int
+) -> "Iterator[queue.Queue[Item | BaseException | None]]":
+    """A queue of at most `size` items, filled by a thread until the block ends.
+
+    After the last item, it holds None or an exception from `items`.
+    """
+    arrived: queue.Queue[Item | BaseException | None] = queue.Queue(size)
+    closed = threading.Event()
+
+    def read() -> None:
+        try:
+            for item in items:
+                arrived.put(item)
+                if closed.is_set():
+                    return
+            arrived.put(None)
+        except BaseException as error:
+            arrived.put(error)
+
+    threading.Thread(target=read, daemon=True).start()
+    try:
+        yield arrived
+    finally:
+        closed.set()
+        with suppress(queue.Empty):  # the thread may be waiting for room
+            while True:
+                arrived.get_nowait()
+
+
+def arriving_blocks(
+    lines: Iterable[str],
+    size: int,
+    patience: float = 0.05,
+) -> Generator[list[str]]:
+    """Yield blocks of at most `size` lines.
+
+    A block has the lines that arrive within `patience` seconds of its first one.
+    """
+    with read_by_thread(lines, size) as arrived:
+        item = arrived.get()
+        while isinstance(item, str):
+            block = [item]
+            end = time.monotonic() + patience
+            with suppress(queue.Empty):
+                while len(block) < size:
+                    item = arrived.get(timeout=max(end - time.monotonic(), 0.001))
+                    if not isinstance(item, str):
+                        break
+                    block.append(item)
+            yield block
+            if isinstance(item, str):
+                item = arrived.get()
+        if item is not None:
+            raise item

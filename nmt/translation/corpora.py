@@ -1,0 +1,31 @@
+"""How to translate and score a kind of corpus."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from nmt import data
+from nmt.config import facts_of_kind
+from nmt.registry import import_attribute
+from nmt.translation.translator import Translator
+
+
+def best_translations(translator: Translator, lines: list[str]) -> list[str]:
+    """The best translation of each line."""
+    return [translations[0].text for translations in translator.translate(lines)]
+
+
+@dataclass(frozen=True)
+class CorpusKind:
+    """How to translate and score a kind of corpus; from the facts of a plugin's "corpus" entry."""
+
+    translate: Callable[[Translator, list[str]], list[str]] = best_translations
+    metric: str = "bleu"
+    column: str = "valid_bleu"
+    """The column of metrics.csv."""
+
+
+def kind_of_corpus(corpus: "data.PreparedCorpus") -> CorpusKind:
+    facts = facts_of_kind(corpus.manifest.content["data"]["kind"])
+    if "translate" not in facts:
+        return CorpusKind()
+    return CorpusKind(import_attribute(facts["translate"]), facts["metric"], facts["column"])

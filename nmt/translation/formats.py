@@ -1,0 +1,89 @@
+"""Files that are not lines of text, by their suffixes, and how to convert them."""
+
+from typing import NamedTuple
+
+
+class Kind(NamedTuple):
+    """A kind of file that cannot be translated line by line."""
+
+    name: str
+    advice: str
+    format: str = ""
+    """The document format of such content, if there is one."""
+
+
+THROUGH_XLIFF = (
+    "extract its text to XLIFF with Okapi's `tikal -x FILE`, and merge the translation with "
+    "`tikal -m`"
+)
+THROUGH_PO = (
+    "convert it to PO with translate-toolkit's {0}2po, and the translation back with po2{0}"
+)
+THROUGH_PO4A = "convert it to PO with po4a-gettextize, and the translation back with po4a-translate"
+THROUGH_OFFICE = "run `soffice --convert-to {} FILE`"
+THROUGH_JUPYTEXT = "run `jupytext --to md FILE`, and `jupytext --to ipynb` on the translation"
+FROM_XCODE = "export its text as XLIFF with Xcode (Product > Export Localizations)"
+FROM_CODE = "extract its messages to a catalog, for example to PO with xgettext"
+CONVERT = "convert it to a format that nmt reads"
+CATALOGS = {
+    "dtd": "dtd",
+    "ical": "ical ics",
+    "idml": "idml",
+    "ini": "ini",
+    "mozlang": "lang",
+    "php": "php",
+    "prop": "properties",
+    "rc": "rc",
+    "resx": "resx",
+    "sub": "ass ssa sub",
+    "toml": "toml",
+    "ts": "ts",
+    "yaml": "yaml yml",
+}
+"""The suffixes of files that translate-toolkit converts to PO, by the names of its converters."""
+ADVICE = {
+    "xml": THROUGH_XLIFF,
+    "doc docm dot dotm dotx fodt ott rtf sxw wpd wps": THROUGH_OFFICE.format("docx"),
+    "fods ots sxc xls xlsb xlsm xlt xltm xltx": THROUGH_OFFICE.format("xlsx"),
+    "fodp otp pps ppsm ppsx ppt pptm potm potx sxi": THROUGH_OFFICE.format("pptx"),
+    "csv tab tsv": "save it as .xlsx, or extract the column to translate to a .txt file",
+    "pdf": "run `pdftotext FILE` to extract its text",
+    "shtml xht xhtm": "pass format=html",
+    "mdown mdtext mdwn mdx mkd mkdn qmd rmd": "pass format=markdown",
+    "ipynb": THROUGH_JUPYTEXT,
+    "fb2 mediawiki muse opml org rest rst t2t textile typ wiki": "run `pandoc FILE -o OTHER.md`",
+    "adoc asc asciidoc dbk docbook latex man mdoc pod sgml tex texi texinfo": THROUGH_PO4A,
+    "geojson har jsonld topojson webmanifest": "pass format=json",
+    "json5 jsonc": "remove its comments and save it as .json",
+    "jsonl ndjson": "extract the field to translate: `jq -r .text FILE > lines.txt`",
+    "arb": "remove its keys that begin with `@`, and save it as .json",
+    "strings stringsdict xcstrings": FROM_XCODE,
+    "dfxp lrc sami sbv smi stl ttml usf vtt": "convert it to SRT, for example with Subtitle Edit",
+    "mqxliff mxliff sdlxliff txlf txml xlz": "export it as XLIFF 1.2 from your translation tool",
+    "tbx tmx": "export the text to translate as XLIFF 1.2; `nmt preprocess` trains on TMX",
+    "sgm": "extract its segments to a text file, one per line",
+    "dita ditamap gpx kml plist resw rss svg usx xsd xsl xslt": THROUGH_XLIFF,
+    "asp aspx astro ejs erb haml hbs j2 jinja jsp liquid mustache pug svelte twig vue": FROM_CODE,
+    "bash bat c cc cpp css dart go h hpp hs java js jsx kt lua m mjs ps1 py r rb rs scala scss sql"
+    " swift tsx vb zsh": FROM_CODE,
+    "bak bin cat chm efi ipk ksh lzh mol msa mus ota sam scr sid snd str": CONVERT,
+    "ai avi cfg conf db dwg eml env eps exe fm ftl gif graphql hcl indd jpeg jpg mbox mif mkv mp3"
+    " mp4 msg npz odg parquet pkl png proto psd pub safetensors sfm sqlite tf tiff ttf usfm vcf vsd"
+    " vsdx wav webp woff": CONVERT,
+    "7z bz2 gz lz4 rar tar tgz xz z zip": "unpack it",
+}
+"""What to do with other files, by their suffixes."""
+
+
+def advice_by_suffix() -> dict[str, str]:
+    """What to do with a file that nmt does not read, by its suffix in lower case."""
+    by_suffix = dict[str, str]()
+    for converter, suffixes in CATALOGS.items():
+        advice = THROUGH_PO.format(converter)
+        by_suffix |= dict.fromkeys(suffixes.split(), advice)
+    for suffixes, advice in ADVICE.items():
+        by_suffix |= dict.fromkeys(suffixes.split(), advice)
+    return by_suffix
+
+
+ADVICE_BY_SUFFIX = advice_by_suffix()

@@ -1,0 +1,91 @@
+"""What a model can read: lengths, languages and characters."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from nmt.files import RARE_LETTERS, ModelDescription, is_parser, positions, within
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a model can read; None means no limit."""
+
+    split: bool = False
+    """Lines are translated sentence by sentence."""
+    longest: int | None = None
+    """With `split`, a sentence with more tokens is translated in parts."""
+    positions: int | None = None
+    """The number of tokens that the model has positions for."""
+    language: str = ""
+    """The source language, whose rules split lines into sentences."""
+    characters: frozenset[str] | None = None
+    """The characters of the training sources. Words with other characters are copied."""
+    rare: frozenset[str] = frozenset()
+    """Those of `characters` that are letters too rare to be learned."""
+    copies_signs: bool = False
+    """Text without a letter is copied, such as a rule or a smiley."""
+    target: str = ""
+    """The target language, as the model states it."""
+
+
+def limits_of(descriptions: list[ModelDescription], split: bool) -> Limits:
+    """The limits that suit all models of an ensemble."""
+    ends = []
+    for description in descriptions:
+        end = positions(description)
+        if end:
+            ends.append(end)
+    lengths = longest_sources(descriptions)
+    characters = None
+    rare = frozenset[str]()
+    is_parsing = any(is_parser(description) for description in descriptions)
+    if not is_parsing:
+        characters, rare = learned_characters(descriptions)
+    return Limits(
+        split=split,
+        longest=min([*lengths, *ends], default=None) if split else None,
+        positions=min(ends, default=None),
+        language=descriptions[0].source,
+        characters=characters,
+        rare=rare,
+        copies_signs=reads_letters(characters) and not is_parsing,
+        target=descriptions[0].target,
+    )
+
+
+def longest_sources(descriptions: list[ModelDescription]) -> list[int]:
+    """The number of tokens of the longest training source, for each model that records it."""
+    lengths = []
+    for description in descriptions:
+        length = within(description.training, "lengths", "source", "max")
+        if type(length) is int and length > 0:  # a bool is an int, too
+            lengths.append(length)
+    return lengths
+
+
+def learned_characters(
+    descriptions: list[ModelDescription],
+) -> tuple[frozenset[str] | None, frozenset[str]]:
+    """The `characters` and `rare` letters of Limits: the characters that all models have seen.
+
+    A character is rare if it is rare for any of the models. Without a record for each model, there
+    is no limit.
+    """
+    frequent = list[frozenset[str]]()
+    seen = list[frozenset[str]]()
+    for description in descriptions:
+        text: Any = within(description.training, "characters", "source")
+        if not isinstance(text, str):
+            return None, frozenset()
+        # Models of earlier versions do not record rare letters.
+        rare_letters = within(description.training, "characters", RARE_LETTERS) or ""
+        frequent.append(frozenset(text))
+        seen.append(frozenset(text + rare_letters))
+    characters = frozenset.intersection(*seen) | {" "}
+    rare = characters - frozenset.intersection(*frequent) - {" "}
+    return characters, rare
+
+
+def reads_letters(characters: frozenset[str] | None) -> bool:
+    """Whether a model has seen letters; toy models, which reverse digits for example, have not."""
+    return characters is None or any(map(str.isalpha, characters))

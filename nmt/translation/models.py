@@ -1,0 +1,54 @@
+"""The models that a command names, and the target language that it asks of them."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from nmt.config import NMTError, TranslatorOptions
+from nmt.files import ModelDescription, find_model_directory, read_description
+from nmt.text import Tokenizer, did_you_mean, match_language, read_tokenizer, with_code
+from nmt.translation.language_tags import find_tag, language_of, language_tag, languages
+
+
+class Models(NamedTuple):
+    """The model directories that `run` names, their descriptions, and their common tokenizer."""
+
+    folders: list[Path]
+    descriptions: list[ModelDescription]
+    tokenizer: Tokenizer
+
+    def target(self, options: TranslatorOptions) -> str:
+        """The target language; empty if it is unknown."""
+        codes = languages(self.tokenizer)
+        if not codes:
+            return self.descriptions[0].target or ""
+        target = language_of(options.target or "")
+        return match_language(target, codes) or target
+
+
+def find_models(names: list[str]) -> Models:
+    """Find models by name; NMTError if one is missing or their vocabularies differ."""
+    folders = [find_model_directory(name) for name in names]
+    descriptions = [read_description(folder) for folder in folders]
+    for folder, description in zip(folders, descriptions, strict=True):
+        if description.tokenizer != descriptions[0].tokenizer:
+            raise NMTError(
+                f"{folder} and {folders[0]} have different vocabularies: they cannot form an "
+                "ensemble"
+            )
+    return Models(folders, descriptions, read_tokenizer(folders[0]))
+
+
+def tag_of_target(options: TranslatorOptions, models: Models) -> str:
+    """Like `language_tag`, but a model with a single target language accepts it without a tag."""
+    target = options.target
+    if not target or languages(models.tokenizer) or find_tag(target, models.tokenizer):
+        return language_tag(target, models.tokenizer)
+    description = models.descriptions[0]
+    if match_language(language_of(target), [description.target]):
+        return ""
+    targets = [description.target] if description.target else []
+    advice = did_you_mean(language_of(target), targets)
+    if not advice:
+        advice = "omit target, or name another model"
+    direction = f"from {with_code(description.source)} to {with_code(description.target)}"
+    raise NMTError(f"target={target:.40}: {options.run[0]} translates {direction}; {advice}")

@@ -1,0 +1,285 @@
+"""Output files that appear once they are complete, and that a later command can resume.
+
+Until then, the lines written so far are in `.NAME.nmt-partial`. Next to it,
+`.NAME.nmt-partial.json` records the input, model and options, and how much of the output is on
+disk.
+
+Partial files are not compressed, so that a job can resume after any line. nmt compresses an
+output such as `out.gz` when it is complete.
+"""
+
+import fcntl
+import json
+import os
+import shutil
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, BinaryIO
+
+from nmt.config import NMTError, build_stored
+from nmt.files import cannot_write, parse_json, read_mapping, sync, write_file
+from nmt.text import MAGIC, compressor
+from nmt.translation.identity import Identity, changed_names, is_same
+
+COPY_BYTES = 2**20
+"""How much of an output to compress at once."""
+SAVE_SECONDS = 5.0
+"""Time between saves, each of which syncs the file to disk."""
+
+
+@dataclass
+class Notes:
+    """What this command has written to an output, with any earlier ones that it resumes."""
+
+    identity: Identity = ""
+    lines: int = 0
+    """The number of input lines that are done."""
+    bytes: int = 0
+    """The number of output bytes written for them."""
+    counts: dict[str, int] = field(default_factory=Counter)
+    """The number of lines with each note, for the final summary."""
+
+
+class Output:
+    """A stream to write lines to."""
+
+    def __init__(self, name: str, file: BinaryIO) -> None:
+        self.name = name
+        self.file = file
+        self.notes = Notes()
+        self.saved = 0.0
+
+    def write(self, text: str | bytes, lines: int) -> None:
+        """Write and flush the output up to input line `lines`; NMTError if the disk is full."""
+        # Save first: at this point, all earlier lines have been counted in the notes, whether
+        # callers count a line before or after they write it.
+        if time.monotonic() - self.saved > SAVE_SECONDS:
+            self.save()
+        content = text.encode() if isinstance(text, str) else text
+        try:
+            self.file.write(content)
+            self.file.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise cannot_write(Path(self.name), error) from error
+        self.notes.lines = lines
+        self.notes.bytes += len(content)
+
+    def save(self) -> bool:
+        """Save what is done; False if there is nothing to resume, as in a stream."""
+        return False
+
+
+class OutputFile(Output):
+    """A file whose lines are in `partial` until it is complete and moved to `path`."""
+
+    def __init__(self, name: str, file: BinaryIO, partial: Path, path: Path) -> None:
+        super().__init__(name, file)
+        self.partial = partial
+        self.path = path
+
+    def recorded(self) -> Notes | None:
+        """The notes of an earlier command; None if there are none that fit the partial file."""
+        try:
+            tree = read_mapping(notes_of(self.partial), parse_json)
+            notes = build_stored(Notes, tree, "notes")
+        except NMTError:
+            return None
+        if not notes.identity or notes.lines <= 0 or notes.bytes <= 0:
+            return None
+        # A file that is shorter than its notes, or is cut within a line, is that of another job.
+        self.file.seek(notes.bytes - 1)
+        ends_line = self.file.read(1) == b"\n"
+        return notes if ends_line else None
+
+    def check_same(self, identity: Identity, before: Mapping[str, Any]) -> None:
+        """Raise NMTError if the lines in the partial file are those of another command."""
+        notes = self.recorded()
+        if notes is None or is_same(notes.identity, identity, before):
+            return
+        changed = ", ".join(changed_names(notes.identity, identity, before))
+        raise NMTError(
+            f"output={self.name}: a stopped command has written {notes.lines:,} lines with "
+            f"another {changed}; repeat that command to resume it, or pass overwrite=true to "
+            "start again"
+        )
+
+    def resume(self, identity: Identity, before: Mapping[str, Any]) -> None:
+        """Continue after the lines of an earlier command with the same identity.
+
+        Start again if there was none, or if its notes do not fit the partial file.
+        """
+        notes = self.recorded()
+        self.notes.identity = identity
+        if notes and identity and is_same(notes.identity, identity, before):
+            notes.counts = Counter(notes.counts)
+            self.notes = notes
+        # What was written after the last save may be incomplete, and is not counted in the notes.
+        self.file.truncate(self.notes.bytes)
+        self.file.seek(self.notes.bytes)
+
+    def save(self) -> bool:
+        """Sync the output to disk, then record how much is done.
+
+        Returns False if there would be nothing to resume.
+        """
+        if not self.notes.identity or not self.notes.lines:
+            return False
+        sync(self.partial)
+        write_file(notes_of(self.partial), json.dumps(vars(self.notes)) + "\n")
+        self.saved = time.monotonic()
+        return True
+
+    def complete(self) -> None:
+        """Move the file to its path, compressed if its name asks for it."""
+        try:
+            sync(self.partial)
+            content = self.partial
+            suffix = compression_of(self.name, self.path)
+            if suffix:
+                self.save()  # if the computer stops now, all lines are done
+                content = compressed(self.partial, suffix)
+            content.replace(self.path)
+            sync(self.path.parent)  # otherwise a power failure could undo the renaming
+        except OSError as error:
+            raise cannot_write(self.path, error) from error
+        self.remove()
+
+    def remove(self) -> None:
+        """Remove the partial file and its notes."""
+        self.partial.unlink(missing_ok=True)
+        notes_of(self.partial).unlink(missing_ok=True)
+
+    @contextmanager
+    def completed(self, identity: Identity, before: Mapping[str, Any]) -> Iterator[None]:
+        """Resume the file, and complete it at the end of the block.
+
+        After an error, keep what a later command can resume.
+        """
+        try:
+            self.resume(identity, before)
+            yield
+            self.complete()
+        except BaseException:
+            with suppress(NMTError):  # if the disk is full, the last successful save counts
+                if not self.save():
+                    self.remove()
+            raise
+
+
+def notes_of(partial: Path) -> Path:
+    return partial.with_name(f"{partial.name}.json")
+
+
+def create(path: Path, flags: int) -> int:
+    """Open a file of ours, and return its descriptor.
+
+    Other users may have replaced the file by a link, which is not followed.
+    """
+    flags |= os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    return os.open(path, flags, 0o666)
+
+
+def compression_of(name: str, path: Path) -> str:
+    """The suffix of a compressed output; empty for other outputs.
+
+    `name` may be a link to `path`. If both have such a suffix, that of `name` counts.
+    """
+    for suffix in (Path(name).suffix, path.suffix):
+        if suffix in MAGIC:
+            return suffix
+    return ""
+
+
+def compressed(partial: Path, suffix: str) -> Path:
+    """Write a compressed copy of a partial file next to it, and return its path.
+
+    Raises OSError if the disk is full.
+    """
+    path = partial.with_name(f"{partial.name}{suffix}")
+    try:
+        descriptor = create(path, os.O_WRONLY | os.O_TRUNC)
+        with (
+            os.fdopen(descriptor, "wb") as file,
+            partial.open("rb") as source,
+            compressor(file, suffix) as target,
+        ):
+            shutil.copyfileobj(source, target, COPY_BYTES)
+        sync(path)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    return path
+
+
+def open_file(name: str, overwrite: bool) -> Output:
+    """Open a file, device or pipe for writing."""
+    try:
+        path = Path(name)
+        if path.exists() and not path.is_file():  # a device, or a pipe
+            return Output(name, path.open("wb"))
+        # Replace what a link names, not the link, which may be /dev/stdout.
+        path = path.resolve()
+        if not overwrite and path.exists() and path.stat().st_size > 0:
+            raise NMTError(
+                f"output={name} exists: pass overwrite=true to replace it, or name another file"
+            )
+        partial = path.with_name(f".{path.name}.nmt-partial")
+        # Not truncated, because an earlier command may have written lines to resume after.
+        file = os.fdopen(create(partial, os.O_RDWR), "r+b")
+        lock(file, name)
+    except OSError as error:
+        raise NMTError(f"{name}: {error.strerror}") from error
+    return OutputFile(name, file, partial, path)
+
+
+def lock(file: BinaryIO, name: str) -> None:
+    """Lock a partial file; NMTError if another process is writing it."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        file.close()
+        problem = f"output={name}: another nmt process is writing it; name another file"
+        raise NMTError(problem) from error
+
+
+@contextmanager
+def open_output(
+    name: str,
+    identity: Identity = "",
+    overwrite: bool = False,
+    before: Mapping[str, Any] = MappingProxyType({}),
+) -> Iterator[Output]:
+    """Open an output; `-` is standard output.
+
+    A file appears once it is complete. After an error, a command with the same identity resumes it.
+    `before` has the values of options that the notes of an older nmt lack. A file whose name ends
+    in .gz, .bz2, .xz or .zst is compressed.
+
+    Raises NMTError if the file exists, if another process is writing it, or if the partial file is
+    a link.
+    """
+    if name == "-":
+        if sys.stdout is None:
+            raise NMTError("standard output is closed: name a file with output=FILE")
+        yield Output("standard output", sys.stdout.buffer)
+        return
+    output = open_file(name, overwrite)
+    try:
+        if isinstance(output, OutputFile):
+            if not overwrite:
+                output.check_same(identity, before)
+            with output.completed(identity, before):
+                yield output
+        else:
+            yield output
+    finally:
+        with suppress(OSError):  # `write` has already reported the error
+            output.file.close()

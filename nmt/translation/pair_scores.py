@@ -1,0 +1,37 @@
+"""Score given translations."""
+
+from collections.abc import Sequence
+
+from nmt.search import Pair
+from nmt.text import SOURCE, TARGET, Tokenizer
+from nmt.translation.alignment import PairScore
+from nmt.translation.language_tags import untagged
+from nmt.translation.stages import RefusedLine
+from nmt.translation.translator import Translator
+
+
+def encode_pairs(tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]]) -> list[Pair]:
+    sources = [tokenizer.clean(source, SOURCE) for source, _ in pairs]
+    targets = [tokenizer.clean(target, TARGET) for _, target in pairs]
+    encoded_sources = tokenizer.encode(sources, SOURCE)
+    encoded_targets = tokenizer.encode(targets, TARGET)
+    return list(zip(encoded_sources, encoded_targets, strict=True))
+
+
+def score_pairs(translator: Translator, pairs: Sequence[tuple[str, str]]) -> list[PairScore]:
+    """Score given translations; a source without a tag gets the translator's source prefix."""
+    tokenizer = translator.tokenizer
+    texts = list[tuple[str, str]]()
+    for index, (source, target) in enumerate(pairs):
+        line = untagged(source, tokenizer)
+        if isinstance(line, RefusedLine):
+            raise RefusedLine(index, line.problem)
+        prefix = line.tag or translator.source_prefix
+        texts.append((prefix + line.text, target))
+    encoded = encode_pairs(tokenizer, texts)
+    scores = translator.engine.token_scores(encoded, align=False)
+    results = []
+    for (_, target_ids), score in zip(encoded, scores, strict=True):
+        symbols = tokenizer.subwords(target_ids)
+        results.append(PairScore(symbols, score.log_probabilities))
+    return results

@@ -1,0 +1,70 @@
+"""The chain of stages around the search, and the translations that they exchange.
+
+A stage changes lines on their way in, calls the rest of the chain, and reverses the change in the
+translations. It may call the rest more than once. Plugins register entries of kind "stage"; lines
+pass through them in ascending `order`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from nmt.config import NMTError
+from nmt.search import Constraints
+from nmt.translation.alignment import Details
+from nmt.translation.lines import Line, Segment
+
+
+class RefusedLine(NMTError):
+    """The line at `index`, counted from 0, cannot be translated."""
+
+    def __init__(self, index: int, problem: str) -> None:
+        super().__init__(index, problem)
+        self.index = index
+        self.problem = problem
+
+    def __str__(self) -> str:
+        return f"line {self.index + 1}: {self.problem}"
+
+
+@dataclass
+class Translation:
+    """A translation of a line; its score is log P(Y|X) / lp(Y)."""
+
+    text: str
+    score: float
+    log_probability: float
+    details: Details | None = None
+    copied: list[str] = field(default_factory=list)
+    """Stretches with characters that the model does not know."""
+    flags: list[str] = field(default_factory=list)
+    """Likely failures."""
+    notes: dict[str, str] = field(default_factory=dict)
+    """Maps what the user should know to details, which may be empty."""
+
+
+Outcome = list[Translation] | RefusedLine
+"""The translations of a line, best first, or why there are none."""
+Rest = Callable[[list[Line]], list[Outcome]]
+"""The remaining stages of a chain, which ends with the search."""
+
+
+class Stage:
+    """A translation stage; this base class changes nothing."""
+
+    def translate(self, lines: list[Line], rest: Rest) -> list[Outcome]:
+        return rest(lines)
+
+    def constraints(self, segments: Sequence[Segment]) -> Constraints | None:
+        """What the translations of segments must contain."""
+
+    def report(self, line: str, best: Translation) -> dict[str, Any]:
+        """Additional fields for a line's record; may add notes to the translation."""
+        return {}
+
+
+def with_refused(lines: Sequence[Line | RefusedLine], rest: Rest) -> list[Outcome]:
+    """The outcomes of lines, some of which have already been refused."""
+    accepted = [line for line in lines if isinstance(line, Line)]
+    outcomes = iter(rest(accepted))
+    return [line if isinstance(line, RefusedLine) else next(outcomes) for line in lines]
