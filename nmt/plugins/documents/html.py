@@ -29,7 +29,7 @@ from nmt.plugins.documents.tags import (
     READ as READ,
     UNREAD,
     UNSEEN as UNSEEN,
-    Tag,
+    Tag as Tag,
     copied as copied,
     is_fixed as is_fixed,
     readable_attributes as readable_attributes,
