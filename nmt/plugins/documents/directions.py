@@ -93,8 +93,8 @@ SIDES = {
 }
 """The new side of an alignment, by the new direction.
 
-In text from right to left, LibreOffice takes `start` for the left side and `end` for the right side,
-so that only `left` and `right` are clear.
+In text from right to left, LibreOffice takes `start` for the left side and `end` for the right
+side, so that only `left` and `right` are clear.
 """
 FAMILIES = frozenset(["paragraph", "graphic"])
 """Families of styles whose text has a direction."""

@@ -1,4 +1,7 @@
-"""XML, parsed with the offsets of all elements, so that a file can be changed in some places only."""
+"""XML, parsed with the offsets of all elements.
+
+So a file can be changed in some places, and all others stay the same to the byte.
+"""
 
 import re
 from dataclasses import dataclass, field

@@ -29,7 +29,7 @@ TEXTS = frozenset(["text", "text_special", "softbreak", "hardbreak"])
 """Types of tokens of markdown-it that are no markup."""
 EMPHASIS = "*_~"
 MAY_BE_LEFT_OUT = re.compile(r"(?:em|strong|s)_|html_inline \{\} </?(?i:ruby|rb|rt|rp|rtc)\b")
-"""Markup, as `Inline.markup_of` describes it, that a translation may lack: emphasis and readings."""
+"""Markup that a translation may lack, as `Inline.markup_of` describes it: emphasis and readings."""
 FIRST_TAGS = re.compile(
     r"(?:<!--(?:-?>|.*?-->)\s*|<[!?][^>]*>\s*|<(?:wbr|img|br|input)\b[^<>]*>\s*)+",
     re.DOTALL | re.IGNORECASE,
@@ -156,6 +156,7 @@ class Inline(Sentence):
             parts.append(Part(image.begin, image.end, otherwise=written))
         source = Spliced(self.raw, parts, self.begin)
         self.is_refused = False
+        # First with emphasis and few escapes, which keeps most, and last with neither.
         for nodes in (self.nodes, list(without_optional(self.nodes))):
             for write in self.escapes:
                 written = self.block(translations, nodes, write)
@@ -172,7 +173,10 @@ class Inline(Sentence):
         nodes: Sequence[Token],
         write: Callable[[str], str],
     ) -> str:
-        """The translation with these nodes, which does not begin like a list, heading or quotation."""
+        """The translation with these nodes.
+
+        It does not begin like a list, heading or quotation.
+        """
         written = self.written(translations[:1], nodes, write)
         if self.urls and written != self.raw:
             written = with_blanks_around(self.urls, written)
@@ -189,9 +193,10 @@ class Inline(Sentence):
         return written[first.end() :] + first[0].rstrip()
 
     def keeps(self, written: str, plain: str) -> bool:
-        """True if `written` has the source's markup, perhaps without emphasis, and no further signs.
+        """True if `written` has the source's markup, perhaps without emphasis.
 
-        `plain` is the translation without the markup.
+        It must not have more signs that could be emphasis, either. `plain` is the translation
+        without the markup.
         """
         before = self.markup_of(self.raw)
         after = self.markup_of(written)

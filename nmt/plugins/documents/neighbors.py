@@ -46,7 +46,10 @@ def keep_apart(tokens: Iterable[Token]) -> list[Token]:
 
 
 def join_copies(tokens: Iterable[Token]) -> list[Token]:
-    """The tokens with one for a key combination or a path of menus: <kbd>Ctrl</kbd>+<kbd>S</kbd>."""
+    """The tokens with a single one for a key combination or a path through menus.
+
+    An example is <kbd>Ctrl</kbd>+<kbd>S</kbd>.
+    """
     result = list[Token]()
     for token in tokens:
         if token.kind == "copy" and ends_with_joint(result):

@@ -52,6 +52,7 @@ SCRIPT = re.compile(
 SPACE = re.compile(r"((?:_x000[9AaDd]_|[\t\r\n])+)")
 """Line breaks in cells, and tabs that align words on slides."""
 DRAWING = re.compile(r'\sxmlns:?(\w*)="[^"]*/drawingml/')
+"""Declares the prefix of text on slides and in drawings."""
 FORMAT = "\2"
 """Marks the formatting of the following text."""
 
@@ -71,13 +72,13 @@ class InRuns(Part):
         covered: Sequence[Element],
         tokens: Sequence[Token],
         prefix: str,
-        text: str,
-        usual: str,
+        text_tag: str,
+        properties: str,
     ) -> None:
         """The sentence replaces the elements that it has `covered`.
 
-        `text` is what is between the brackets of a tag that opens text, and `usual` are the
-        properties of a run.
+        `text_tag` is the opening tag of text without its brackets. `properties` are those of the
+        sentence's runs, except where its tokens change them.
         """
         raw = "".join(token.raw for token in tokens)
         sentence = Sentence(0, join_scripts(tokens), escaped)
@@ -86,17 +87,17 @@ class InRuns(Part):
         end = max(element.end for element in covered)
         super().__init__(begin, end, self.content.lines)
         self.source = covered[0].file[begin:end]
-        self.text = text
-        self.usual = usual
+        self.text_tag = text_tag
+        self.properties = properties
         self.run = "" if covered[0].name == "t" else f"{prefix}r"
 
     def render(self, translations: Sequence[Translated]) -> str:
         content = self.content.render(translations)
         if content == self.content.text:
             return self.source
-        properties = self.usual
+        properties = self.properties
         result = ""
-        closing = self.text.split()[0]
+        closing_tag = self.text_tag.split()[0]  # without attributes
         # Text and markup alternate.
         for number, piece in enumerate(content.split(MARK)):
             is_markup = number % 2 == 1
@@ -107,7 +108,7 @@ class InRuns(Part):
             elif is_markup:
                 result += piece
             elif piece:
-                result += self.in_run(f"<{self.text}>{piece}</{closing}>", properties)
+                result += self.in_run(f"<{self.text_tag}>{piece}</{closing_tag}>", properties)
         return result
 
     def in_run(self, content: str, properties: str) -> str:
@@ -144,17 +145,17 @@ class RunReader:
         self.sentences = list[Part]()
         self.prefix = ""  # of the tags of a paragraph; a file may use several
         self.properties = dict[str, str]()  # look -> properties of the first run with this look
-        # Of the sentence that is being read:
-        self.pieces = list[Piece]()
-        self.covered = list[Element]()
-        self.slides = DRAWING.findall(text)  # prefixes of slides
+        self.pieces = list[Piece]()  # of the sentence that is being read
+        self.covered = list[Element]()  # the elements that these pieces are from
+        self.drawing_prefixes = DRAWING.findall(text)
         # Where elements begin that do not belong inside a sentence, by their names or tags.
         self.places = defaultdict[str, list[int]](list)
         for element in elements:
             is_of_any_prefix = element.name in ("p", "fldChar")
             key = element.name if is_of_any_prefix else element.tag
             self.places[key].append(element.begin)
-        self.joining = dict[tuple[str, int], bool]()  # results of `joins`
+        # Results of `joins`, by the prefix of the paragraph and where the element begins.
+        self.joining = dict[tuple[str, int], bool]()
         for paragraph in elements:
             if paragraph.name in PARAGRAPHS:
                 self.prefix = paragraph.tag.removesuffix(paragraph.name)
@@ -227,7 +228,7 @@ class RunReader:
         """Read the content of a run, which may be inside an outer run."""
         covered = outer or run
         properties = "".join(child.raw for child in run.children if child.name == "rPr")
-        # Word also begins a run where the language or the spelling check changes, which nobody sees.
+        # Word also begins a run where the language or the spelling check changes. Nobody sees that.
         look = UNSEEN.sub("", properties)
         if EMPTY.fullmatch(look):
             look = ""
@@ -267,12 +268,12 @@ class RunReader:
             usual = max(sizes, key=sizes.__getitem__)
             # Word drops white space at the ends of a text without this attribute. DrawingML keeps
             # it, and does not know the attribute.
-            text = f"{self.prefix}t"
-            if self.prefix.removesuffix(":") not in self.slides:
-                text += ' xml:space="preserve"'
+            text_tag = f"{self.prefix}t"
+            if self.prefix.removesuffix(":") not in self.drawing_prefixes:
+                text_tag += ' xml:space="preserve"'
             properties = self.properties[usual]
             tokens = self.with_looks(usual)
-            sentence = InRuns(self.covered, tokens, self.prefix, text, properties)
+            sentence = InRuns(self.covered, tokens, self.prefix, text_tag, properties)
             self.sentences.append(sentence)
         self.pieces = []
         self.covered = []

@@ -77,6 +77,7 @@ class Placement:
             if node.kind == "open":
                 run = certain(self.source, self.tokens_of(node), self.target, run)
             taken.update(dict.fromkeys(run, index))
+        # Then brackets and final marks go to the first node that may have them.
         placed = dict[int, Placed]()
         for index, run in runs.items():
             node = nodes[index]
@@ -196,5 +197,8 @@ def tokens_near(gap: int) -> Iterator[int]:
 
 
 def may_nest(outer: Token, inner: Token) -> bool:
-    """Whether one element may go around another that was beside it: links must not contain links."""
+    """Whether one element may go around another that was beside it.
+
+    Links must not contain links.
+    """
     return outer.name != inner.name and {outer.name, inner.name} <= INLINE

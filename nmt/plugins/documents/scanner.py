@@ -218,7 +218,10 @@ class Scanner:
         self.at = end
 
     def close_note(self, opening: Bracket) -> None:
-        """Turn the brackets of an inline footnote into an element, apart from the word before it."""
+        """Turn the brackets of an inline footnote into an element.
+
+        For the model, a blank separates it from the words beside it.
+        """
         self.literal += "^["
         before = self.text[: opening.content - 2][-1:]
         is_apart = bool(before.strip())

@@ -144,7 +144,11 @@ class Flow(MarkedUp):
         return [Token("point", raw, breaks=separates or child.name in BREAKS)]
 
     def with_mark(self, element: Element, notes: list[Spliced]) -> str:
-        """An element as it is or, if it has sentences, what stands for it, and add it to `notes`."""
+        """What stands for an element in a sentence.
+
+        It is the element itself or, if it has sentences, a mark. Then the element is added to
+        `notes`.
+        """
         parts = self.sentences(element)
         if not parts:
             return element.raw

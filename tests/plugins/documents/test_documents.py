@@ -181,37 +181,53 @@ PIECES_OF_TEXT = [
     "<a>x</a>",
     "<a>,</a>",
 ]
-LINEAR = [
-    f"{format}|a {{}}|i|{piece}" for format in ("html", "markdown") for piece in PIECES_OF_TEXT
+UNIT = "<x><trans-unit><source>{}</source></trans-unit></x>"
+RUN_A = "<r><t>a</t></r>"
+PLURAL = "{n, plural, "
+LINEAR = [("html", "a {}", "i", piece) for piece in PIECES_OF_TEXT]
+LINEAR += [("markdown", "a {}", "i", piece) for piece in PIECES_OF_TEXT]
+LINEAR += [
+    ("markdown", "a {}", "i", "**x_ "),
+    ("odt", "<p>{}</p>", "span", "a<s/>"),
+    ("odt", "<x>{}</x>", "x", "<p>a</p>"),
+    ("odt", "<p>a{}</p>", "x", "<s/>"),
+    ("odt", "<p>{}</p>", "span", "<span>a</span>"),
+    ("odt", "<p>a{}</p>", "span", "<i><p>b</p></i>"),
+    ("docx", "<p>{}</p>", "hyperlink", RUN_A),
+    ("docx", "<p>{}</p>", "hyperlink", "<x/>"),
+    ("docx", f"<p>{{}}{RUN_A}</p>", "x", "<y/>"),
+    ("docx", "<x>{}</x>", "p", RUN_A),
+    ("docx", "<p>{}</p>", "ins", "<x/><x><p/></x>"),
+    ("xliff", "<trans-unit><source>{}</source></trans-unit>", "g", "a<x/>"),
+    ("xliff", "<x>{}</x>", "x", "<trans-unit><source>a</source></trans-unit>"),
+    ("json", '["{}"]', "i", "<p>a"),
+    ("json", '["{}"]', "i", "a<br>"),
+    ("json", '["{}"]', "i", "<option>a"),
+    ("json", '["{}"]', "i", "a\\t"),
+    ("json", '["{}"]', "i", PLURAL + "one {a} other {#}} b"),
+    ("json", '["{}"]', "i", PLURAL),
 ]
-LINEAR += """markdown|a {}|i|**x_ \nodt|<p>{}</p>|span|a<s/>
-odt|<x>{}</x>|x|<p>a</p>\nodt|<p>a{}</p>|x|<s/>\nodt|<p>{}</p>|span|<span>a</span>
-odt|<p>a{}</p>|span|<i><p>b</p></i>\ndocx|<p>{}</p>|hyperlink|<r><t>a</t></r>\ndocx|<p>{}</p>|hyperlink|<x/>
-docx|<p>{}<r><t>a</t></r></p>|x|<y/>\ndocx|<x>{}</x>|p|<r><t>a</t></r>\ndocx|<p>{}</p>|ins|<x/><x><p/></x>
-xliff|<trans-unit><source>{}</source></trans-unit>|g|a<x/>
-xliff|<x>{}</x>|x|<trans-unit><source>a</source></trans-unit>
-json|["{}"]|i|<p>a\njson|["{}"]|i|a<br>\njson|["{}"]|i|<option>a\njson|["{}"]|i|a\\t
-json|["{}"]|i|{n, plural, one {a} other {#}} b\njson|["{}"]|i|{n, plural, """.splitlines()
 """Formats, files, elements to nest in them, and what to repeat inside."""
 
 
-@pytest.mark.parametrize("case", LINEAR)
-def test_work_grows_with_the_size_of_a_file_and_not_with_its_depth(case):
-    format, whole, level, piece = case.split("|")
+def calls_to_translate(format: str, text: str) -> int:
+    """The number of calls, and of generators resumed, to read a file and write its translation."""
+    content = packed(format, text)
+    events = list[str]()
+    sys.setprofile(lambda frame, event, argument: events.append(event))
+    try:
+        document = read_document(format, content)
+        document.join([Translated(f"{line.upper()} x", []) for line in document.lines])
+    finally:
+        sys.setprofile(None)
+    return events.count("call") + events.count("c_call")
 
+
+@pytest.mark.parametrize(("format", "whole", "level", "piece"), LINEAR)
+def test_work_grows_with_the_size_of_a_file_and_not_with_its_depth(format, whole, level, piece):
     def calls(depth: int, pieces: int) -> int:
-        """The number of calls, and of generators resumed, to read a file and write its translation."""
-        events = list[str]()
-        content = packed(
-            format, whole.format(f"<{level}>" * depth + piece * pieces + f"</{level}>" * depth)
-        )
-        sys.setprofile(lambda frame, event, argument: events.append(event))
-        try:
-            document = read_document(format, content)
-            document.join([Translated(f"{line.upper()} x", []) for line in document.lines])
-        finally:
-            sys.setprofile(None)
-        return events.count("call") + events.count("c_call")
+        inside = f"<{level}>" * depth + piece * pieces + f"</{level}>" * depth
+        return calls_to_translate(format, whole.format(inside))
 
     calls(5, 8)  # fills caches
     assert calls(5, 800) < 5 * calls(5, 200)
@@ -311,9 +327,6 @@ def test_the_texts_of_images_are_translated(source, lines, expected):
 
 def test_a_line_across_the_page_is_no_front_matter():
     assert translated("markdown", "\n---\nSome text\n\n---\n") == "\n---\nSOME TEXT\n\n---\n"
-
-
-UNIT = "<x><trans-unit><source>{}</source></trans-unit></x>"
 
 
 def test_json_keeps_placeholders_names_and_layout():
