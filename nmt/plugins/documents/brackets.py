@@ -8,12 +8,12 @@ import regex
 
 from nmt.text import WITHOUT_BLANKS, WORD_CHARACTER
 
-SINGLE = "\u2018\u2019", "\u201a\u2018", "\u201a\u2019", "\u201b\u2019", "''"
-DOUBLE = "“”", "„“", "„”", "””", "‟”", '""', "\uff02\uff02"
-GUILLEMETS = "«»", "»«", "»»", "\u2039\u203a", "\u203a\u2039", "\u203a\u203a"
-EAST_ASIAN = "「」", "『』", "《》", "〈〉", "｢｣", "〝〞", "〝〟"
+SINGLE = ("\u2018\u2019", "\u201a\u2018", "\u201a\u2019", "\u201b\u2019", "''")
+DOUBLE = ("“”", "„“", "„”", "””", "‟”", '""', "\uff02\uff02")
+GUILLEMETS = ("«»", "»«", "»»", "\u2039\u203a", "\u203a\u2039", "\u203a\u203a")
+EAST_ASIAN = ("「」", "『』", "《》", "〈〉", "｢｣", "〝〞", "〝〟")
 ORNATE = "\ufd3f\ufd3e"
-SONGS = "♪♪", "♫♫", "♬♬"
+SONGS = ("♪♪", "♫♫", "♬♬")
 QUOTATIONS = (*SINGLE, *DOUBLE, *GUILLEMETS, *EAST_ASIAN, ORNATE, *SONGS)
 """The first and the last mark of a quotation or a song.
 
@@ -23,9 +23,12 @@ SIGN = regex.compile(r"[\p{Ps}\p{Pe}\p{Pi}\p{Pf}\"'\uff02♪♫♬]")
 """A bracket, a quotation mark, or a note that begins or ends the words of a song."""
 STRAIGHT_OR_LAST = "\"'”»\u203a"
 """Marks that begin a quotation in some languages and end it in others."""
-DEEPEST = 50  # pairs around a sign
+DEEPEST = 50
+"""How many open signs may be around another one; the outermost ones are forgotten."""
 IN_WORDS = "\"'\u2019"
 """Apostrophes, and what Hebrew writes in abbreviations."""
+BASIC_PLANE = range(0x10000)
+"""The code points of Unicode that have brackets."""
 
 
 def closing_signs() -> dict[str, frozenset[str]]:
@@ -33,12 +36,14 @@ def closing_signs() -> dict[str, frozenset[str]]:
     closing = defaultdict[str, set[str]](set)
     for marks in QUOTATIONS:
         closing[marks[0]].add(marks[1])
-    # In Unicode, a bracket's partner follows at once or, as of [ and {, after one other character.
-    for code in range(0x10000):
-        if unicodedata.category(chr(code)) != "Ps" or chr(code) in closing:
+    for code in BASIC_PLANE:
+        opening = chr(code)
+        if unicodedata.category(opening) != "Ps" or opening in closing:
             continue
-        partners = [chr(other) for other in (code + 1, code + 2)]
-        closing[chr(code)].update(sign for sign in partners if unicodedata.category(sign) == "Pe")
+        # A bracket's partner follows at once or, as of [ and {, after one other character.
+        for partner in (chr(code + 1), chr(code + 2)):
+            if unicodedata.category(partner) == "Pe":
+                closing[opening].add(partner)
     return {opening: frozenset(signs) for opening, signs in closing.items()}
 
 
@@ -67,23 +72,41 @@ def find_brackets(text: str) -> list[Pair]:
         sign = text[at]
         if is_in_word(text, at):
             continue
-        partner = next((begin for begin in reversed(opened) if sign in CLOSING[text[begin]]), -1)
+        partner = opening_of(sign, text, opened)
         is_after_opening = bool(opened) and opened[-1] == at - 1
-        if partner >= 0 and not (sign in CLOSING and begins_only(text, at, is_after_opening)):
+        may_open = sign in CLOSING
+        only_opens = may_open and begins_only(text, at, is_after_opening)
+        if partner is not None and not only_opens:
+            # Signs that were opened since have no partner.
             while opened.pop() != partner:
                 pass
             pairs.append(Pair(partner, at, sign in QUOTES))
-        elif sign in CLOSING and not ends_only(text, at):
+        elif may_open and not ends_only(text, at):
             opened.append(at)
     return sorted(pairs, key=lambda pair: pair.opening)
+
+
+def opening_of(sign: str, text: str, opened: deque[int]) -> int | None:
+    """The index of the last open sign that a sign may close."""
+    for begin in reversed(opened):
+        if sign in CLOSING[text[begin]]:
+            return begin
+    return None
 
 
 def is_in_word(text: str, at: int) -> bool:
     """Whether a sign is an apostrophe or a similar mark inside a word."""
     if text[at] not in IN_WORDS:
         return False
-    neighbors = (text[at - 1 : at], text[at + 1 : at + 2])
-    return all(WORD_CHARACTER.match(sign) and not WITHOUT_BLANKS.match(sign) for sign in neighbors)
+    before = text[at - 1 : at]
+    after = text[at + 1 : at + 2]
+    return is_letter_in_word(before) and is_letter_in_word(after)
+
+
+def is_letter_in_word(character: str) -> bool:
+    """Whether a character is part of a word in a script with blanks."""
+    is_part = WORD_CHARACTER.match(character) is not None
+    return is_part and not WITHOUT_BLANKS.match(character)
 
 
 def begins_only(text: str, at: int, is_after_opening: bool) -> bool:

@@ -10,14 +10,38 @@ from nmt.plugins.documents.document import Part
 from nmt.text import direction, direction_of_text, language_tag, match_language
 
 LANGUAGES = ("lang", "xml:lang")
-# Elements outside of <html> that need no direction, because no text in them is shown or they are
-# empty.
 WITHOUT_TEXT = frozenset(
-    """area base br col embed frame head hr img input link meta noscript param script source style
-    template title track wbr""".split()  # noqa: SIM905
+    [
+        "area",
+        "base",
+        "br",
+        "col",
+        "embed",
+        "frame",
+        "head",
+        "hr",
+        "img",
+        "input",
+        "link",
+        "meta",
+        "noscript",
+        "param",
+        "script",
+        "source",
+        "style",
+        "template",
+        "title",
+        "track",
+        "wbr",
+    ]
 )
-FIELDS = frozenset(["input", "textarea", "select"])  # their direction is that of what users enter
-BOXES = frozenset("embed hr iframe img input object table".split())  # noqa: SIM905
+"""Elements outside of <html> that need no direction.
+
+They are empty, or browsers show no text in them.
+"""
+FIELDS = frozenset(["input", "textarea", "select"])
+"""Elements whose direction is that of what users enter."""
+BOXES = frozenset(["embed", "hr", "iframe", "img", "input", "object", "table"])
 """Elements that `align` moves to a side of the page, with text around them."""
 STYLE = re.compile(
     r"(?<![\w-])(?:text-align\s*:\s*(?P<side>left|right)|direction\s*:\s*(?P<direction>ltr|rtl))\b",
@@ -65,9 +89,9 @@ class Declarations:
 
     def translated(self, text: str, name: str, spans: Spans) -> Iterator[Part]:
         """The changes of an element with translated text."""
-        for attribute in filter(spans.__contains__, LANGUAGES):
+        for attribute, code in languages(text, spans):
             # All text of a page is in <body>, whatever its template declares.
-            if name == "body" or self.is_source(value(text, spans[attribute])):
+            if name == "body" or self.is_source(code):
                 yield Part(*spans[attribute], otherwise=f'"{self.tag}"')
         if name not in FIELDS:
             yield from self.turned(text, spans)
@@ -87,21 +111,25 @@ class Declarations:
             for match in STYLE.finditer(text, begin, end):
                 declared = match["side"] or match["direction"]
                 changed = OTHER_SIDE.get(declared.lower(), self.after)
-                yield Part(match.end() - len(declared), match.end(), otherwise=changed)
+                # The declared value is at the end of the match.
+                begin_of_value = match.end() - len(declared)
+                yield Part(begin_of_value, match.end(), otherwise=changed)
 
     def is_foreign(self, text: str, spans: Spans) -> bool:
         """Whether an element declares a language other than the source language.
 
         False if the source language is unknown, and for what is no language code.
         """
-        codes = (value(text, spans[attribute]) for attribute in LANGUAGES if attribute in spans)
-        declared = next((code for code in codes if language_tag(code)), "")
-        return bool(declared and self.source) and not self.is_source(declared)
+        if not self.source:
+            return False
+        for _, code in languages(text, spans):
+            if language_tag(code):
+                return not self.is_source(code)
+        return False
 
     def is_target(self, text: str, spans: Spans) -> bool:
         """Whether an element declares the target language."""
-        codes = (value(text, spans[attribute]) for attribute in LANGUAGES if attribute in spans)
-        return any(match_language(code, [self.tag]) for code in codes)
+        return any(match_language(code, [self.tag]) for _, code in languages(text, spans))
 
     def is_source(self, code: str) -> bool:
         """Whether a declared language is the source language, in any region."""
@@ -134,10 +162,24 @@ class Declarations:
 
 def declares_direction(text: str, spans: Spans) -> bool:
     """Whether a tag declares a direction, with `dir` or `style`."""
-    styles = STYLE.finditer(text, *spans["style"]) if "style" in spans else ()
-    return "dir" in spans or any(style["direction"] for style in styles)
+    if "dir" in spans:
+        return True
+    if "style" not in spans:
+        return False
+    begin, end = spans["style"]
+    return any(style["direction"] for style in STYLE.finditer(text, begin, end))
+
+
+def languages(text: str, spans: Spans) -> list[tuple[str, str]]:
+    """The attributes of a tag that declare a language, each with the language."""
+    declared = list[tuple[str, str]]()
+    for attribute in LANGUAGES:
+        if attribute in spans:
+            declared.append((attribute, value(text, spans[attribute])))
+    return declared
 
 
 def value(text: str, span: tuple[int, int]) -> str:
     """The value of an attribute in lower case, without quotes."""
-    return text[slice(*span)].lower().strip("\"' \t\r\n")
+    begin, end = span
+    return text[begin:end].lower().strip("\"' \t\r\n")

@@ -1,33 +1,48 @@
-"""XML, parsed with the offsets of all elements, so that a file can be changed in some places only."""
+"""XML, parsed with the offsets of all elements.
+
+So a file can be changed in some places, and all others stay the same to the byte.
+"""
 
 import re
 from dataclasses import dataclass, field
 from html import escape, unescape
 from xml.parsers import expat
 
-from nmt.config import NMTError, require
-from nmt.plugins.documents.html import ATTRIBUTE
+from nmt.config import NMTError
+from nmt.plugins.documents.tags import ATTRIBUTE
 
 DEEPEST = 256  # levels of elements
 INVALID = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that XML does not allow, not even as references."""
 CDATA = "<![CDATA["
+CDATA_END = "]]>"
 QUOTED = r"""[^"'<>]++|"[^"]*+"|'[^']*+'"""
 UNPARSED = r"<!--.*?-->|<\?.*?\?>"
-# The markup of a well-formed file; unlike in HTML, names may begin with any letter, and declarations contain others.
 MARKUP = re.compile(
     rf"{UNPARSED}|<!\[CDATA\[.*?]]>|<!(?>(?:{UNPARSED}|<!(?>(?:{QUOTED})*)>|{QUOTED})*)>"
     rf"|<(?P<end>/?)(?P<name>[^\s/>]++)(?>(?:{QUOTED})*)>",
     re.DOTALL,
 )
+"""The markup of a well-formed file.
+
+Unlike in HTML, names may begin with any letter, and declarations contain others.
+"""
 
 
 @dataclass(slots=True)
 class Element:
-    """An element or, without a tag, a comment or processing instruction; the offsets are those of its two tags."""
+    """An element, or a comment or processing instruction, which has no tag.
+
+    The offsets are those of its two tags: `begin` and `inside` are the ends of the opening tag,
+    `outside` and `end` those of the closing tag.
+    """
 
     file: str
     tag: str
-    name: str  # without the prefix of its tag
+
+    name: str
+    """The tag without its prefix."""
+
     begin: int
     inside: int
     outside: int
@@ -40,19 +55,21 @@ class Element:
 
     @property
     def text(self) -> str:
-        return (
-            "-" if self.name == "noBreakHyphen" else text_of(self.file[self.inside : self.outside])
-        )
+        if self.name == "noBreakHyphen":  # of Word
+            return "-"
+        return text_of(self.file[self.inside : self.outside])
 
     @property
     def spans(self) -> dict[str, tuple[int, int]]:
         """The spans of the values of attributes, by their names without prefixes."""
-        matches = ATTRIBUTE.finditer(self.file, self.begin + 1 + len(self.tag), self.inside)
-        return {
-            match["name"].rpartition(":")[2]: (match.start("value") + 1, match.end("value") - 1)
-            for match in matches
-            if match["value"]
-        }
+        spans = dict[str, tuple[int, int]]()
+        behind_name = self.begin + 1 + len(self.tag)
+        for match in ATTRIBUTE.finditer(self.file, behind_name, self.inside):
+            if match["value"]:
+                name = match["name"].rpartition(":")[2]
+                begin, end = match.span("value")
+                spans[name] = (begin + 1, end - 1)  # without the quotes
+        return spans
 
     @property
     def attributes(self) -> dict[str, str]:
@@ -60,33 +77,43 @@ class Element:
 
 
 def parse_xml(text: str) -> list[Element]:
-    """The document and all its elements, in order; NMTError if it is malformed or declares entities, which can grow."""
-    parser = expat.ParserCreate("utf-8")  # regardless of what the file declares
-    parser.EntityDeclHandler = refuse_entity
-    try:
-        parser.Parse(text.encode(), True)
-    except expat.ExpatError as error:
-        raise NMTError(
-            f"line {error.lineno}: not well-formed XML ({expat.ErrorString(error.code)})"
-        ) from error
-    elements = [Element(text, "", "", 0, 0, len(text), len(text))]
-    opened = elements[:]
+    """The document and all its elements, in order.
+
+    Raise NMTError if it is malformed or nested too deeply, or declares entities, which can grow.
+    """
+    check_well_formed(text)
+    document = Element(text, "", "", 0, 0, len(text), len(text))
+    elements = [document]
+    opened = [document]
     for markup in MARKUP.finditer(text):
         begin, end = markup.span()
         if markup["end"]:
             element = opened.pop()
-            element.outside, element.end = begin, end
+            element.outside = begin
+            element.end = end
         elif not text.startswith(CDATA, begin):
             tag = markup["name"] or ""
-            element = Element(text, tag, tag.rpartition(":")[2], begin, end, end, end)
+            name = tag.rpartition(":")[2]
+            element = Element(text, tag, name, begin, end, end, end)
             opened[-1].children.append(element)
             elements.append(element)
             if tag and text[end - 2] != "/":
                 opened.append(element)
-                require(
-                    len(opened) <= DEEPEST, f"elements are nested more than {DEEPEST} levels deep"
-                )
+                if len(opened) > DEEPEST:
+                    raise NMTError(f"elements are nested more than {DEEPEST} levels deep")
     return elements
+
+
+def check_well_formed(text: str) -> None:
+    """Parse a file with expat, so that a simple pattern suffices to find its elements."""
+    parser = expat.ParserCreate("utf-8")  # regardless of what the file declares
+    # A few entities that contain each other could expand to gigabytes.
+    parser.EntityDeclHandler = refuse_entity
+    try:
+        parser.Parse(text.encode(), True)
+    except expat.ExpatError as error:
+        problem = expat.ErrorString(error.code)
+        raise NMTError(f"line {error.lineno}: not well-formed XML ({problem})") from error
 
 
 def refuse_entity(name: str, *_: object) -> None:
@@ -94,10 +121,17 @@ def refuse_entity(name: str, *_: object) -> None:
 
 
 def text_of(raw: str) -> str:
-    return unescape(
-        MARKUP.sub(lambda tag: escape(tag[0][9:-3]) if tag[0].startswith(CDATA) else "", raw)
-    )
+    """The text of some XML without its markup."""
+
+    def text_in(markup: re.Match[str]) -> str:
+        if not markup[0].startswith(CDATA):
+            return ""
+        # Escaped, because `unescape` follows.
+        return escape(markup[0].removeprefix(CDATA).removesuffix(CDATA_END))
+
+    return unescape(MARKUP.sub(text_in, raw))
 
 
 def escaped(text: str) -> str:
+    """Text as it is written in XML, outside of attributes."""
     return escape(INVALID.sub("", text), quote=False)

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from nmt.plugins.documents.markup import Token
+from nmt.plugins.documents.nodes import Token
 
-STRIKE = "~"  # GitHub's strikethrough is written with two
+STRIKE = "~"
+"""GitHub's strikethrough, which is written with two signs."""
 
 
 @dataclass
@@ -14,13 +15,29 @@ class Run(Token):
 
     opens: bool = False
     closes: bool = False
-    left: int = 0  # signs that are in no pair
-    closing_signs: list[str] = field(default_factory=list)  # from left to right
-    opening_signs: list[str] = field(default_factory=list)  # from right to left
+
+    left: int = 0
+    """The number of signs that are in no pair."""
+
+    closing_signs: list[str] = field(default_factory=list)
+    """The signs of each tag that closes here, from left to right."""
+
+    opening_signs: list[str] = field(default_factory=list)
+    """The signs of each tag that opens here, from right to left."""
 
     @property
     def sign(self) -> str:
         return self.raw[0]
+
+    @property
+    def fewest(self) -> int:
+        """How many signs a pair takes from each run, at least."""
+        return 2 if self.sign == STRIKE else 1
+
+    @property
+    def kind_of_closer(self) -> tuple[str, bool, int]:
+        """What determines which openers match this run as a closer."""
+        return self.sign, self.opens, len(self.raw) % 3
 
     def can_open_for(self, closer: "Run") -> bool:
         """True if this run and a later one can form a pair."""
@@ -28,53 +45,72 @@ class Run(Token):
             return False
         if self.sign == STRIKE or not (self.closes or closer.opens):
             return True
-        sizes = len(self.raw), len(closer.raw)
-        return sum(sizes) % 3 > 0 or all(size % 3 == 0 for size in sizes)
+        # "The multiple of 3 rule", which keeps *a**b* one element.
+        size = len(self.raw)
+        size_of_closer = len(closer.raw)
+        are_multiples = size % 3 == 0 and size_of_closer % 3 == 0
+        return are_multiples or (size + size_of_closer) % 3 > 0
 
     def tokens(self) -> list[Token]:
         """The tags in this run, with the remaining signs as text between them."""
-        rest = self.sign * self.left
-        tags = [Token("close", signs, name=signs, optional=True) for signs in self.closing_signs]
-        if rest:
-            tags.append(Token("text", rest, rest))
+        tokens = list[Token]()
+        for signs in self.closing_signs:
+            tokens.append(Token("close", signs, name=signs, optional=True))
+        if self.left:
+            rest = self.sign * self.left
+            tokens.append(Token("text", rest, rest))
         for signs in reversed(self.opening_signs):
-            tags.append(Token("open", signs, name=signs, optional=True))
-        return tags
+            tokens.append(Token("open", signs, name=signs, optional=True))
+        return tokens
 
 
 def settle_emphasis(tokens: Sequence[Token]) -> list[Token]:
     """Replace each run by its tags; signs without a partner become text."""
-    runs = [token for token in tokens if isinstance(token, Run)]
-    pair(runs)
+    pair_signs([token for token in tokens if isinstance(token, Run)])
     result = list[Token]()
     for token in tokens:
-        result += token.tokens() if isinstance(token, Run) else [token]
+        if isinstance(token, Run):
+            result += token.tokens()
+        else:
+            result.append(token)
     return result
 
 
-def pair(runs: Sequence[Run]) -> None:
+def pair_signs(runs: Sequence[Run]) -> None:
     """Find the partners of all signs."""
     openers = list[Run]()
     # For each kind of closer, the number of first openers that are known not to match it.
     # This keeps the work proportional to the number of runs.
     hopeless = dict[tuple[str, bool, int], int]()
     for run in runs:
-        kind = run.sign, run.opens, len(run.raw) % 3
-        least = 2 if run.sign == STRIKE else 1
-        while run.closes and run.left >= least:
-            at = len(openers) - 1
-            while at >= hopeless.get(kind, 0) and not openers[at].can_open_for(run):
-                at -= 1
-            if at < hopeless.get(kind, 0):
-                hopeless[kind] = len(openers)
+        while run.closes and run.left >= run.fewest:
+            at = find_opener(run, openers, hopeless.get(run.kind_of_closer, 0))
+            if at is None:
+                hopeless[run.kind_of_closer] = len(openers)
                 break
             opener = openers[at]
-            size = 2 if min(run.left, opener.left) > 1 else 1
-            for side in (run, opener):
-                side.left -= size
-            run.closing_signs.append(run.sign * size)
-            opener.opening_signs.append(run.sign * size)
-            del openers[at + (opener.left >= least) :]
-            hopeless = {one: min(number, len(openers)) for one, number in hopeless.items()}
-        if run.opens and run.left >= least:
+            form_pair(opener, run)
+            # Openers between the two signs have no partner.
+            is_used_up = opener.left < run.fewest
+            remaining = at if is_used_up else at + 1
+            del openers[remaining:]
+            hopeless = {kind: min(number, remaining) for kind, number in hopeless.items()}
+        if run.opens and run.left >= run.fewest:
             openers.append(run)
+
+
+def find_opener(closer: Run, openers: Sequence[Run], first: int) -> int | None:
+    """The index of the last opener for a closer, at `first` or behind it."""
+    for at in range(len(openers) - 1, first - 1, -1):
+        if openers[at].can_open_for(closer):
+            return at
+    return None
+
+
+def form_pair(opener: Run, closer: Run) -> None:
+    """Pair one or two signs of two runs: `**` rather than `*`, if both have two left."""
+    size = 2 if min(closer.left, opener.left) > 1 else 1
+    closer.left -= size
+    opener.left -= size
+    closer.closing_signs.append(closer.sign * size)
+    opener.opening_signs.append(opener.sign * size)

@@ -1,8 +1,7 @@
 """Elements and the brackets around their words: an element has both signs of a pair, or neither."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from itertools import chain, takewhile
+from collections.abc import Callable, Iterator, Sequence
 
 from nmt.plugins.documents.words import TokenPair, Tokens
 
@@ -14,13 +13,16 @@ def trimmed(tokens: Tokens, run: range) -> range:
     signs.
     """
     while run:
-        first, last = run[0], run[-1]
+        first = run[0]
+        last = run[-1]
+        # The signs of a pair around the whole run go together.
         if tokens.partner(first) == last:
             run = run[1:-1]
         elif tokens.is_final_mark(last) or is_cut(tokens, last, run):
             run = run[:-1]
         elif tokens.is_final_mark(first) or is_cut(tokens, first, run):
             run = run[1:]
+        # A run of particles only keeps one, because its element needs a word.
         elif len(run) > 1 and tokens.is_particle(last):
             run = run[:-1]
         elif len(run) > 1 and tokens.is_particle(first):
@@ -49,16 +51,20 @@ def balanced(tokens: Tokens, run: range, is_free: Callable[[int], bool]) -> rang
         token, partner = split_pair(tokens, run)
         larger = range(min(run.start, partner), max(run.stop, partner + 1))
         added = [other for other in larger if other not in run]
-        parts = sorted(
-            [range(run.start, token), range(token + 1, run.stop)],
+        before = range(run.start, token)
+        after = range(token + 1, run.stop)
+        smaller_part, larger_part = sorted(
+            (before, after),
             key=lambda part: count_words(tokens, part),
         )
-        is_near = sum(map(tokens.is_word, added)) <= count_words(tokens, parts[0])
+        # It must not grow by more words than it would lose otherwise.
+        is_near = count_words(tokens, added) <= count_words(tokens, smaller_part)
         if may_grow and is_near and all(map(is_free, added)):
             run = larger
         else:
+            # A run that grew again after this could do so forever.
             may_grow = False
-            run = trimmed(tokens, parts[1])
+            run = trimmed(tokens, larger_part)
     return run
 
 
@@ -72,23 +78,26 @@ def split_pair(tokens: Tokens, run: range) -> tuple[int, int]:
 
 
 def is_split(tokens: Tokens, token: int, run: range) -> bool:
+    """Whether the partner of a token is not in a run."""
     partner = tokens.partner(token)
     return partner is not None and partner not in run
 
 
-def count_words(tokens: Tokens, run: range) -> int:
+def count_words(tokens: Tokens, run: Sequence[int]) -> int:
     return sum(map(tokens.is_word, run))
 
 
 def pairs_around(tokens: Tokens, run: range) -> Iterator[TokenPair]:
     """The pairs of brackets directly around a run, from the inside to the outside."""
-    begin, end = run.start, run.stop
+    begin = run.start
+    end = run.stop
     while begin > 0 and tokens.is_sign(begin - 1):
         begin -= 1
         pair = tokens.pair_at.get(begin)
         if pair is None:
-            continue
-        if pair.opening != begin or not all(map(tokens.is_sign, range(end, pair.closing))):
+            continue  # a sign without a partner, such as a dash
+        between = range(end, pair.closing)
+        if pair.opening != begin or not all(map(tokens.is_sign, between)):
             return
         yield pair
         end = pair.closing + 1
@@ -102,6 +111,7 @@ def count_inside(source: list[TokenPair], inside: int, target: list[TokenPair]) 
     """
     if len(source) == len(target):
         return inside
+    # Languages nest brackets and quotation marks differently, so match them by kind.
     left = Counter(pair.is_quotation for pair in source[:inside])
     count = 0
     for pair in target:
@@ -132,7 +142,7 @@ def enclosed(
     The result is empty if `run` has only signs, but the element has words.
     """
     if not is_balanced(source, of_element):
-        return run
+        return run  # the author put one sign of a pair inside: there is nothing to keep
     words = trimmed(source, of_element)
     if not words:
         return balanced(target, run, is_free)
@@ -140,21 +150,37 @@ def enclosed(
     if not result:
         return result
     pairs = list(pairs_around(source, words))
-    inside = sum(pair.opening in of_element and pair.closing in of_element for pair in pairs)
-
-    def is_pair_free(pair: TokenPair) -> bool:
-        sides = range(pair.opening, result.start), range(result.stop, pair.closing + 1)
-        return all(map(is_free, chain(*sides)))
-
-    around = pairs_around(target, result)
-    of_target = list(takewhile(is_pair_free, around))
-    count = count_inside(pairs, inside, of_target)
+    inside = [pair for pair in pairs if pair.opening in of_element and pair.closing in of_element]
+    free = free_pairs(target, result, is_free)
+    count = count_inside(pairs, len(inside), free)
     if count:
-        outermost = of_target[count - 1]
+        outermost = free[count - 1]
         result = range(outermost.opening, outermost.closing + 1)
     if source.is_final_mark(of_element[-1]):
-        end = result.stop
-        while end in run and target.is_final_mark(end) and is_free(end):
-            end += 1
-        result = range(result.start, end)
+        result = with_final_marks(target, result, run, is_free)
     return result
+
+
+def free_pairs(tokens: Tokens, run: range, is_free: Callable[[int], bool]) -> list[TokenPair]:
+    """The pairs of brackets around a run that it may get, from the inside to the outside."""
+    pairs = list[TokenPair]()
+    for pair in pairs_around(tokens, run):
+        before = range(pair.opening, run.start)
+        after = range(run.stop, pair.closing + 1)
+        if not (all(map(is_free, before)) and all(map(is_free, after))):
+            break
+        pairs.append(pair)
+    return pairs
+
+
+def with_final_marks(
+    tokens: Tokens,
+    part: range,
+    run: range,
+    is_free: Callable[[int], bool],
+) -> range:
+    """A part of a run with the free final marks that follow it in the run."""
+    end = part.stop
+    while end in run and tokens.is_final_mark(end) and is_free(end):
+        end += 1
+    return range(part.start, end)

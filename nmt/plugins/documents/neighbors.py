@@ -4,41 +4,27 @@ A model must not read their texts as one word: a blank that the file lacks keeps
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import regex
 
-from nmt.plugins.documents.markup import Token, find_pairs
+from nmt.plugins.documents.nodes import Token, find_pairs
 from nmt.text import WITHOUT_BLANKS, blank_between
 
-# Elements whose texts are never parts of one word.
 SEPARATE = frozenset(["a", "label", "link", "page", "note"])
+"""Elements whose texts are never parts of one word."""
 SCRIPTS = frozenset(["sub", "sup"])
 WORD_END = regex.compile(r"\w$")
 CLOSING_END = regex.compile(r"[\p{Pe}\u201d\u00bb:;!?%\u2026]$")
 PERIOD_END = regex.compile(r"[.,]$")
 WORD_BEGIN = regex.compile(r"\w")
-JOINT = regex.compile(r"\s?[+\u2013\u2192>-]\s?")
-# Between the links of a menu.
-DIVIDER = regex.compile(r"[^\w\s]{1,3}")
-ENDING = regex.compile(r"\(\w{1,3}\)")  # of a plural: file(s)
 OPENING_BEGIN = regex.compile(r"[\p{Ps}\p{Pi}\u201e]")
-
-
-def join_copies(tokens: Iterable[Token]) -> list[Token]:
-    """The tokens with one for a key combination or a path of menus: <kbd>Ctrl</kbd>+<kbd>S</kbd>."""
-    result = list[Token]()
-    for token in tokens:
-        joins = len(result) > 1 and result[-1].kind == "text" and JOINT.fullmatch(result[-1].text)
-        if token.kind == "copy" and joins and result[-2].kind == "copy":
-            between = result.pop()
-            first = result.pop()
-            raw = first.raw + between.raw + token.raw
-            text = first.text + between.text + token.text
-            result.append(replace(first, raw=raw, text=text))
-        else:
-            result.append(token)
-    return result
+JOINT = regex.compile(r"\s?[+\u2013\u2192>-]\s?")
+"""Between keys that are pressed together, or the steps of a path through menus."""
+DIVIDER = regex.compile(r"[^\w\s]{1,3}")
+"""Between the links of a menu."""
+ENDING = regex.compile(r"\(\w{1,3}\)")
+"""Of a plural, as in file(s)."""
 
 
 def keep_apart(tokens: Iterable[Token]) -> list[Token]:
@@ -49,35 +35,152 @@ def keep_apart(tokens: Iterable[Token]) -> list[Token]:
     tokens = join_copies(token for token in tokens if token.raw or token.text)
     if not any(token.kind == "open" for token in tokens):
         return tokens
-    partners = find_pairs(tokens)
-    apart = set[int]()  # the indices of the tags before which to put a blank
-    last = -1  # the index of the text before the current token
-    for index, token in enumerate(tokens):
-        if is_divider(tokens, index):
-            continue
-        if token.kind == "text" and token.text:
-            if last >= 0:
-                apart.update(border(tokens, partners, last, index))
-            last = index
-        elif token.kind == "copy" or token.breaks or token.raw[:4].lower() == "<wbr":
-            last = -1
+    borders = find_borders(tokens)
     result = list[Token]()
     for index, token in enumerate(tokens):
-        if index in apart:
+        if index in borders:
             result.append(Token("text", "", " "))
             token = replace(token, is_apart=True)
         result.append(token)
     return result
 
 
-def border(
+def join_copies(tokens: Iterable[Token]) -> list[Token]:
+    """The tokens with a single one for a key combination or a path through menus.
+
+    An example is <kbd>Ctrl</kbd>+<kbd>S</kbd>.
+    """
+    result = list[Token]()
+    for token in tokens:
+        if token.kind == "copy" and ends_with_joint(result):
+            between = result.pop()
+            first = result.pop()
+            raw = first.raw + between.raw + token.raw
+            text = first.text + between.text + token.text
+            token = replace(first, raw=raw, text=text)
+        result.append(token)
+    return result
+
+
+def ends_with_joint(tokens: Sequence[Token]) -> bool:
+    """Whether the last tokens are code and a sign that joins it to further code."""
+    if len(tokens) < 2:
+        return False
+    code = tokens[-2]
+    joint = tokens[-1]
+    is_joint = joint.kind == "text" and JOINT.fullmatch(joint.text) is not None
+    return is_joint and code.kind == "copy"
+
+
+def find_borders(tokens: Sequence[Token]) -> set[int]:
+    """The indices of the opening tags before which the model needs a blank."""
+    partners = find_pairs(tokens)
+    borders = set[int]()
+    last: int | None = None  # the index of the text before the current token
+    for index, token in enumerate(tokens):
+        if is_divider(tokens, index):
+            continue
+        if token.kind == "text" and token.text:
+            if last is not None:
+                border = border_between(tokens, partners, last, index)
+                if border and border.separates_words():
+                    borders.add(border.tag)
+            last = index
+        elif token.kind == "copy" or token.breaks or token.raw[:4].lower() == "<wbr":
+            # The model sees something between the texts already, or they may be one word.
+            last = None
+    return borders
+
+
+def is_divider(tokens: Sequence[Token], index: int) -> bool:
+    """True if a text divides two links."""
+    token = tokens[index]
+    if token.kind != "text" or not 0 < index < len(tokens) - 1:
+        return False
+    if not DIVIDER.fullmatch(token.text):
+        return False
+    before = tokens[index - 1]
+    after = tokens[index + 1]
+    is_behind_link = before.kind == "close" and before.name in SEPARATE
+    is_before_link = after.kind == "open" and after.name in SEPARATE
+    return is_behind_link and is_before_link
+
+
+@dataclass(frozen=True)
+class Border:
+    """Where one element ends and another one begins, without a blank between their texts."""
+
+    tag: int
+    """The index of the first tag that opens here."""
+
+    before: str
+    """The text of the outermost element that ends here."""
+
+    after: str
+    """The text of the outermost element that begins here."""
+
+    closed: frozenset[str]
+    """The names of the elements that end here."""
+
+    opened: frozenset[str]
+    """The names of the elements that begin here."""
+
+    is_in_word: bool
+    """Whether letters directly precede the first element or follow the second one."""
+
+    def separates_words(self) -> bool:
+        """Whether the two texts are words of their own, although no blank separates them."""
+        begins_quotation = OPENING_BEGIN.match(self.after) is not None
+        if not begins_quotation and not WORD_BEGIN.match(self.after):
+            return False
+        are_separate = self.are_separate_elements()
+        # In Chinese and Japanese, words are not separated by blanks anyway.
+        if not are_separate and not blank_between(self.before, self.after):
+            return False
+        if CLOSING_END.search(self.before):
+            return True  # a bracket or mark that nothing in the same word follows
+        if PERIOD_END.search(self.before):
+            # A number or the name of a file may go on.
+            may_go_on = self.after[0].isdigit() or self.after[0].islower()
+            return begins_quotation or not may_go_on
+        if not WORD_END.search(self.before):
+            return False
+        if are_separate:
+            return True
+        if begins_quotation:
+            return not ENDING.fullmatch(self.after)
+        return not self.may_be_in_one_word()
+
+    def are_separate_elements(self) -> bool:
+        """Whether the elements cannot be parts of one word, such as links."""
+        if "note" in self.opened:
+            return True
+        return not SEPARATE.isdisjoint(self.closed) and not SEPARATE.isdisjoint(self.opened)
+
+    def may_be_in_one_word(self) -> bool:
+        """Whether two texts without punctuation between them may be parts of one word."""
+        if not SCRIPTS.isdisjoint(self.closed | self.opened):
+            return True
+        last = self.before[-1]
+        first = self.after[0]
+        if last.isdigit() and first.isdigit():
+            return True
+        if WITHOUT_BLANKS.match(last) or WITHOUT_BLANKS.match(first):
+            return True
+        # An initial in another color, an ending in bold: <b>O</b><i>pen</i>
+        is_single_letter = min(len(self.before), len(self.after)) == 1
+        return self.is_in_word or (is_single_letter and first.islower())
+
+
+def border_between(
     tokens: Sequence[Token],
     partners: dict[int, int],
     last: int,
     index: int,
-) -> list[int]:
-    """The index of the tag between two texts before which to put a blank, if any."""
-    closed, opened = list[int](), list[int]()
+) -> Border | None:
+    """The border between two texts, if an element ends and another one begins there."""
+    closed = list[int]()  # the indices of the tags of elements that end here
+    opened = list[int]()
     for at in range(last + 1, index):
         if at not in partners:
             continue
@@ -85,71 +188,34 @@ def border(
             closed.append(at)
         elif partners[at] > index:
             opened.append(at)
-    if not (closed and opened):
-        return []
-    first = partners[closed[-1]], closed[-1]
-    second = opened[0], partners[opened[0]]
-    names = [{tokens[at].name for at in tags} for tags in (closed, opened)]
-    return opened[:1] if are_apart(tokens, first, second, names) else []
+    if not closed or not opened:
+        return None
+    # The outermost element that ends here, and the outermost one that begins.
+    first = range(partners[closed[-1]], closed[-1])
+    second = range(opened[0], partners[opened[0]])
+    return Border(
+        tag=opened[0],
+        before=text_of(tokens, first),
+        after=text_of(tokens, second),
+        closed=frozenset(tokens[at].name for at in closed),
+        opened=frozenset(tokens[at].name for at in opened),
+        is_in_word=is_in_word(tokens, first, second),
+    )
 
 
-def are_apart(
-    tokens: Sequence[Token],
-    first: tuple[int, int],
-    second: tuple[int, int],
-    names: Sequence[set[str]],
-) -> bool:
-    """True if the texts of two adjoining elements are words of their own.
-
-    `first` and `second` are the indices of the elements' tags, and `names` the names of all tags
-    between the texts: first those of the closing tags, then those of the opening tags.
-    """
-    before = text_of(tokens, first)
-    after = text_of(tokens, second)
-    are_separate = "note" in names[1] or all(not SEPARATE.isdisjoint(of_side) for of_side in names)
-    if not are_separate and not blank_between(before, after):
-        return False
-    begins_word = WORD_BEGIN.match(after) is not None
-    begins_quotation = OPENING_BEGIN.match(after) is not None
-    if CLOSING_END.search(before):
-        return begins_word or begins_quotation
-    if PERIOD_END.search(before):
-        return begins_quotation or (begins_word and not (after[0].isdigit() or after[0].islower()))
-    if not WORD_END.search(before) or not (begins_word or begins_quotation):
-        return False
-    if are_separate:
-        return True
-    if begins_quotation:
-        return not ENDING.fullmatch(after)
-    if not SCRIPTS.isdisjoint(names[0] | names[1]):
-        return False
-    both = before[-1], after[0]
-    if all(map(str.isdigit, both)) or any(map(WITHOUT_BLANKS.match, both)):
-        return False
-    # An initial in another color, an ending in bold: <b>O</b><i>pen</i>
-    is_part = after[0].islower() and min(len(before), len(after)) == 1
-    return not (is_part or is_in_word(tokens, first, second))
+def text_of(tokens: Sequence[Token], element: range) -> str:
+    """The text of an element, given the indices of its tokens without its closing tag."""
+    return "".join(tokens[at].text for at in element)
 
 
-def is_divider(tokens: Sequence[Token], index: int) -> bool:
-    """True if a text divides two links."""
-    token = tokens[index]
-    if token.kind != "text" or not 0 < index < len(tokens) - 1 or not DIVIDER.fullmatch(token.text):
-        return False
-    before, after = tokens[index - 1], tokens[index + 1]
-    tags = (before, "close"), (after, "open")
-    return all(tag.kind == kind and tag.name in SEPARATE for tag, kind in tags)
-
-
-def text_of(tokens: Sequence[Token], element: tuple[int, int]) -> str:
-    """The text of an element; `element` has the indices of its tags."""
-    return "".join(token.text for token in tokens[element[0] : element[1]])
-
-
-def is_in_word(tokens: Sequence[Token], first: tuple[int, int], second: tuple[int, int]) -> bool:
+def is_in_word(tokens: Sequence[Token], first: range, second: range) -> bool:
     """True if letters directly precede the first of two elements, or follow the second one."""
-    before = tokens[first[0] - 1] if first[0] else None
-    after = tokens[second[1] + 1] if second[1] + 1 < len(tokens) else None
-    if before and before.kind == "text" and WORD_END.search(before.text):
-        return True
-    return bool(after and after.kind == "text" and WORD_BEGIN.match(after.text))
+    if first.start > 0:
+        before = tokens[first.start - 1]
+        if before.kind == "text" and WORD_END.search(before.text):
+            return True
+    behind = second.stop + 1  # `stop` is the index of the closing tag
+    if behind == len(tokens):
+        return False
+    after = tokens[behind]
+    return after.kind == "text" and WORD_BEGIN.match(after.text) is not None

@@ -1,47 +1,96 @@
-"""Spans of a file that a sentence with markup consists of."""
+"""The tokens that a sentence with markup consists of, and their places in a translation."""
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
-DEEPEST = 50  # elements nested more deeply become single tags
+DEEPEST = 50
+"""Elements that are nested more deeply become single tags.
+
+Each level is placed by itself, so the time for a sentence grows with its depth.
+"""
+
 Kind = Literal["text", "open", "close", "point", "copy"]
+"""Text, an opening tag, a closing tag, any other tag ("point"), or code, which is copied."""
 
 
 @dataclass
 class Token:
-    """A span of a file: text, an opening or closing tag, any other tag ("point"), or code, which is copied."""
+    """A span of a file: text, a tag, or code."""
 
     kind: Kind
-    raw: str  # as written in the file
-    text: str = ""  # text as a reader sees it; of code, what the model may see
-    name: str = ""  # a closing tag closes the last open tag with its name
-    breaks: bool = False  # separates words, even without a space
-    optional: bool = (
-        False  # an element to drop if it would be empty, or a line break to drop next to another
-    )
-    is_script: bool = False  # opens a superscript or subscript
-    closing: str = ""  # what closes an element in a translation, if not the closing tag's `raw`
-    is_apart: bool = False  # directly after a blank that the file lacks
-    is_dropped: bool = False  # not in a translation, such as how to pronounce the source
-    # Set in the markup tree: the span in the plain text, whether a word directly precedes it, and the nodes inside.
+
+    raw: str
+    """As written in the file. Empty for text that only the model sees."""
+
+    text: str = ""
+    """Text as a reader sees it; of code, what the model may see."""
+
+    name: str = ""
+    """A closing tag closes the last open tag with its name."""
+
+    breaks: bool = False
+    """Separates words, even without a space."""
+
+    optional: bool = False
+    """An element to drop if it would be empty, or a line break to drop next to another."""
+
+    is_script: bool = False
+    """Opens a superscript or subscript."""
+
+    closing: str = ""
+    """What closes an element in a translation, if that is not the closing tag's `raw`."""
+
+    is_apart: bool = False
+    """Directly after a blank that the file lacks."""
+
+    is_dropped: bool = False
+    """Not in a translation, such as how to pronounce the source."""
+
+    # The fields below are set in the markup tree.
+
     begin: int = 0
+    """Where the node begins in the plain text."""
+
     end: int = 0
+    """Where the node ends in the plain text."""
+
     is_glued: bool = False
+    """Whether a word directly precedes the node."""
+
     children: list["Token"] = field(default_factory=list)
+    """The nodes inside the element, without its text."""
+
+
+class Placed(NamedTuple):
+    """A node with its span and its tokens in the translation."""
+
+    begin: int
+    end: int
+    node: Token
+    tokens: range
 
 
 def find_pairs(tokens: Sequence[Token]) -> dict[int, int]:
-    """Map the index of each opening or closing tag to its partner's index; the pairs are properly nested."""
-    partners, opened, names = dict[int, int](), list[int](), Counter[str]()
+    """Map the index of each opening or closing tag to its partner's index.
+
+    The pairs are properly nested. Tags without a partner are not in the result.
+    """
+    partners = dict[int, int]()
+    opened = list[int]()
+    names = Counter[str]()  # of the opened tags
     for index, token in enumerate(tokens):
         if token.kind == "open" and len(opened) < DEEPEST:
             opened.append(index)
             names[token.name] += 1
         elif token.kind == "close" and names[token.name]:
-            while tokens[last := opened.pop()].name != token.name:
-                names[tokens[last].name] -= 1
+            opening = opened.pop()
+            # Tags that were opened since and not closed have no partner.
+            while tokens[opening].name != token.name:
+                names[tokens[opening].name] -= 1
+                opening = opened.pop()
             names[token.name] -= 1
-            partners[last], partners[index] = index, last
+            partners[opening] = index
+            partners[index] = opening
     return partners

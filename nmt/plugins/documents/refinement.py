@@ -5,7 +5,7 @@ several Japanese phrases, of which a source word can only be one.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from nmt.plugins.documents.words import IN_HIRAGANA, Tokens
 from nmt.text import INFLECTED_WORD, script, scripts_of_text
@@ -22,11 +22,11 @@ def refined(source: Tokens, target: Tokens, pairs: Pairs, names: Mapping[int, in
 
 def with_names(pairs: Pairs, partners: Mapping[int, int]) -> Pairs:
     """The pairs, but names that the translation keeps are only aligned with themselves."""
-    kept = {*partners.values()}
+    kept_in_target = frozenset(partners.values())
     result = Pairs()
-    for (a, b), weight in pairs.items():
-        if a not in partners and b not in kept:
-            result[a, b] = weight
+    for (source, target), weight in pairs.items():
+        if source not in partners and target not in kept_in_target:
+            result[source, target] = weight
     for pair in partners.items():
         result[pair] = 1
     return result
@@ -40,10 +40,11 @@ def kept_names(source: Tokens, target: Tokens) -> dict[int, int]:
     partners = dict[int, int]()
     if scripts_of_text([source.text]) == scripts_of_text([target.text]):
         return partners
-    of_target = places_of_names(target)
+    in_target = places_of_names(target)
     for name, tokens in places_of_names(source).items():
-        if len(tokens) == len(of_target.get(name, [])):
-            partners.update(zip(tokens, of_target[name], strict=True))
+        others = in_target.get(name, [])
+        if len(tokens) == len(others):
+            partners.update(zip(tokens, others, strict=True))
     return partners
 
 
@@ -52,16 +53,17 @@ def places_of_names(tokens: Tokens) -> dict[str, list[int]]:
     places = defaultdict[str, list[int]](list)
     for token in range(len(tokens.starts)):
         word = tokens.of(token)
-        has_signs = any(map(str.isalnum, word))
-        if has_signs and OF_CHINESE.isdisjoint(map(script, word)):
+        is_word = any(map(str.isalnum, word))
+        if is_word and OF_CHINESE.isdisjoint(map(script, word)):
             places[word].append(token)
     return places
 
 
 def verb_is_last(source: Tokens, target: Tokens) -> bool:
     """Whether the verb moves to the end: to Japanese, but not from Japanese or Korean."""
-    sides = [IN_HIRAGANA.search(tokens.text) is not None for tokens in (source, target)]
-    return sides == [False, True] and "HANGUL" not in scripts_of_text([source.text])
+    if IN_HIRAGANA.search(source.text) or not IN_HIRAGANA.search(target.text):
+        return False
+    return "HANGUL" not in scripts_of_text([source.text])
 
 
 def with_phrases(source: Tokens, target: Tokens, pairs: Pairs) -> Pairs:
@@ -71,27 +73,51 @@ def with_phrases(source: Tokens, target: Tokens, pairs: Pairs) -> Pairs:
     phrases = phrases_of(target, pairs)
     words = [token for token in range(len(source.starts)) if source.is_word(token)]
     free = [token for token in words if token not in phrases and token not in source.copies]
-    left = list[list[int]]()  # the phrases for them
-    for token, of_token in phrases.items():
-        left += of_token[:-1] if token == words[0] else of_token[1:]
-    if not (free and left):
+    if not free:
         return pairs
-    left = sorted(left)[: len(free)]
-    # Articles and the like, which are short, have no counterpart.
-    longest = sorted(free, key=lambda token: (-len(source.of(token)), -token))
-    owners = sorted(longest[: len(left)])
-    if is_verb_at_end(target, left[-1]):
-        owners.append(owners.pop(0))
-    result = Pairs(pairs)
-    new_owners = dict[int, int]()
-    for owner, phrase in zip(owners, left, strict=True):
-        new_owners |= dict.fromkeys(with_endings(target, phrase), owner)
-    for a, b in pairs:
-        if b in new_owners:
-            del result[a, b]
+    spare = spare_phrases(phrases, words[0])[: len(free)]
+    if not spare:
+        return pairs
+    owners = owners_of_phrases(source, target, free, spare)
+    new_owners = dict[int, int]()  # target token -> source token
+    for owner, phrase in zip(owners, spare, strict=True):
+        new_owners.update(dict.fromkeys(with_endings(target, phrase), owner))
+    result = Pairs()
+    for pair, weight in pairs.items():
+        if pair[1] not in new_owners:
+            result[pair] = weight
     for token, owner in new_owners.items():
         result[owner, token] = 1
     return result
+
+
+def spare_phrases(phrases: Mapping[int, list[list[int]]], first_word: int) -> list[list[int]]:
+    """All phrases of each source token but one, in order.
+
+    The first word, such as a verb in the imperative, keeps its last phrase, because verbs are last
+    in Japanese. All others keep their first one.
+    """
+    spare = list[list[int]]()
+    for token, of_token in phrases.items():
+        spare += of_token[:-1] if token == first_word else of_token[1:]
+    return sorted(spare)
+
+
+def owners_of_phrases(
+    source: Tokens,
+    target: Tokens,
+    free: Sequence[int],
+    phrases: Sequence[list[int]],
+) -> list[int]:
+    """A source word without a phrase for each of these phrases, which are in order."""
+    # Articles and the like, which are short, have no counterpart. Of two as long, the later one
+    # comes first.
+    longest_first = sorted(free, key=lambda token: (-len(source.of(token)), -token))
+    owners = sorted(longest_first[: len(phrases)])
+    if is_verb_at_end(target, phrases[-1]):
+        verb = owners.pop(0)
+        owners.append(verb)
+    return owners
 
 
 def with_endings(target: Tokens, phrase: list[int]) -> range:
@@ -114,14 +140,15 @@ def phrases_of(target: Tokens, pairs: Pairs) -> dict[int, list[list[int]]]:
     A verb or adjective is a phrase of its own.
     """
     owners = dict[int, tuple[int, int]]()  # target token -> greatest weight, source token
-    for (a, b), weight in pairs.items():
-        if target.is_content(b):
-            owners[b] = max(owners.get(b, (0, a)), (weight, a))
+    for (source_token, token), weight in pairs.items():
+        if target.is_content(token):
+            candidate = (weight, source_token)
+            owners[token] = max(owners.get(token, candidate), candidate)
     phrases = defaultdict[int, list[list[int]]](list)
     for token, (_, owner) in sorted(owners.items()):
         of_owner = phrases[owner]
-        continues = bool(of_owner) and of_owner[-1][-1] == token - 1
-        if continues and not any(is_inflected(target, other) for other in (token - 1, token)):
+        follows = bool(of_owner) and of_owner[-1][-1] == token - 1
+        if follows and not is_inflected(target, token - 1) and not is_inflected(target, token):
             of_owner[-1].append(token)
         else:
             of_owner.append([token])
@@ -129,4 +156,5 @@ def phrases_of(target: Tokens, pairs: Pairs) -> dict[int, list[list[int]]]:
 
 
 def is_inflected(target: Tokens, token: int) -> bool:
+    """Whether a token is a Japanese verb or adjective with its ending."""
     return INFLECTED_WORD.fullmatch(target.of(token)) is not None

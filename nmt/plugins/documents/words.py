@@ -47,10 +47,13 @@ DIALOG_MARK = regex.compile("[-\uff0d\u2010\u2011\u2012\u2013—―・·•*♪�
 """What a line of a dialog, a list or a song may begin with."""
 NUMBER = regex.compile(r"\d+(?:[.,]\d+)*")
 LONGEST_NUMBER = 40
+"""How many characters before the edge of an element are searched for a number."""
 DETOUR = 4
 """How many tokens away a line break goes to fall between phrases."""
 NEVER = 1000
 """The detour around a place where a line must not break."""
+Span = tuple[int, int]
+"""Where a stretch of text begins and ends."""
 
 
 class TokenPair(NamedTuple):
@@ -59,6 +62,14 @@ class TokenPair(NamedTuple):
     opening: int
     closing: int
     is_quotation: bool
+
+
+class Sides(NamedTuple):
+    """The tokens of a chunk: leading punctuation, words and copies, and trailing punctuation."""
+
+    before: range
+    words: range
+    after: range
 
 
 class Tokens:
@@ -76,34 +87,29 @@ class Tokens:
     ) -> None:
         """Find the words of a text with these marks of copies.
 
-        `edges` are those of elements. `divided` are the measurements of which an element has only a
-        part on the other side, and the numbers that end there: also here, they are not one word
-        with what follows.
+        `edges` are the offsets where elements begin or end. `divided` are the measurements of which
+        an element has only a part on the other side, and the numbers that end there: also here,
+        they are not one word with what follows.
         """
         self.text = text
         self.chunks = word_spans(text)
-        edges = {*edges}
-        copies = [copy.span() for copy in COPY.finditer(text) if copy[1] in marks] if marks else []
-        stretches = Finder([USUAL]).stretches(text)
-        items = [span for span in stretches if not is_divided(text[slice(*span)], divided)]
-        in_items = set[int]()
-        for begin, end in items:
-            in_items.update(range(begin + 1, end))
-        self.divided = {
-            text[begin:end]
-            for begin, end in items
-            if text[begin].isdigit() and not edges.isdisjoint(range(begin + 1, end))
-        }
-        self.divided |= {number for edge in edges if (number := number_before(text, edge))}
-        words = [word.span() for word in WORD.finditer(text)]
+        edges = frozenset(edges)
+        # No token ends inside a copy or a protected item: markup must not tear it apart.
+        copies = spans_of_copies(text, marks)
+        items = list[Span]()
+        for begin, end in Finder([USUAL]).stretches(text):
+            if not is_divided(text[begin:end], divided):
+                items.append((begin, end))
+        self.divided = items_with_edges(text, items, edges)
         brackets = find_brackets(text)
+        words = [word.span() for word in WORD.finditer(text)]
+        # WORD takes `(a)b` for one word, whose signs belong to a pair of their own.
         words += split_brackets(brackets, words)
-        cuts = {edge for span in [*items, *words] for edge in span}
-        cuts = (cuts - in_items).union(edges, *copies)
-        for begin, end in copies:
-            cuts.difference_update(range(begin + 1, end))
-        self.starts, self.ends = list[int](), list[int]()
-        for begin, end in pairwise(sorted(cuts)):
+        cuts = find_cuts(words, items, copies, edges)
+        # The tokens are the stretches between the cuts, without their white space.
+        self.starts = list[int]()
+        self.ends = list[int]()
+        for begin, end in pairwise(cuts):
             word = text[begin:end].strip()
             if word:
                 start = text.index(word, begin)
@@ -111,13 +117,16 @@ class Tokens:
                 self.ends.append(start + len(word))
         begins = {begin for begin, _ in copies}
         self.copies = [token for token, begin in enumerate(self.starts) if begin in begins]
-        self.pair_at = dict[int, TokenPair]()
+        self.pair_at = dict[int, TokenPair]()  # for both tokens of each pair
         for pair in self.token_pairs(brackets):
             self.pair_at[pair.opening] = pair
             self.pair_at[pair.closing] = pair
 
     def token_pairs(self, brackets: Iterable[Pair]) -> list[TokenPair]:
-        """The pairs of brackets and quotation marks, in the order of their opening signs."""
+        """The pairs of brackets and quotation marks, in the order of their opening signs.
+
+        Pairs inside a single token, such as a protected item, are left out.
+        """
         result = list[TokenPair]()
         for pair in brackets:
             opening = bisect_right(self.starts, pair.opening) - 1
@@ -153,6 +162,7 @@ class Tokens:
         return PUNCTUATION.fullmatch(self.of(token)) is not None
 
     def is_hiragana(self, token: int) -> bool:
+        # Callers also ask about the neighbors of the first and the last token.
         in_text = 0 <= token < len(self.starts)
         return in_text and IN_HIRAGANA.fullmatch(self.of(token)) is not None
 
@@ -160,8 +170,10 @@ class Tokens:
         """Whether a token is probably a Japanese particle, and not part of a word in hiragana."""
         if not PARTICLE.fullmatch(self.of(token)):
             return False
-        neighbors = [other for other in (token - 1, token + 1) if self.is_hiragana(other)]
-        return all(PARTICLE.fullmatch(self.of(other)) for other in neighbors)
+        for neighbor in (token - 1, token + 1):
+            if self.is_hiragana(neighbor) and not PARTICLE.fullmatch(self.of(neighbor)):
+                return False
+        return True
 
     def is_content(self, token: int) -> bool:
         """Whether a token is a word, but not one in hiragana, which mostly serve grammar."""
@@ -181,9 +193,11 @@ class Tokens:
         if self.ends[gap - 1] < self.starts[gap] or self.opens(gap):
             return 0
         if not HAS_NO_BLANKS.search(before + after):
-            return NEVER
+            return NEVER  # inside a word of a script with blanks
+        if self.is_sign(gap - 1):
+            return 0
         ends_phrase = IN_HIRAGANA.match(before[-1]) and not IN_HIRAGANA.match(after[0])
-        return 0 if self.is_sign(gap - 1) or ends_phrase else DETOUR
+        return 0 if ends_phrase else DETOUR
 
     def opens(self, token: int) -> bool:
         """Whether a line may begin, but not end, with a token: an opening sign or a dialog mark."""
@@ -191,6 +205,7 @@ class Tokens:
         if pair and not self.is_word(token):
             return token == pair.opening
         sign = self.of(token)
+        # A repeated mark is a pause, and may end a line.
         if DIALOG_MARK.fullmatch(sign) and len(sign) == 1:
             return token == 0 or self.closes(token - 1)
         return OPENING.fullmatch(sign) is not None
@@ -203,33 +218,82 @@ class Tokens:
         sign = self.of(token)
         return (FINAL_MARK.fullmatch(sign) or CLOSING.fullmatch(sign)) is not None
 
-    def sides(self, chunk: int) -> list[range]:
-        """A chunk's leading punctuation, its words and copies, and its trailing punctuation."""
-        tokens = self.between(*self.chunks[chunk])
+    def sides(self, chunk: int) -> Sides:
+        """The parts of a chunk; all of it counts as words if it has only punctuation."""
+        begin, end = self.chunks[chunk]
+        tokens = self.between(begin, end)
         words = [token for token in tokens if self.is_word(token) or COPY.match(self.of(token))]
-        first, *_, last = [*words, *words] or [tokens.start, tokens.stop - 1]
-        return [
-            range(tokens.start, first),
-            range(first, last + 1),
-            range(last + 1, tokens.stop),
-        ]
+        if not words:
+            nothing_before = range(tokens.start, tokens.start)
+            nothing_after = range(tokens.stop, tokens.stop)
+            return Sides(nothing_before, tokens, nothing_after)
+        return Sides(
+            before=range(tokens.start, words[0]),
+            words=range(words[0], words[-1] + 1),
+            after=range(words[-1] + 1, tokens.stop),
+        )
 
 
-def split_brackets(brackets: Iterable[Pair], words: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def spans_of_copies(text: str, marks: Collection[str]) -> list[Span]:
+    """The spans of the copies with these marks, in order."""
+    if not marks:  # usual, and worth the speed
+        return []
+    return [copy.span() for copy in COPY.finditer(text) if copy[1] in marks]
+
+
+def find_cuts(
+    words: Iterable[Span],
+    items: Iterable[Span],
+    copies: Iterable[Span],
+    edges: Iterable[int],
+) -> list[int]:
+    """The offsets at which a text is cut into tokens, in order."""
+    cuts = set[int]()
+    for span in words:
+        cuts.update(span)
+    for begin, end in items:
+        cuts.update((begin, end))
+        cuts.difference_update(range(begin + 1, end))
+    # An element may end inside an item, but not inside a copy.
+    cuts.update(edges)
+    for begin, end in copies:
+        cuts.update((begin, end))
+    for begin, end in copies:
+        cuts.difference_update(range(begin + 1, end))
+    return sorted(cuts)
+
+
+def split_brackets(brackets: Iterable[Pair], words: Iterable[Span]) -> list[Span]:
     """The spans of the signs that are inside words, without their partners, as in `(a)b`."""
     begins = [begin for begin, _ in words]
-    spans = list[tuple[int, int]]()
+    spans = list[Span]()
     for pair in brackets:
         if bisect_right(begins, pair.opening) != bisect_right(begins, pair.closing):
-            spans += [(at, at + 1) for at in (pair.opening, pair.closing)]
+            spans.append((pair.opening, pair.opening + 1))
+            spans.append((pair.closing, pair.closing + 1))
     return spans
+
+
+def items_with_edges(text: str, items: Iterable[Span], edges: frozenset[int]) -> set[str]:
+    """The measurements in which an element begins or ends, and the numbers at whose end it does."""
+    divided = set[str]()
+    for begin, end in items:
+        if text[begin].isdigit() and not edges.isdisjoint(range(begin + 1, end)):
+            divided.add(text[begin:end])
+    for edge in edges:
+        number = number_before(text, edge)
+        if number:
+            divided.add(number)
+    return divided
 
 
 def number_before(text: str, edge: int) -> str:
     """The digits of the number that ends at an edge of an element, or ""."""
     before = text[max(0, edge - LONGEST_NUMBER) : edge].rstrip()
-    numbers = NUMBER.findall(before)
-    return digits_of(numbers[-1]) if numbers and before.endswith(numbers[-1]) else ""
+    numbers: list[str] = NUMBER.findall(before)
+    if not numbers or not before.endswith(numbers[-1]):
+        return ""
+    return digits_of(numbers[-1])
 
 
 def digits_of(number: str) -> str:
@@ -239,6 +303,8 @@ def digits_of(number: str) -> str:
 
 def is_divided(item: str, divided: Collection[str]) -> bool:
     """Whether an element of the other side ends inside an item, such as after its number."""
+    if item in divided:
+        return True
     number = NUMBER.match(item)
     is_measure = number is not None and number.end() < len(item)
-    return item in divided or (is_measure and digits_of(number[0]) in divided)
+    return is_measure and digits_of(number[0]) in divided

@@ -22,6 +22,7 @@ SHEETS = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 
 
 def translated(format: str, content: bytes, source: str, target: str) -> bytes:
+    """A document in capitals, with what it declares for the target language."""
     unchanged = read_document(format, content, "", source)
     assert unchanged.join(same(unchanged.lines)) == content
     document = read_document(format, content, target, source)
@@ -57,20 +58,23 @@ PAGES = [
         "en",
         "ar",
         "<html><p>a <code>-x</code></p><pre>f(x);</pre><pre dir=ltr>y</pre>",
-        '<html lang="ar" dir="rtl"><p>A <code dir="ltr">-x</code></p><pre dir="ltr">f(x);</pre><pre dir=ltr>y</pre>',
+        '<html lang="ar" dir="rtl"><p>A <code dir="ltr">-x</code></p>'
+        '<pre dir="ltr">f(x);</pre><pre dir=ltr>y</pre>',
     ),
     (
         "en",
         "ar",
         "<html><p translate=no>Acme.</p><p>a <b class=notranslate>B.</b></p><pre></pre><p>b</p>",
-        '<html lang="ar" dir="rtl"><p dir="ltr" translate=no>Acme.</p><p>A <b dir="ltr" class=notranslate>B.</b></p>'
+        '<html lang="ar" dir="rtl"><p dir="ltr" translate=no>Acme.</p>'
+        '<p>A <b dir="ltr" class=notranslate>B.</b></p>'
         "<pre></pre><p>B</p>",
     ),
     (
         "en",
         "ar",
         "<html><p translate=no>نص</p><p>a</p><svg><text>one</text></svg><math><mi>x</mi></math>",
-        '<html lang="ar" dir="rtl"><p translate=no>نص</p><p>A</p><svg direction="ltr"><text>one</text></svg>'
+        '<html lang="ar" dir="rtl"><p translate=no>نص</p>'
+        '<p>A</p><svg direction="ltr"><text>one</text></svg>'
         "<math><mi>x</mi></math>",
     ),
     (
@@ -83,8 +87,10 @@ PAGES = [
     (
         "en",
         "ar",
-        "<html><p align=left style='x-direction:ltr; Direction: LTR;text-align:RIGHT'>a<td align='Right'>b",
-        '<html lang="ar" dir="rtl"><p align="right" style=\'x-direction:ltr; Direction: rtl;text-align:left\'>A'
+        "<html><p align=left style='x-direction:ltr; Direction: LTR;text-align:RIGHT'>a"
+        "<td align='Right'>b",
+        '<html lang="ar" dir="rtl">'
+        "<p align=\"right\" style='x-direction:ltr; Direction: rtl;text-align:left'>A"
         '<td align="left">B',
     ),
     (
@@ -117,7 +123,8 @@ PAGES = [
         "ar",
         "en",
         "<html dir=rtl lang=ar-EG><p dir=rtl>a <code>x</code></p><p translate=no>نص</p>",
-        '<html dir="ltr" lang="en"><p dir="ltr">A <code>x</code></p><p dir="rtl" translate=no>نص</p>',
+        '<html dir="ltr" lang="en"><p dir="ltr">A '
+        '<code>x</code></p><p dir="rtl" translate=no>نص</p>',
     ),
     # Without a turn, only languages change.
     ("he", "ar", "<html dir=rtl lang=he><p lang=he>a", '<html dir=rtl lang="ar"><p lang="ar">A'),
@@ -143,8 +150,10 @@ PAGES = [
     (
         "en",
         "he",
-        '<div><p style="direction:ltr">+1 <b>55</b></p><p style="text-align:left">a</p><p dir=ltr>5',
-        '<div dir="rtl"><p style="direction:ltr">+1 <b>55</b></p><p dir="rtl" style="text-align:right">A</p>'
+        '<div><p style="direction:ltr">+1 <b>55</b></p>'
+        '<p style="text-align:left">a</p><p dir=ltr>5',
+        '<div dir="rtl"><p style="direction:ltr">+1 <b>55</b></p>'
+        '<p dir="rtl" style="text-align:right">A</p>'
         "<p dir=ltr>5",
     ),
     (
@@ -160,19 +169,24 @@ PAGES = [
         "en",
         "ar",
         "<blockquote lang=fr>oui</blockquote><p lang=en-US>a</p><p lang=ar>نص</p>",
-        '<blockquote dir="ltr" lang=fr>oui</blockquote><p dir="rtl" lang="ar">A</p><p lang=ar>نص</p>',
+        '<blockquote dir="ltr" lang=fr>oui</blockquote>'
+        '<p dir="rtl" lang="ar">A</p><p lang=ar>نص</p>',
     ),
     (
         "en",
         "zh_CN",
-        "<p>a <a lang=fr title=b>oui</a> b<p lang='fr-CA' title=oui>oui<p>c<ul><li xml:lang=ja>はい<li>d</ul>e",
-        "<p>A <a lang=fr title=b>oui</a> B<p lang='fr-CA' title=oui>oui<p>C<ul><li xml:lang=ja>はい<li>D</ul>E",
+        "<p>a <a lang=fr title=b>oui</a> b<p lang='fr-CA' title=oui>oui"
+        "<p>c<ul><li xml:lang=ja>はい<li>d</ul>e",
+        "<p>A <a lang=fr title=b>oui</a> B<p lang='fr-CA' title=oui>oui"
+        "<p>C<ul><li xml:lang=ja>はい<li>D</ul>E",
     ),
     (
         "en",
         "zh_CN",
-        "<table><tr lang=fr><td>oui<td>non<tr><td>a<td lang=fr>oui</table><select><option lang=fr>non<option>b",
-        "<table><tr lang=fr><td>oui<td>non<tr><td>A<td lang=fr>oui</table><select><option lang=fr>non<option>B",
+        "<table><tr lang=fr><td>oui<td>non<tr><td>a<td lang=fr>oui</table>"
+        "<select><option lang=fr>non<option>b",
+        "<table><tr lang=fr><td>oui<td>non<tr><td>A<td lang=fr>oui</table>"
+        "<select><option lang=fr>non<option>B",
     ),
     ("zh_CN", "en", "<p lang=zh>a</p><p lang=zh-TW>b</p>", '<p lang="en">A</p><p lang=zh-TW>b</p>'),
     ("en", "ja", '<p lang="">a</p><p lang=x-y>b</p>', '<p lang="">A</p><p lang=x-y>B</p>'),
@@ -206,18 +220,21 @@ MARKDOWN = """<div dir="rtl" align="right">
 """
 
 
-def test_passages_in_other_languages_are_counted():
-    page = "<p>a <i lang=fr>oui</i></p><p lang=fr>non</p><p lang=ar>نص</p><p lang=fr>12</p>"
-    for source, notice in (
+@pytest.mark.parametrize(
+    ("source", "notice"),
+    [
         ("en", "passages declared in other languages left untranslated: 2"),
         ("", ""),
-    ):
-        document = read_document("html", page.encode(), "ar", source)
-        document.join(capitals(document.lines))
-        assert document.notice == notice
+    ],
+)
+def test_passages_in_other_languages_are_counted(source, notice):
+    page = "<p>a <i lang=fr>oui</i></p><p lang=fr>non</p><p lang=ar>نص</p><p lang=fr>12</p>"
+    document = read_document("html", page.encode(), "ar", source)
+    document.join(capitals(document.lines))
+    assert document.notice == notice
 
 
-def test_blocks_of_html_in_markdown_turn():
+def test_html_blocks_in_markdown_change_their_direction():
     result = translated("markdown", MARKDOWN.encode(), "ar", "en").decode()
     expected = MARKDOWN.replace('dir="rtl" align="right"', 'dir="ltr" align="left"')
     expected = expected.replace("dir=rtl", 'dir="ltr"').replace("<pre", '<pre dir="rtl"')
@@ -234,12 +251,9 @@ def test_blocks_of_html_in_markdown_turn():
         ("uz_Cyrl", "uz-Cyrl-UZ"),
     ],
 )
-def test_letters_name_their_language_as_word_does(target, tag):
+def test_docx_names_its_language_as_word_does(target, tag):
     body = '<w:p><w:r><w:rPr><w:lang w:val="en-US"/></w:rPr><w:t>a</w:t></w:r></w:p>'
-    assert (
-        f'w:val="{tag}"'
-        in files_of(translated("docx", letter(body), "eng_Latn", target))["word/document.xml"]
-    )
+    assert f'w:val="{tag}"' in translated_body(body, "eng_Latn", target)
 
 
 UNIT = "<body><trans-unit><source>a</source></trans-unit></body>"
@@ -316,37 +330,68 @@ def test_catalogs_declare_the_language_of_their_translation(
     document = read_document("po", CATALOG.format(declared).encode(), target, source)
     result = document.join(capitals(document.lines)).decode()
     assert f'"Language: {language}\\n"' in result
-    assert document.notice == has_notice * (
+    notice = (
         f"the header declared Language: {declared}, and now declares {language}: "
         "check the translations that the file had before"
     )
+    assert document.notice == (notice if has_notice else "")
 
 
-def letter(body: str) -> bytes:
-    return packed(
-        **{
-            "word/document.xml": f'<w:document xmlns:w="{WORD}"><w:body>{body}</w:body></w:document>'
-        }
-    )
+STORY = "word/document.xml"
 
 
-LETTER = """<w:p><w:pPr><w:pStyle w:val="Title"/><w:jc w:val="left"/></w:pPr><w:r><w:t>one</w:t></w:r></w:p>
-<w:p><w:r><w:rPr><w:b/><w:sz w:val="40"/><w:lang w:val="en-US"/></w:rPr><w:t>two</w:t></w:r></w:p>
-<w:p><w:pPr><w:bidi w:val="0"/></w:pPr><w:r><w:rPr><w:i/><w:iCs/></w:rPr><w:t>six</w:t></w:r></w:p><w:p/>
-<w:tbl><w:tblPr><w:tblStyle w:val="x"/><w:tblW w:w="0"/></w:tblPr><w:tr><w:tc><w:p/></w:tc></w:tr></w:tbl>
-<w:sectPr><w:cols/><w:docGrid/></w:sectPr>"""
+def docx_of(body: str) -> bytes:
+    """A DOCX file with this body."""
+    document = f'<w:document xmlns:w="{WORD}"><w:body>{body}</w:body></w:document>'
+    return packed(**{STORY: document})
+
+
+def translated_body(body: str, source: str, target: str) -> str:
+    """The main file of a translated DOCX file with this body."""
+    return files_of(translated("docx", docx_of(body), source, target))[STORY]
+
+
+LETTER = """
+<w:p>
+  <w:pPr><w:pStyle w:val="Title"/><w:jc w:val="left"/></w:pPr>
+  <w:r><w:t>one</w:t></w:r>
+</w:p>
+<w:p>
+  <w:r><w:rPr><w:b/><w:sz w:val="40"/><w:lang w:val="en-US"/></w:rPr><w:t>two</w:t></w:r>
+</w:p>
+<w:p>
+  <w:pPr><w:bidi w:val="0"/></w:pPr>
+  <w:r><w:rPr><w:i/><w:iCs/></w:rPr><w:t>six</w:t></w:r>
+</w:p>
+<w:p/>
+<w:tbl>
+  <w:tblPr><w:tblStyle w:val="x"/><w:tblW w:w="0"/></w:tblPr>
+  <w:tr><w:tc><w:p/></w:tc></w:tr>
+</w:tbl>
+<w:sectPr><w:cols/><w:docGrid/></w:sectPr>
+"""
 
 
 def names_in(tree: ElementTree.Element, path: str) -> list[list[str]]:
     """The names of the children of all elements at a path."""
-    found = tree.iterfind(path, {"w": WORD})
-    return [[child.tag.rpartition("}")[2] for child in element] for element in found]
+    names = list[list[str]]()
+    for element in tree.iterfind(path, {"w": WORD}):
+        names.append([child.tag.rpartition("}")[2] for child in element])
+    return names
 
 
-def test_letters_turn_to_the_right_in_the_order_that_word_requires():
-    result = files_of(translated("docx", letter(LETTER), "en", "ar"))["word/document.xml"]
-    tree = ElementTree.fromstring(result)
-    assert names_in(tree, ".//w:pPr") == [["pStyle", "bidi", "jc"], ["bidi"], ["bidi"]]
+def values_in(tree: ElementTree.Element, name: str) -> list[str | None]:
+    """The values of all elements of Word with this name, None for those without one."""
+    return [element.get(f"{{{WORD}}}val") for element in tree.iter(f"{{{WORD}}}{name}")]
+
+
+def test_docx_turns_from_right_to_left_in_the_order_that_word_requires():
+    tree = ElementTree.fromstring(translated_body(LETTER, "en", "ar"))
+    assert names_in(tree, ".//w:pPr") == [
+        ["pStyle", "bidi", "jc"],
+        ["bidi"],
+        ["bidi"],
+    ]
     assert names_in(tree, ".//w:rPr") == [
         ["rtl"],
         ["b", "bCs", "sz", "szCs", "rtl", "lang"],
@@ -354,128 +399,148 @@ def test_letters_turn_to_the_right_in_the_order_that_word_requires():
     ]
     assert names_in(tree, ".//w:tblPr") == [["tblStyle", "bidiVisual", "tblW"]]
     assert names_in(tree, ".//w:sectPr") == [["cols", "bidi", "docGrid"]]
-    assert [element.get(f"{{{WORD}}}val") for element in tree.iter(f"{{{WORD}}}bidi")] == [
-        None,
-        None,
-        "1",
-        None,
-    ]
-    assert tree.find(".//w:szCs", {"w": WORD}).get(f"{{{WORD}}}val") == "40"
-    assert tree.find(".//w:lang", {"w": WORD}).attrib == {
-        f"{{{WORD}}}val": "ar-EG",
-        f"{{{WORD}}}bidi": "ar-EG",
-    }
 
 
-def test_letters_turn_back_to_the_left():
-    body = '<w:p><w:pPr><w:bidi/></w:pPr><w:r><w:rPr><w:b/><w:rtl w:val="1"/></w:rPr><w:t>a</w:t></w:r></w:p>'
-    result = files_of(translated("docx", letter(body), "he", "en"))["word/document.xml"]
-    tree = ElementTree.fromstring(result)
-    values = {
-        name: tree.find(f".//w:{name}", {"w": WORD}).get(f"{{{WORD}}}val")
-        for name in ("bidi", "rtl")
-    }
-    assert values == {"bidi": "0", "rtl": "0"}
+def test_docx_from_right_to_left_has_the_values_of_the_source():
+    tree = ElementTree.fromstring(translated_body(LETTER, "en", "ar"))
+    assert values_in(tree, "bidi") == [None, None, "1", None]
+    assert values_in(tree, "szCs") == ["40"]
+    language = tree.find(".//w:lang", {"w": WORD})
+    assert language is not None
+    assert language.attrib == {f"{{{WORD}}}val": "ar-EG", f"{{{WORD}}}bidi": "ar-EG"}
+
+
+def test_docx_turns_off_its_switches_from_left_to_right():
+    properties = '<w:b/><w:rtl w:val="1"/>'
+    run = f"<w:r><w:rPr>{properties}</w:rPr><w:t>a</w:t></w:r>"
+    body = f"<w:p><w:pPr><w:bidi/></w:pPr>{run}</w:p>"
+    tree = ElementTree.fromstring(translated_body(body, "he", "en"))
+    assert values_in(tree, "bidi") == ["0"]
+    assert values_in(tree, "rtl") == ["0"]
     assert names_in(tree, ".//w:rPr") == [["b", "rtl"]]
+
+
+def test_docx_gets_formatting_for_text_from_left_to_right():
     properties = '<w:bCs/><w:sz w:val="20"/><w:szCs w:val="36"/><w:rtl/>'
     body = f"<w:p><w:r><w:rPr>{properties}</w:rPr><w:t>a</w:t></w:r></w:p>"
-    result = files_of(translated("docx", letter(body), "ar", "en"))["word/document.xml"]
-    assert names_in(ElementTree.fromstring(result), ".//w:rPr") == [
-        ["b", "bCs", "sz", "szCs", "rtl"]
-    ]
+    tree = ElementTree.fromstring(translated_body(body, "ar", "en"))
+    assert names_in(tree, ".//w:rPr") == [["b", "bCs", "sz", "szCs", "rtl"]]
 
 
 @pytest.mark.parametrize(("source", "target"), [("en", "de"), ("he", "ar")])
-def test_letters_in_the_same_direction_keep_it(source, target):
-    before = files_of(letter(LETTER.replace('<w:lang w:val="en-US"/>', "")))["word/document.xml"]
-    after = files_of(translated("docx", letter(before), source, target))["word/document.xml"]
+def test_docx_keeps_its_switches_in_the_same_direction(source, target):
+    before = LETTER.replace('<w:lang w:val="en-US"/>', "")
+    after = translated_body(before, source, target)
     for switch in ("bidi", "rtl", "bidiVisual", "bCs"):
         assert after.count(f"<w:{switch}") == before.count(f"<w:{switch}")
 
 
-def test_slides_turn_to_the_right():
-    deck, file = pptx.Presentation(), io.BytesIO()
+@pytest.fixture(scope="module")
+def slides() -> bytes:
+    """A presentation with text on several sides, a table and notes."""
+    deck = pptx.Presentation()
     slide = deck.slides.add_slide(deck.slide_layouts[1])
     slide.shapes.title.text = "one"
     frame = slide.placeholders[1].text_frame
-    for text, side in (("two", PP_ALIGN.LEFT), ("six", PP_ALIGN.CENTER), ("ten", PP_ALIGN.RIGHT)):
+    sides = {"two": PP_ALIGN.LEFT, "six": PP_ALIGN.CENTER, "ten": PP_ALIGN.RIGHT}
+    for text, side in sides.items():
         paragraph = frame.add_paragraph()
-        paragraph.text, paragraph.alignment = text, side
-    slide.shapes.add_table(1, 2, 0, 0, Inches(1), Inches(1)).table.cell(0, 0).text = "red"
+        paragraph.text = text
+        paragraph.alignment = side
+    table = slide.shapes.add_table(1, 2, 0, 0, Inches(1), Inches(1)).table
+    table.cell(0, 0).text = "red"
     slide.notes_slide.notes_text_frame.text = "note"
+    file = io.BytesIO()
     deck.save(file)
-    result = translated("pptx", file.getvalue(), "en", "ar")
+    return file.getvalue()
+
+
+def levels_in(xml: str, path: str) -> list[tuple[str | None, str | None]]:
+    """The direction and the side of the styles of the first level at a path."""
+    levels = ElementTree.fromstring(xml).iterfind(f"{path}{{{DRAWING}}}lvl1pPr")
+    return [(level.get("rtl"), level.get("algn")) for level in levels]
+
+
+def test_text_and_tables_on_slides_turn_from_right_to_left(slides):
+    result = translated("pptx", slides, "en", "ar")
     slide = pptx.Presentation(io.BytesIO(result)).slides[0]
     sides = [paragraph.alignment for paragraph in slide.placeholders[1].text_frame.paragraphs]
     assert sides == [None, PP_ALIGN.RIGHT, PP_ALIGN.CENTER, PP_ALIGN.LEFT]
-    files = files_of(result)
-    assert '<a:tblPr rtl="1"' in files["ppt/slides/slide1.xml"]
-    master = ElementTree.fromstring(files["ppt/slideMasters/slideMaster1.xml"])
-    inherited = [*master.iterfind(f".//{{*}}txStyles//{{{DRAWING}}}lvl1pPr")]
-    assert [(style.get("rtl"), style.get("algn")) for style in inherited] == [
-        ("1", "ctr"),
-        ("1", "r"),
-        ("1", "r"),
-    ]
-    usual = ElementTree.fromstring(files["ppt/presentation.xml"]).find(f".//{{{DRAWING}}}lvl1pPr")
-    assert (usual.get("rtl"), usual.get("algn")) == ("1", "r")
-    notes = ElementTree.fromstring(files["ppt/notesMasters/notesMaster1.xml"])
-    levels = notes.iterfind(f".//{{*}}notesStyle/{{{DRAWING}}}lvl1pPr")
-    assert [(level.get("rtl"), level.get("algn")) for level in levels] == [("1", "r")]
-    back = files_of(translated("pptx", result, "ar", "en"))
-    usual = ElementTree.fromstring(back["ppt/presentation.xml"]).find(f".//{{{DRAWING}}}lvl1pPr")
-    assert (usual.get("rtl"), usual.get("algn")) == ("0", "l")
+    assert '<a:tblPr rtl="1"' in files_of(result)["ppt/slides/slide1.xml"]
 
 
-def test_tables_begin_at_the_right():
-    book, file = openpyxl.Workbook(), io.BytesIO()
+def test_styles_that_slides_inherit_turn_from_right_to_left(slides):
+    files = files_of(translated("pptx", slides, "en", "ar"))
+    master = levels_in(files["ppt/slideMasters/slideMaster1.xml"], ".//{*}txStyles//")
+    assert master == [("1", "ctr"), ("1", "r"), ("1", "r")]
+    assert levels_in(files["ppt/presentation.xml"], ".//")[0] == ("1", "r")
+    notes = files["ppt/notesMasters/notesMaster1.xml"]
+    assert levels_in(notes, ".//{*}notesStyle/") == [("1", "r")]
+
+
+def test_styles_that_slides_inherit_turn_from_left_to_right(slides):
+    arabic = translated("pptx", slides, "en", "ar")
+    files = files_of(translated("pptx", arabic, "ar", "en"))
+    assert levels_in(files["ppt/presentation.xml"], ".//")[0] == ("0", "l")
+
+
+def test_sheets_begin_on_the_other_side():
+    book = openpyxl.Workbook()
     book.active["A1"] = "one"
     book.create_sheet("numbers")["A1"] = 1
+    file = io.BytesIO()
     book.save(file)
-    result = translated("xlsx", file.getvalue(), "en", "fa")
-    assert [
-        sheet.sheet_view.rightToLeft for sheet in openpyxl.load_workbook(io.BytesIO(result))
-    ] == [True, True]
-    back = translated("xlsx", result, "fa", "en")
-    assert [sheet.sheet_view.rightToLeft for sheet in openpyxl.load_workbook(io.BytesIO(back))] == [
-        False,
-        False,
-    ]
+
+    def sides(content: bytes) -> list[bool | None]:
+        sheets = openpyxl.load_workbook(io.BytesIO(content))
+        return [sheet.sheet_view.rightToLeft for sheet in sheets]
+
+    persian = translated("xlsx", file.getvalue(), "en", "fa")
+    assert sides(persian) == [True, True]
+    assert sides(translated("xlsx", persian, "fa", "en")) == [False, False]
+
+
+def test_a_sheet_without_views_gets_one():
+    name = "xl/worksheets/sheet1.xml"
     cell = '<sheetData><row><c t="inlineStr"><is><t>a</t></is></c></row></sheetData>'
-    without_view = packed(
-        **{"xl/worksheets/sheet1.xml": f'<worksheet xmlns="{SHEETS}"><cols/>{cell}</worksheet>'}
-    )
-    sheet = files_of(translated("xlsx", without_view, "en", "ar"))["xl/worksheets/sheet1.xml"]
-    assert (
-        '<sheetViews><sheetView rightToLeft="1" workbookViewId="0"/></sheetViews><cols/>' in sheet
-    )
+    content = packed(**{name: f'<worksheet xmlns="{SHEETS}"><cols/>{cell}</worksheet>'})
+    sheet = files_of(translated("xlsx", content, "en", "ar"))[name]
+    view = '<sheetView rightToLeft="1" workbookViewId="0"/>'
+    assert f"<sheetViews>{view}</sheetViews><cols/>" in sheet
 
 
-STYLES = """<x xmlns:style="s" xmlns:fo="f"><style:default-style style:family="paragraph">
-<style:paragraph-properties style:writing-mode="page"/></style:default-style>
-<style:default-style style:family="graphic"><style:graphic-properties/></style:default-style>
-<style:style><style:paragraph-properties fo:text-align="start" style:writing-mode="lr-tb"/></style:style>
-<style:style><style:paragraph-properties fo:text-align="center"/></style:style>
-<style:style><style:paragraph-properties fo:text-align="end"/></style:style>
-<style:page-layout><style:page-layout-properties style:writing-mode="lr-tb"/></style:page-layout></x>"""
+STYLES = """
+<x xmlns:style="s" xmlns:fo="f">
+  <style:default-style style:family="paragraph">
+    <style:paragraph-properties style:writing-mode="page"/>
+  </style:default-style>
+  <style:default-style style:family="graphic"><style:graphic-properties/></style:default-style>
+  <style:style>
+    <style:paragraph-properties fo:text-align="start" style:writing-mode="lr-tb"/>
+  </style:style>
+  <style:style><style:paragraph-properties fo:text-align="center"/></style:style>
+  <style:style><style:paragraph-properties fo:text-align="end"/></style:style>
+  <style:page-layout>
+    <style:page-layout-properties style:writing-mode="lr-tb"/>
+  </style:page-layout>
+</x>
+"""
 
 
-def test_open_documents_turn_to_the_right_and_back():
-    content = packed(
-        **{"content.xml": '<x xmlns:text="t"><text:p>a</text:p></x>', "styles.xml": STYLES}
-    )
+def styles_in(content: bytes) -> list[tuple[str | None, str | None]]:
+    """The direction and the side of all styles of paragraphs and pages."""
+    styles = list[tuple[str | None, str | None]]()
+    for element in ElementTree.fromstring(files_of(content)["styles.xml"]).iter():
+        if element.tag.endswith(("paragraph-properties", "t-properties")):
+            styles.append((element.get("{s}writing-mode"), element.get("{f}text-align")))
+    return styles
 
-    def properties(content: bytes) -> list[tuple[str | None, str | None]]:
-        elements = ElementTree.fromstring(files_of(content)["styles.xml"]).iter()
-        found = [
-            element
-            for element in elements
-            if element.tag.endswith(("paragraph-properties", "t-properties"))
-        ]
-        return [(element.get("{s}writing-mode"), element.get("{f}text-align")) for element in found]
 
-    result = translated("odt", content, "en", "he")
-    assert properties(result) == [
+def test_styles_of_open_document_turn_from_right_to_left_and_back():
+    text = '<x xmlns:text="t"><text:p>a</text:p></x>'
+    content = packed(**{"content.xml": text, "styles.xml": STYLES})
+    hebrew = translated("odt", content, "en", "he")
+    assert styles_in(hebrew) == [
         ("rl-tb", "right"),
         ("rl-tb", "right"),
         ("rl-tb", "right"),
@@ -483,13 +548,15 @@ def test_open_documents_turn_to_the_right_and_back():
         (None, "left"),
         ("rl-tb", None),
     ]
-    modes = [mode for mode, _ in properties(translated("odt", result, "he", "en"))]
+    english = translated("odt", hebrew, "he", "en")
+    modes = [mode for mode, _ in styles_in(english)]
     assert modes == ["lr-tb", "lr-tb", "lr-tb", None, None, "lr-tb"]
 
 
-def test_a_new_open_document_turns_to_the_right():
-    document, file = Document("odt"), io.BytesIO()
+def test_default_styles_of_open_document_turn_from_right_to_left():
+    document = Document("odt")
     document.body.append(Paragraph("one"))
+    file = io.BytesIO()
     document.save(file)
     styles = files_of(translated("odt", file.getvalue(), "en", "ar"))["styles.xml"]
     assert 'style:writing-mode="lr-tb"' not in styles
@@ -497,13 +564,17 @@ def test_a_new_open_document_turns_to_the_right():
     assert read_document("odt", file.getvalue()).lines
 
 
+PACKAGE = (
+    '<package xmlns:dc="d" xml:lang="en" dir="ltr"><dc:title xml:lang="fr">T</dc:title>'
+    "<dc:language>en</dc:language>"
+    '<item id="c" href="c.xhtml" media-type="text/html"/>'
+    '<item id="n" href="n.ncx" media-type="application/x-dtbncx+xml"/>'
+    '<spine page-progression-direction="ltr"><itemref idref="c"/></spine>'
+    "</package>"
+)
 BOOK = {
     "META-INF/container.xml": '<x><rootfile full-path="a.opf"/></x>',
-    "a.opf": '<package xmlns:dc="d" xml:lang="en" dir="ltr"><dc:title xml:lang="fr">T</dc:title>'
-    "<dc:language>en</dc:language>"
-    '<item id="c" href="c.xhtml" media-type="text/html"/><item id="n" href="n.ncx" '
-    'media-type="application/x-dtbncx+xml"/><spine page-progression-direction="ltr"><itemref idref="c"/></spine>'
-    "</package>",
+    "a.opf": PACKAGE,
     "c.xhtml": '<html lang="en" xml:lang="en"><p>one</p></html>',
     "n.ncx": '<ncx xml:lang="en"><navLabel><text>one</text></navLabel></ncx>',
 }
@@ -513,38 +584,38 @@ def test_books_turn_their_pages_from_the_other_side():
     files = files_of(translated("epub", packed(**BOOK), "en", "ar"))
     assert files["c.xhtml"] == '<html dir="rtl" lang="ar" xml:lang="ar"><p>ONE</p></html>'
     assert files["n.ncx"] == '<ncx xml:lang="ar"><navLabel><text>ONE</text></navLabel></ncx>'
-    assert (
-        '<package xmlns:dc="d" xml:lang="ar" dir="rtl"><dc:title xml:lang="fr">' in files["a.opf"]
-    )
-    assert '<spine page-progression-direction="rtl">' in files["a.opf"]
-    same_side = files_of(translated("epub", packed(**BOOK), "en", "ja"))
-    assert '<package xmlns:dc="d" xml:lang="ja" dir="ltr">' in same_side["a.opf"]
-    assert '<spine page-progression-direction="ltr">' in same_side["a.opf"]
+    package = files["a.opf"]
+    opening = '<package xmlns:dc="d" xml:lang="ar" dir="rtl">'
+    assert f'{opening}<dc:title xml:lang="fr">' in package
+    assert '<spine page-progression-direction="rtl">' in package
+
+
+def test_books_in_the_same_direction_turn_their_pages_from_the_same_side():
+    package = files_of(translated("epub", packed(**BOOK), "en", "ja"))["a.opf"]
+    assert '<package xmlns:dc="d" xml:lang="ja" dir="ltr">' in package
+    assert '<spine page-progression-direction="ltr">' in package
 
 
 @pytest.mark.parametrize("format", ["srt", "vtt"])
 def test_lines_of_subtitles_begin_at_the_right_in_every_player(format):
-    head = "WEBVTT\n\n" if format == "vtt" else ""
-    override = "" if format == "vtt" else "{\\an8}"
+    is_vtt = format == "vtt"
+    head = "WEBVTT\n\n" if is_vtt else ""
+    override = "" if is_vtt else "{\\an8}"
     times = "00:00:01.000 --> 00:00:02.000\n"
-    file = "".join(
-        f"{times}{text}\n\n"
-        for text in (f"{override}one", "<i>two</i>", "<b>Linux</b> six", "ten مر")
-    )
+    file = head
+    for text in (f"{override}one", "<i>two</i>", "<b>Linux</b> six", "ten مر"):
+        file += f"{times}{text}\n\n"
     lines = ["Linux هو", "Linux مر", "Linux", "ten مر"]
-    document = read_document(format, f"{head}{file}".encode(), "ar", "en")
     translations = [Translated(line, [(0, 0)]) for line in lines]
-    result = document.join(translations).decode()
-    texts = result.removeprefix(head).replace(times, "").split("\n\n")
+
+    arabic = read_document(format, file.encode(), "ar", "en").join(translations).decode()
+    texts = arabic.removeprefix(head).replace(times, "").split("\n\n")
     assert texts[:2] == [f"{override}\u200fLinux هو", "\u200f<i>Linux مر</i>"]
-    assert texts[3] == "ten مر"
     assert "\u200f" not in texts[2]
-    assert (
-        "\u200f"
-        not in read_document(format, f"{head}{file}".encode(), "de", "en")
-        .join(translations)
-        .decode()
-    )
+    assert texts[3] == "ten مر"
+
+    german = read_document(format, file.encode(), "de", "en").join(translations).decode()
+    assert "\u200f" not in german
 
 
 @pytest.mark.parametrize(

@@ -181,51 +181,70 @@ PIECES_OF_TEXT = [
     "<a>x</a>",
     "<a>,</a>",
 ]
-LINEAR = [
-    f"{format}|a {{}}|i|{piece}" for format in ("html", "markdown") for piece in PIECES_OF_TEXT
+UNIT = "<x><trans-unit><source>{}</source></trans-unit></x>"
+RUN_A = "<r><t>a</t></r>"
+PLURAL = "{n, plural, "
+LINEAR = [("html", "a {}", "i", piece) for piece in PIECES_OF_TEXT]
+LINEAR += [("markdown", "a {}", "i", piece) for piece in PIECES_OF_TEXT]
+LINEAR += [
+    ("markdown", "a {}", "i", "**x_ "),
+    ("odt", "<p>{}</p>", "span", "a<s/>"),
+    ("odt", "<x>{}</x>", "x", "<p>a</p>"),
+    ("odt", "<p>a{}</p>", "x", "<s/>"),
+    ("odt", "<p>{}</p>", "span", "<span>a</span>"),
+    ("odt", "<p>a{}</p>", "span", "<i><p>b</p></i>"),
+    ("docx", "<p>{}</p>", "hyperlink", RUN_A),
+    ("docx", "<p>{}</p>", "hyperlink", "<x/>"),
+    ("docx", f"<p>{{}}{RUN_A}</p>", "x", "<y/>"),
+    ("docx", "<x>{}</x>", "p", RUN_A),
+    ("docx", "<p>{}</p>", "ins", "<x/><x><p/></x>"),
+    ("xliff", "<trans-unit><source>{}</source></trans-unit>", "g", "a<x/>"),
+    ("xliff", "<x>{}</x>", "x", "<trans-unit><source>a</source></trans-unit>"),
+    ("json", '["{}"]', "i", "<p>a"),
+    ("json", '["{}"]', "i", "a<br>"),
+    ("json", '["{}"]', "i", "<option>a"),
+    ("json", '["{}"]', "i", "a\\t"),
+    ("json", '["{}"]', "i", PLURAL + "one {a} other {#}} b"),
+    ("json", '["{}"]', "i", PLURAL),
 ]
-LINEAR += """markdown|a {}|i|**x_ \nodt|<p>{}</p>|span|a<s/>
-odt|<x>{}</x>|x|<p>a</p>\nodt|<p>a{}</p>|x|<s/>\nodt|<p>{}</p>|span|<span>a</span>
-odt|<p>a{}</p>|span|<i><p>b</p></i>\ndocx|<p>{}</p>|hyperlink|<r><t>a</t></r>\ndocx|<p>{}</p>|hyperlink|<x/>
-docx|<p>{}<r><t>a</t></r></p>|x|<y/>\ndocx|<x>{}</x>|p|<r><t>a</t></r>\ndocx|<p>{}</p>|ins|<x/><x><p/></x>
-xliff|<trans-unit><source>{}</source></trans-unit>|g|a<x/>
-xliff|<x>{}</x>|x|<trans-unit><source>a</source></trans-unit>
-json|["{}"]|i|<p>a\njson|["{}"]|i|a<br>\njson|["{}"]|i|<option>a\njson|["{}"]|i|a\\t
-json|["{}"]|i|{n, plural, one {a} other {#}} b\njson|["{}"]|i|{n, plural, """.splitlines()
 """Formats, files, elements to nest in them, and what to repeat inside."""
 
 
-@pytest.mark.parametrize("case", LINEAR)
-def test_work_grows_with_the_size_of_a_file_and_not_with_its_depth(case):
-    format, whole, level, piece = case.split("|")
+def calls_to_translate(format: str, text: str) -> int:
+    """The number of calls, and of generators resumed, to read a file and write its translation."""
+    content = packed(format, text)
+    events = list[str]()
+    sys.setprofile(lambda frame, event, argument: events.append(event))
+    try:
+        document = read_document(format, content)
+        document.join([Translated(f"{line.upper()} x", []) for line in document.lines])
+    finally:
+        sys.setprofile(None)
+    return events.count("call") + events.count("c_call")
 
+
+@pytest.mark.parametrize(("format", "whole", "level", "piece"), LINEAR)
+def test_work_grows_with_the_size_of_a_file_and_not_with_its_depth(format, whole, level, piece):
     def calls(depth: int, pieces: int) -> int:
-        """The number of calls, and of generators resumed, to read a file and write its translation."""
-        events = list[str]()
-        content = packed(
-            format, whole.format(f"<{level}>" * depth + piece * pieces + f"</{level}>" * depth)
-        )
-        sys.setprofile(lambda frame, event, argument: events.append(event))
-        try:
-            document = read_document(format, content)
-            document.join([Translated(f"{line.upper()} x", []) for line in document.lines])
-        finally:
-            sys.setprofile(None)
-        return events.count("call") + events.count("c_call")
+        inside = f"<{level}>" * depth + piece * pieces + f"</{level}>" * depth
+        return calls_to_translate(format, whole.format(inside))
 
     calls(5, 8)  # fills caches
     assert calls(5, 800) < 5 * calls(5, 200)
     assert calls(200, 800) < 3 * calls(5, 800) + calls(200, 0)
 
 
-def test_what_is_translated():
-    for source, lines in (
+@pytest.mark.parametrize(
+    ("source", "lines"),
+    [
+        # The first of two attributes with the same name counts.
         (
             '<img alt="A cat" src="A dog" alt="A cow"><p title=\'a &quot;b\'>c<br>d</p>',
             ["A cat", 'a "b', "c d"],
         ),
         (
-            "<p translate=no>a</p><p class='x notranslate'>b</p><p class=nottranslate>c <b translate='no'>d",
+            "<p translate=no>a</p><p class='x notranslate'>b</p>"
+            "<p class=nottranslate>c <b translate='no'>d",
             ["c d"],
         ),
         ("<title>a <b> c</title><textarea>d</textarea>", ["a <b> c"]),
@@ -238,11 +257,13 @@ def test_what_is_translated():
             ["Ab c", "De f"],
         ),
         (
-            "<META NAME='Twitter:Description' CONTENT='Ab'><meta name=viewport content=width><meta content=x>",
+            "<META NAME='Twitter:Description' CONTENT='Ab'>"
+            "<meta name=viewport content=width><meta content=x>",
             ["Ab"],
         ),
         (
-            '<input type=submit value="Send it"><input type=Reset value=Undo><input value=x type=text>',
+            '<input type=submit value="Send it"><input type=Reset value=Undo>'
+            "<input value=x type=text>",
             ["Send it", "Undo"],
         ),
         (
@@ -254,9 +275,12 @@ def test_what_is_translated():
             ["Deutsch"],
         ),
         ("<p aria-description='A b' aria-labelledby=c data-title=d>e", ["A b", "e"]),
+        # Lines without words stay.
         ("<p>12:30</p>&nbsp;—<p>Yes<b>/</b><i>no</i>, <b>{}</b> of", ["Yes/no, {} of"]),
-    ):
-        assert read_document("html", source.encode()).lines == lines
+    ],
+)
+def test_sentences_and_attributes_of_a_page_that_are_translated(source, lines):
+    assert read_document("html", source.encode()).lines == lines
 
 
 YAML = "---\ntitle: Some page\nweight: 1\nlinkTitle: 'Page'\ndescription: >\n  Long\n---\n"
@@ -303,9 +327,6 @@ def test_the_texts_of_images_are_translated(source, lines, expected):
 
 def test_a_line_across_the_page_is_no_front_matter():
     assert translated("markdown", "\n---\nSome text\n\n---\n") == "\n---\nSOME TEXT\n\n---\n"
-
-
-UNIT = "<x><trans-unit><source>{}</source></trans-unit></x>"
 
 
 def test_json_keeps_placeholders_names_and_layout():
@@ -619,43 +640,46 @@ def test_superscripts_and_subscripts_are_items_unless_they_are_words(format, row
         ) == sorted(pieces)
 
 
-RAISED = '<w:r><w:rPr><w:vertAlign w:val="superscript"/></w:rPr><w:t>{}</w:t></w:r>'
-RUN_OF_SLIDE, SHIFTED = (
-    "<a:r><a:rPr/><a:t>{}</a:t></a:r>",
-    '<a:r><a:rPr baseline="{}"/><a:t>{}</a:t></a:r>',
-)
-STYLES = '<style:style style:name="{}"><style:text-properties style:text-position="{} 58%"/></style:style>'
+RAISED_IN_DOCX = '<w:r><w:rPr><w:vertAlign w:val="superscript"/></w:rPr><w:t>{}</w:t></w:r>'
+RAISED_IN_PPTX = '<a:r><a:rPr baseline="30000"/><a:t>{}</a:t></a:r>'
+RAISED_IN_ODT = '<x:span x:style-name="T1">{}</x:span>'
+STYLE = """<style:style style:name="T1">
+<style:text-properties style:text-position="super 58%"/></style:style>"""
 
 
 @pytest.mark.parametrize(
     ("format", "name", "run", "raised", "file"),
     [
-        ("docx", "word/document.xml", "<w:r><w:t>{}</w:t></w:r>", RAISED, "<w:p>{}</w:p>"),
+        (
+            "docx",
+            "word/document.xml",
+            "<w:r><w:t>{}</w:t></w:r>",
+            RAISED_IN_DOCX,
+            "<w:p>{}</w:p>",
+        ),
         (
             "pptx",
             "ppt/slides/slide1.xml",
-            RUN_OF_SLIDE,
-            SHIFTED.format(30000, "{}"),
+            "<a:r><a:rPr/><a:t>{}</a:t></a:r>",
+            RAISED_IN_PPTX,
             "<a:p>{}</a:p>",
         ),
         (
             "odt",
             "content.xml",
             "{}",
-            '<x:span x:style-name="T1">{}</x:span>',
-            STYLES.format("T1", "super") + "<p>{}</p>",
+            RAISED_IN_ODT,
+            STYLE + "<p>{}</p>",
         ),
     ],
 )
-def test_office_files_have_superscripts_too(format, name, run, raised, file):
-    text = (
-        run.format("About 10")
-        + raised.format("6")
-        + run.format(" words")
-        + raised.format("1")
-        + run.format(" now")
-    )
-    names = 'xmlns:w="w" xmlns:x="x" xmlns:style="s" xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"'
+def test_superscripts_in_office_documents_are_items_unless_they_are_calls(
+    format, name, run, raised, file
+):
+    text = run.format("About 10") + raised.format("6")
+    text += run.format(" words") + raised.format("1") + run.format(" now")
+    drawing = "http://schemas.openxmlformats.org/drawingml/2006/main"
+    names = f'xmlns:w="w" xmlns:x="x" xmlns:style="s" xmlns:a="{drawing}"'
     content = archive_of(f"<x {names}>{file.format(text)}</x>", name)
     document = read_document(format, content)
     assert [COPY.sub("*", line) for line in document.lines] == ["About * words now"]
@@ -722,11 +746,32 @@ def written(ways: dict[str, str], pieces) -> str:
     result = ""
     for piece in pieces:
         kind, inside = ("text", piece) if isinstance(piece, str) else piece
-        piece = ways.get(kind, "{}").format(written(ways, inside) if kind == "element" else inside)
-        result += (
-            f" {piece} " if kind == "copied" else piece
-        )  # letters that adjoin code are part of it
+        if kind == "element":
+            inside = written(ways, inside)
+        text = ways.get(kind, "{}").format(inside)
+        # Letters that adjoin code would be part of it.
+        result += f" {text} " if kind == "copied" else text
     return result
+
+
+def sentence_in(file: str, ways: dict[str, str]) -> str:
+    """The sentence in a translated file of a format, with its markup."""
+    before, after = ways["file"].split("{}")
+    text = file.removeprefix(before).removesuffix(after)
+    parts = re.split('<target state="needs-review-translation">|</target>', text)
+    return parts[1] if len(parts) > 1 else text
+
+
+def texts_and_codes(text: str, copied: str) -> list[str]:
+    """Texts without markup and copied code by turns, given a pattern for code with a group."""
+    parts = re.split(copied, text)
+    for number in range(0, len(parts), 2):
+        parts[number] = re.sub(r"<[^>]*>|\{\\an8\}", "", parts[number])
+    return [html.unescape(part) for part in parts]
+
+
+def without_white_space(text: str) -> str:
+    return "".join(text.split())
 
 
 @pytest.mark.parametrize("format", WAYS)
@@ -737,41 +782,38 @@ def written(ways: dict[str, str], pieces) -> str:
 )
 def test_nothing_of_a_translation_is_lost(format, pieces, words, data):
     """In any script and with any alignment, the text without the markup is the translation."""
-    ways, translation = WAYS[format], " ".join("".join(words).split())
+    ways = WAYS[format]
+    translation = " ".join("".join(words).split())
     content = ways["file"].format(written(ways, ["Wort ", *pieces, " Ende"]))
     assume(translation)
     assume(format != "markdown" or "``" not in content)  # two pieces of code would be one
     number = st.integers(-1, 12)
     pairs = data.draw(st.none() | st.lists(st.tuples(number, number)))
     result = translated(format, content, lambda lines: [Translated(translation, pairs)])
-    before, after = ways["file"].split("{}")
-    text = result.removeprefix(before).removesuffix(after)
-    text = re.split('<target state="needs-review-translation">|</target>', text)[
-        -2 if "<target" in text else 0
-    ]
     copied = re.escape(ways.get("copied", "\0{}")).replace(r"\{\}", "(.*?)")
-    parts = re.split(copied, text)
-    parts = [
-        part if number % 2 else re.sub(r"<[^>]*>|\{\\an8\}", "", part)
-        for number, part in enumerate(parts)
-    ]
-    texts = ["".join(html.unescape(part).split()) for part in parts]
-    copies = re.findall(copied, content)
-    assert sorted(texts[1::2]) == sorted("".join(copy.split()) for copy in copies)
-    marks = COPIES[: len(copies)]
+    parts = texts_and_codes(sentence_in(result, ways), copied)
+    texts = parts[::2]
+    codes = parts[1::2]
+
+    source_codes = re.findall(copied, content)
+    assert sorted(map(without_white_space, codes)) == sorted(map(without_white_space, source_codes))
+
+    marks = COPIES[: len(source_codes)]
     left = COPY.sub(lambda copy: "" if copy[1] in marks else copy[0], translation)
     # Without words, a paragraph of Markdown may lose its emphasis, so it stays untranslated.
     assume(not (format == "markdown" and result == content and not left.strip()))
-    assert "".join(texts[::2]) == "".join(left.split())
-    found = [copy[1] for copy in COPY.finditer(translation)]
-    if sorted(found) == sorted(marks) and "element" not in str(pieces):
-        code_of = dict(zip(marks, copies, strict=True))
-        assert "".join(texts) == "".join(
-            COPY.sub(lambda copy: code_of[copy[1]], translation).split()
-        )
+    assert without_white_space("".join(texts)) == without_white_space(left)
+
+    translated_marks = [copy[1] for copy in COPY.finditer(translation)]
+    if sorted(translated_marks) == sorted(marks) and "element" not in str(pieces):
+        code_of = dict(zip(marks, source_codes, strict=True))
+        expected = COPY.sub(lambda copy: code_of[copy[1]], translation)
+        assert without_white_space("".join(parts)) == without_white_space(expected)
+
     # Elements that adjoin in the source adjoin in the translation.
-    if not texts[1:] and "point" not in str(pieces) and not re.search("</[bi]><[bi]>", content):
-        assert " ".join(html.unescape("".join(parts)).split()) == translation
+    are_adjoining = re.search("</[bi]><[bi]>", content) is not None
+    if not codes and "point" not in str(pieces) and not are_adjoining:
+        assert " ".join("".join(parts).split()) == translation
 
 
 @pytest.mark.parametrize("file", [

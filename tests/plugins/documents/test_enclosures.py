@@ -10,27 +10,38 @@ from nmt.plugins.documents.brackets import find_brackets
 from nmt.text import word_spans
 
 
+def words_of(text: str, part: str) -> list[int]:
+    """The numbers of the words of a text that overlap the first occurrence of a part of it."""
+    first = text.index(part)
+    last = first + len(part)
+    numbers = list[int]()
+    for number, (begin, end) in enumerate(word_spans(text)):
+        if begin < last and end > first:
+            numbers.append(number)
+    return numbers
+
+
 def pairs_between(source: str, target: str, phrases: str) -> list[tuple[int, int]]:
     """The alignment of phrases such as `new=新 file=文件`, each word with its share of the other."""
-    result = list[tuple[int, int]]()
+    pairs = list[tuple[int, int]]()
     for phrase in phrases.split():
-        sides = list[list[int]]()
-        for text, part in zip((source, target), phrase.split("="), strict=True):
-            at = text.index(part)
-            words = enumerate(word_spans(text))
-            sides.append([n for n, (begin, end) in words if begin < at + len(part) and end > at])
-        longest = max(map(len, sides))
-        result += [
-            (sides[0][n * len(sides[0]) // longest], sides[1][n * len(sides[1]) // longest])
-            for n in range(longest)
-        ]
-    return result
+        source_part, target_part = phrase.split("=")
+        source_words = words_of(source, source_part)
+        target_words = words_of(target, target_part)
+        longest = max(len(source_words), len(target_words))
+        for n in range(longest):
+            source_word = source_words[n * len(source_words) // longest]
+            target_word = target_words[n * len(target_words) // longest]
+            pairs.append((source_word, target_word))
+    return pairs
 
 
 def rendered(format: str, text: str, target: str, phrases: str) -> str:
+    """A file with one line, translated to `target`, whose phrases are aligned."""
     document = read_document(format, text.encode())
     [line] = document.lines
-    return document.join([Translated(target, pairs_between(line, target, phrases))]).decode()
+    translation = Translated(target, pairs_between(line, target, phrases))
+    return document.join([translation]).decode()
 
 
 @pytest.mark.parametrize(
@@ -147,11 +158,19 @@ def test_a_dialog_has_a_sentence_in_each_line(mark, header):
     assert result == f"{header}{mark}等等\n{mark}不要走\n"
 
 
-def test_songs_and_dialogs_in_elements_have_a_sentence_in_each_line():
-    times = "1\n00:00:01,000 --> 00:00:03,000\n"
-    for text in ("♪歌う\n♪踊る", "<i>- 歌う</i>\n<i>- 踊る</i>", "{\\an8}- 歌う\n- 踊る"):
-        assert len(read_document("srt", (times + text).encode()).lines) == 2
-    assert len(read_document("srt", (times + "今\n－5度").encode()).lines) == 1
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("♪歌う\n♪踊る", 2),
+        ("<i>- 歌う</i>\n<i>- 踊る</i>", 2),
+        ("{\\an8}- 歌う\n- 踊る", 2),
+        # A minus sign is no mark of a dialog.
+        ("今\n－5度", 1),
+    ],
+)
+def test_songs_and_dialogs_in_elements_have_a_sentence_in_each_line(text, sentences):
+    subtitle = "1\n00:00:01,000 --> 00:00:03,000\n" + text
+    assert len(read_document("srt", subtitle.encode()).lines) == sentences
 
 
 @pytest.mark.parametrize(
@@ -176,7 +195,8 @@ def test_songs_and_dialogs_in_elements_have_a_sentence_in_each_line():
     ],
 )
 def test_pairs_of_brackets(text, expected):
-    assert [text[pair.opening : pair.closing + 1] for pair in find_brackets(text)] == expected
+    pairs = find_brackets(text)
+    assert [text[pair.opening : pair.closing + 1] for pair in pairs] == expected
 
 
 WORDS = {
@@ -202,13 +222,17 @@ GROUPS = st.recursive(
 
 
 def written(groups: list, language: str, is_reversed: bool) -> str:
+    """The words of some groups in a language, in the same or the opposite order."""
+    if is_reversed:
+        groups = groups[::-1]
     pieces = list[str]()
-    for group in reversed(groups) if is_reversed else groups:
+    for group in groups:
         if isinstance(group, int):
             pieces.append(WORDS[language][group])
         else:
-            opening, closing = STYLES[language][group[0]]
-            pieces.append(opening + written(group[1], language, is_reversed) + closing)
+            style, inner_groups = group
+            opening, closing = STYLES[language][style]
+            pieces.append(opening + written(inner_groups, language, is_reversed) + closing)
     return BETWEEN[language].join(pieces)
 
 
@@ -223,18 +247,17 @@ def written(groups: list, language: str, is_reversed: bool) -> str:
 def test_no_element_has_one_sign_of_a_pair(
     groups, source_language, target_language, is_reversed, data
 ):
+    # In these texts, the signs of a pair of straight quotation marks differ.
     source_signs = written(groups, source_language, False) + FINAL[source_language]
     target_signs = written(groups, target_language, is_reversed) + FINAL[target_language] + "X"
-    source, target = source_signs.translate(STRAIGHT), target_signs.translate(STRAIGHT)
+    source = source_signs.translate(STRAIGHT)
+    target = target_signs.translate(STRAIGHT)
     begin = data.draw(st.integers(0, len(source) - 1))
     end = data.draw(st.integers(begin + 1, len(source)))
-    count = len(word_spans(source)), len(word_spans(target[:-1]))
-    pairs = [(n * count[0] // count[1], n) for n in range(count[1])]
-    if is_reversed:
-        pairs = [(count[0] - 1 - a, b) for a, b in pairs]
     inside = source[begin:end]
     document = read_document("html", f"{source[:begin]}<b>{inside}</b>{source[end:]}".encode())
     assume(inside.strip() and document.lines == [source])
+    pairs = proportional_pairs(source, target[:-1], is_reversed)
     result = document.join([Translated(target, pairs)]).decode()
     assert re.sub("</?b>", "", result) == target
     if is_paired(source_signs[begin:end]):
@@ -244,13 +267,27 @@ def test_no_element_has_one_sign_of_a_pair(
         assert is_paired(target_signs[first : first + len(element[1])]), result
 
 
+def proportional_pairs(source: str, target: str, is_reversed: bool) -> list[tuple[int, int]]:
+    """Pair the words of two texts in the same or the opposite order."""
+    source_count = len(word_spans(source))
+    target_count = len(word_spans(target))
+    pairs = list[tuple[int, int]]()
+    for number in range(target_count):
+        partner = number * source_count // target_count
+        if is_reversed:
+            partner = source_count - 1 - partner
+        pairs.append((partner, number))
+    return pairs
+
+
 def is_paired(text: str) -> bool:
     """Whether no bracket is alone, by removing pairs without brackets inside."""
-    signs = {style for styles in STYLES.values() for style in styles}
-    text = "".join(sign for sign in text if any(sign in style for style in signs))
+    styles = set().union(*STYLES.values())
+    signs = set("".join(styles))
+    text = "".join(sign for sign in text if sign in signs)
     before = None
     while text != before:
         before = text
-        for style in signs:
+        for style in styles:
             text = text.replace(style, "")
     return not text

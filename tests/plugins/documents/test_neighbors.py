@@ -7,8 +7,8 @@ from nmt.items.finding import COPY
 from nmt.plugins.documents import Translated, read_document
 
 LINKS = '<a href="/">Home</a><a href="/a">About us</a>'
-# Format, file, its line for the model, translations in the same and in the opposite order.
 ROWS = [
+    # Format, file, its line for the model, translations in the same and in the opposite order.
     (
         "html",
         f"<nav>{LINKS}</nav>",
@@ -108,11 +108,11 @@ def test_elements_inside_a_word_do_not_split_it(source, line):
 
 
 def test_strings_of_programs_have_adjoining_elements_too():
-    source = f'["{LINKS}"]'.replace('"/', "'/").replace('a"', "a'").replace('/"', "/'")
+    links = LINKS.replace('"', "'")
+    source = f'["{links}"]'
     assert read_document("json", source.encode()).lines == ["Home About us"]
-    assert translated("json", source) == source.replace("Home", "HOME").replace(
-        "About us", "ABOUT US"
-    )
+    expected = source.replace("Home", "HOME").replace("About us", "ABOUT US")
+    assert translated("json", source) == expected
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,157 @@
+"""Places between the words of a translation, for tags without words of their own.
+
+A gap is identified by the token that follows it.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from math import inf
+
+from nmt.plugins.documents.links import Links
+from nmt.plugins.documents.nodes import Placed, Token
+from nmt.plugins.documents.refinement import verb_is_last
+
+
+class Gaps:
+    """Finds places between the tokens of a translation."""
+
+    def __init__(self, links: Links) -> None:
+        self.links = links
+        self.source = links.source
+        self.target = links.target
+        self.broken = set[int]()  # gaps with a line break
+        self.filled = set[int]()  # offsets with a copy whose mark the translator lost
+
+    def expected(self, node: Token, parent: Placed) -> int:
+        """The gap for a node without aligned words, inside its parent.
+
+        It is beside the partner of an adjacent source word. If such words have no partner, the node
+        keeps its relative position.
+        """
+        low = parent.tokens.start
+        high = parent.tokens.stop
+        words = self.source.between(parent.node.begin, parent.node.end)
+        following = bisect_left(self.source.starts, node.begin)
+        behind = list[int]()  # the gaps behind the partners of the preceding word
+        if following > words.start:
+            behind = [token + 1 for token in self.links.targets_of[following - 1]]
+        before = list[int]()  # the gaps before the partners of the following word
+        if following < words.stop:
+            before = self.links.targets_of[following]
+        if not behind and not before:
+            return self.relative(node, parent)
+        # A glued tag belongs to the word before it, such as the call of a footnote.
+        goes_behind = bool(behind) and (node.is_glued or not before)
+        gap = max(behind) if goes_behind else min(before)
+        # The partner may be outside of the parent.
+        return min(max(gap, low), high)
+
+    def relative(self, node: Token, parent: Placed) -> int:
+        """The gap at which a node keeps its relative position in its parent."""
+        words = self.source.between(parent.node.begin, parent.node.end)
+        preceding = bisect_left(self.source.starts, node.begin) - words.start
+        share = preceding / max(len(words), 1)
+        is_first = node.kind == "open" and preceding == 0
+        if is_first and verb_is_last(self.source, self.target):
+            share = 1  # such as a verb in the imperative
+        low = parent.tokens.start
+        high = parent.tokens.stop
+        return low + round(share * (high - low))
+
+    def place(self, node: Token, parent: Placed, taken: Mapping[int, int]) -> Placed | None:
+        """The place for a tag or an empty element: between tokens, and in no other element.
+
+        `taken` maps tokens to the indices of the elements that have them. The result is None for
+        an optional line break that could only be put next to another one.
+        """
+        candidates = outside_elements(self.expected(node, parent), parent.tokens, taken)
+        gap: int | None
+        if node.breaks:
+            gap = self.for_break(node, parent, candidates)
+            if gap is not None:
+                self.broken.add(gap)
+            elif node.optional:
+                return None  # two consecutive line breaks would create an empty line
+            else:
+                gap = parent.tokens.stop
+        else:
+            gap = next(candidates)
+        begin, end = self.edges(gap, node, parent)
+        if node.kind == "copy":  # the translator lost its mark
+            node = self.with_blanks(node, parent, gap, (begin, end))
+            self.filled.add(begin)
+        return Placed(begin, end, node, range(gap, gap))
+
+    def for_break(self, node: Token, parent: Placed, candidates: Iterator[int]) -> int | None:
+        """The best gap for a line break, which falls between phrases; None if there is none.
+
+        The candidates are sorted by their distance from the expected gap. An optional line break
+        must not be next to another one.
+        """
+        expected = self.expected(node, parent)
+        best: int | None = None
+        least = inf
+        for gap in candidates:
+            is_inside = parent.tokens.start < gap < parent.tokens.stop
+            if not is_inside or (node.optional and gap in self.broken):
+                continue
+            distance = abs(gap - expected)
+            if distance >= least:
+                break
+            cost = distance + self.target.detour(gap)
+            if cost < least:
+                best = gap
+                least = cost
+        return best
+
+    def edges(self, gap: int, node: Token, parent: Placed) -> tuple[int, int]:
+        """The span of a node in a gap, which is empty unless a line break replaces a blank."""
+        low = parent.tokens.start
+        high = parent.tokens.stop
+        begin = self.target.ends[gap - 1] if gap > low else parent.begin
+        end = self.target.starts[gap] if gap < high else parent.end
+        if node.breaks and low < gap < high:
+            return begin, end
+        if node.is_glued or gap == high:
+            return begin, begin
+        return end, end
+
+    def with_blanks(
+        self,
+        copy: Token,
+        parent: Placed,
+        gap: int,
+        span: tuple[int, int],
+    ) -> Token:
+        """A copy with blanks that separate it from the words and copies beside it."""
+        begin, end = span
+        text = self.target.text
+        raw = copy.raw
+        is_behind_word = gap > parent.tokens.start and not text[begin - 1].isspace()
+        if (is_behind_word and not copy.is_glued) or begin in self.filled:
+            raw = " " + raw
+        if gap < parent.tokens.stop and not text[end : end + 1].isspace():
+            raw += " "
+        return replace(copy, raw=raw)
+
+
+def gaps_near(center: int, low: int, high: int) -> Iterator[int]:
+    """All gaps from `low` to `high`, nearest to `center` first; before it, if two are as near."""
+    yield center
+    for distance in range(1, high - low + 1):
+        if center - distance >= low:
+            yield center - distance
+        if center + distance <= high:
+            yield center + distance
+
+
+def outside_elements(center: int, tokens: range, taken: Mapping[int, int]) -> Iterator[int]:
+    """The gaps between some tokens that split no element, nearest to `center` first.
+
+    The first and the last gap are always among them. `taken` maps tokens to elements.
+    """
+    for gap in gaps_near(center, tokens.start, tokens.stop):
+        is_at_end = gap in (tokens.start, tokens.stop)
+        if is_at_end or gap not in taken or taken[gap] != taken.get(gap - 1):
+            yield gap

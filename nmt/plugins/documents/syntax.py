@@ -1,0 +1,57 @@
+"""Patterns for what may be markup in a block of Markdown."""
+
+import re
+
+from nmt.plugins.documents.extensions import ATTRIBUTES, TAG
+from nmt.plugins.documents.formulas import FORMULA, FORMULA_IN_BRACKETS
+from nmt.plugins.documents.tags import MARKUP as HTML_MARKUP
+
+LABEL = re.compile(r"\[((?:[^\[\]\\]|\\.){1,999})\]", re.DOTALL)
+LONGEST_LABEL = 999
+"""Characters in the label of a link, as in CommonMark."""
+MAIL = r"[\w.!#$%&'*+/=?^`{|}~-]{1,200}@[a-zA-Z\d](?:[a-zA-Z\d.-]{0,200}[a-zA-Z\d])?"
+BARE_URL = (
+    r"(?<![^\W_])(?i:https?://|ftp://|(?<![/@.-])www\.)(?=\w)"
+    "(?:[^\\s<>()\\[\\]`\u201c\u201d\u3001\u3002\uff08\uff09\uff0c]"
+    r"|\([^\s<>()\[\]`]{0,500}\)){1,2000}"
+)
+"""As GitHub links it, without brackets that it does not close."""
+AFTER_URL = "?!.,:;'\"\\"
+"""Punctuation that ends a sentence."""
+PUNCTUATION = r"[!-/:-@\[-`{-~]"
+HARD_BREAK = r"(?:[ ]{2,}|\\)\r?\n[ \t>]*"
+SOFT_BREAK = r"[ \t]*\r?\n[ \t>]*"
+CODE = r"(?<!`)(?P<ticks>`+)(?!`)(?P<code>.+?)(?<!`)(?P=ticks)(?!`)"
+AUTOLINK = rf"<(?P<auto>[a-zA-Z][\w.+-]{{1,31}}:[^\s<>]*|{MAIL})>"
+# Further syntax than CommonMark's:
+FOOTNOTE_MARK = r"\[\^[^\]\s]+\]:?"
+TASK_BOX = r"\A\[[ xX]\](?=\s)"
+ALERT = r"\[!\w[\w|-]{0,40}\][+-]?"
+CITATION = r"\[(?:(?:see|cf\.|e\.g\.,?) )?-?@\w[^\[\]\n]{0,300}\]"
+WIKI_PAGE = (
+    r"!?\[\[(?P<page>[^\[\]\n|\\]{1,300})"
+    r"(?P<bar>\\?\|(?P<shown>[^\[\]\n]{0,300}))?\]\](?!\()"
+)
+OPENING_BRACKET = r"(?:!(?!\[\^[^\]\s]+\](?!\())|\^)?\["
+MARKUP = re.compile(
+    rf"(?P<brackets>{FORMULA_IN_BRACKETS})"
+    rf"|(?P<hard>{HARD_BREAK})"
+    rf"|(?P<soft>{SOFT_BREAK})"
+    rf"|\\(?P<escaped>{PUNCTUATION})"
+    r"|&#?\w{1,32};"
+    rf"|{CODE}"
+    rf"|{AUTOLINK}"
+    rf"|(?P<url>{BARE_URL})"
+    rf"|(?P<tags>(?:{TAG.pattern})+|{ATTRIBUTES})"
+    rf"|(?P<formula>{FORMULA})"
+    rf"|(?P<mark>{FOOTNOTE_MARK}|{TASK_BOX}|{ALERT}|\[TOC\])"
+    rf"|(?P<citation>{CITATION})(?!\()"
+    rf"|(?P<wiki>{WIKI_PAGE})"
+    rf"|(?P<open>{OPENING_BRACKET})"
+    r"|(?P<close>\])"
+    r"|(?P<emphasis>\*+|_+|~{2,})"
+    rf"|(?P<tag>{HTML_MARKUP.pattern})",
+    re.DOTALL,
+)
+ESCAPED = re.compile(rf"\\({PUNCTUATION})")
+LINE_PREFIX = re.compile(r"\n[ \t>]+")

@@ -1,0 +1,166 @@
+"""The tokens that a sentence consists of: without the white space and the tags around its words."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import accumulate
+
+import regex
+
+from nmt.plugins.documents.nodes import Token, find_pairs
+
+# Up to nine letters beside code are its ending, as in `x`s. Longer ones may be a word that only
+# lacks a space.
+LETTERS_BEFORE = regex.compile(r"(?<!\w)\p{Latin}{1,9}$")
+LETTERS_AFTER = regex.compile(r"\p{Latin}{1,9}(?!\w)")
+
+
+def has_text(token: Token) -> bool:
+    return token.kind == "copy" or bool(token.text.strip())
+
+
+def strip(token: Token, cut: Callable[[str], str]) -> str:
+    """Strip whitespace from one end of a token, in place, and return the whitespace.
+
+    `cut` is str.lstrip or str.rstrip.
+    """
+    before = token.raw
+    token.raw = cut(before)
+    if token.raw != before:
+        token.text = cut(token.text)
+    if not token.raw:
+        return before
+    return before.replace(token.raw, "", 1)
+
+
+def without_ends(token: Token, first: int, last: int) -> Token:
+    """A text without its `first` characters and its `last` ones."""
+    raw = token.raw[first : len(token.raw) - last]
+    text = token.text[first : len(token.text) - last]
+    return replace(token, raw=raw, text=text)
+
+
+def with_whole_words(tokens: Sequence[Token]) -> list[Token]:
+    """The tokens, with Latin letters that directly adjoin code joined to it.
+
+    In `x`s, the s is not a separate word.
+    """
+    result = [*tokens]
+    for index, token in enumerate(result):
+        if token.kind == "copy":
+            join_letters_before(result, index)
+            join_letters_after(result, index)
+    return result
+
+
+def join_letters_before(tokens: list[Token], index: int) -> None:
+    """Move letters at the end of a text into the code that follows it, in place."""
+    if index == 0 or tokens[index - 1].kind != "text":
+        return
+    before = tokens[index - 1]
+    match = LETTERS_BEFORE.search(before.text)
+    if not match or not before.raw.endswith(match[0]):
+        return
+    letters = match[0]
+    code = tokens[index]
+    text = letters + code.text if code.text else ""
+    tokens[index] = replace(code, raw=letters + code.raw, text=text)
+    tokens[index - 1] = without_ends(before, 0, len(letters))
+
+
+def join_letters_after(tokens: list[Token], index: int) -> None:
+    """Move letters at the beginning of a text into the code before it, in place."""
+    if index + 1 == len(tokens) or tokens[index + 1].kind != "text":
+        return
+    after = tokens[index + 1]
+    match = LETTERS_AFTER.match(after.text)
+    if not match or not after.raw.startswith(match[0]):
+        return
+    letters = match[0]
+    code = tokens[index]
+    text = code.text + letters if code.text else ""
+    tokens[index] = replace(code, raw=code.raw + letters, text=text)
+    tokens[index + 1] = without_ends(after, len(letters), 0)
+
+
+def core(tokens: Sequence[Token]) -> tuple[int, list[Token]]:
+    """The tokens from the first to the last word, and the offset of the first one.
+
+    The span is extended to all elements that it touches. It also grows by elements to drop that
+    contain all of it. A line break absorbs the whitespace around it; any other tag between two
+    spaces absorbs one of them.
+    """
+    begin, end = worded_span(tokens)
+    offset = sum(len(token.raw) for token in tokens[:begin])
+    inside = without_empty(tokens[begin:end])
+    # White space at the ends stays in the file as it is, and so do the tags outside.
+    if inside and inside[0].kind == "text":
+        offset += len(strip(inside[0], str.lstrip))
+    if inside and inside[-1].kind == "text":
+        strip(inside[-1], str.rstrip)
+    absorb_blanks(inside)
+    return offset, inside
+
+
+def worded_span(tokens: Sequence[Token]) -> tuple[int, int]:
+    """The index of the first token of a sentence, and the index behind its last token."""
+    # A closing tag that is written differently in a translation must be part of the sentence.
+    worded = [index for index, token in enumerate(tokens) if has_text(token) or token.closing]
+    if not worded:
+        return 0, 0
+    first = worded[0]
+    last = worded[-1]
+    partners = find_pairs(tokens)
+    opened = [index for index in range(first) if first < partners.get(index, -1) <= last]
+    begin = min(opened, default=first)
+    behind = range(last + 1, len(tokens))
+    closed = [index for index in behind if first <= partners.get(index, -1) <= last]
+    end = max(closed, default=last)
+    for index in range(begin):
+        if tokens[index].is_dropped and partners.get(index, -1) > end:
+            return index, partners[index] + 1
+    return begin, end + 1
+
+
+def without_empty(tokens: Sequence[Token]) -> list[Token]:
+    """Copies of the tokens in which each element without words is a single tag."""
+    partners = find_pairs(tokens)
+    words_before = [0, *accumulate(map(has_text, tokens))]  # how many precede each token
+    result = list[Token]()
+    at = 0
+    while at < len(tokens):
+        last = partners.get(at, at)
+        if last > at and words_before[at] == words_before[last]:
+            result.append(as_single_tag(tokens[at : last + 1]))
+            at = last + 1
+        else:
+            result.append(replace(tokens[at]))
+            at += 1
+    return result
+
+
+def as_single_tag(element: Sequence[Token]) -> Token:
+    """A tag for an element without words."""
+    # A break or blank inside it separates the words around it.
+    breaks = any(token.breaks or token.text for token in element)
+    raw = "".join(token.raw for token in element)
+    is_dropped = all(token.is_dropped for token in element)
+    return Token("point", raw, breaks=breaks, is_dropped=is_dropped)
+
+
+def absorb_blanks(tokens: Sequence[Token]) -> None:
+    """Move whitespace beside tags into their `raw`, in place."""
+    nothing = Token("point", "")
+    padded = [nothing, *tokens, nothing]
+    for index, token in enumerate(tokens):
+        before = padded[index]
+        after = padded[index + 2]
+        if token.breaks:
+            # The break separates the words already, so the white space is written only with it.
+            if after.kind == "text":
+                token.raw += strip(after, str.lstrip)
+            if before.kind == "text":
+                token.raw = strip(before, str.rstrip) + token.raw
+        elif token.kind == "point" and before.kind == after.kind == "text":
+            # The blank before the tag is enough.
+            blanks = strip(after, str.lstrip) if before.text[-1:].isspace() else ""
+            token.raw += blanks

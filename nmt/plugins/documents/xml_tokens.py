@@ -1,0 +1,65 @@
+"""Which elements of XML belong to the sentence around them, and their tokens."""
+
+from html import escape, unescape
+
+from nmt.plugins.documents.elements import INVALID, text_of
+from nmt.plugins.documents.nodes import Kind, Token
+
+AROUND = frozenset(
+    [
+        "g",
+        "mrk",
+        "span",
+        "a",
+        "meta",
+        "content-control",
+        "text",
+        "hyperlink",
+        "ins",
+        "moveTo",
+        "smartTag",
+    ]
+)
+"""Elements whose text belongs to the sentence around them."""
+BREAKS = frozenset(
+    [
+        "s",
+        "tab",
+        "line-break",
+        "frame",
+        "br",
+        "cr",
+        "ptab",
+        "drawing",
+        "pict",
+        "object",
+        "oMath",
+        "oMathPara",
+    ]
+)
+"""Elements that separate words."""
+CODES: dict[str, Kind] = {
+    "bpt": "open",
+    "bx": "open",
+    "ept": "close",
+    "ex": "close",
+    "ph": "point",
+    "it": "point",
+}
+"""Elements of XLIFF with code of the original file; opening and closing codes share an id."""
+CODED = frozenset(["mrk", "g", "x", *CODES])
+"""Elements of XLIFF that stand for code of the original file."""
+
+
+def text_token(raw: str) -> Token:
+    return Token("text", raw, text_of(raw))
+
+
+def attribute_token(raw: str) -> Token:
+    """The text in an attribute, where only references are markup."""
+    return Token("text", raw, unescape(raw))
+
+
+def attribute_escaped(text: str) -> str:
+    """Text as it is written in an attribute."""
+    return escape(INVALID.sub("", text))
