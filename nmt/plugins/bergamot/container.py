@@ -1,16 +1,18 @@
-"""The binary files of Firefox's translation models: Marian's containers of arrays, and lexical shortlists.
+"""Marian's containers of arrays, in which Firefox's translation models are stored.
 
-A container has, in little-endian order: the version (1) and the number of items as u64; for each item, four u64 (length
-of its name with a final zero byte, type, number of dimensions, length of its data); all names; all shapes as i32; the
-length of the padding that follows as u64; and all data.
+A container has, in little-endian order: the version (1) and the number of items as u64; for each
+item, four u64 (length of its name with a final zero byte, type, number of dimensions, length of its
+data); all names; all shapes as i32; the length of the padding that follows as u64; and all data.
 
-In the fork of Marian that Firefox uses, weight matrices W [in, out] have the type INT8: numbers q = round(m W), where
-m = 127 / max |W|, in the order [out, in], then m as float32. Embeddings are in the order of their shape. The items
-NAME_QuantMultA are the factors by which activations are multiplied before rounding (`alphas`).
+In the fork of Marian that Firefox uses, weight matrices W [in, out] have the type INT8: numbers
+q = round(m W), where m = 127 / max |W|, in the order [out, in], then m as float32. Embeddings are
+in the order of their shape. The items NAME_QuantMultA are the factors by which activations are
+multiplied before rounding (`alphas`).
 """
 
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -21,13 +23,30 @@ from nmt import files
 from nmt.config import NMTError, one_line
 
 Array = np.ndarray[Any, Any]
-BYTES, FLOAT32, INT8 = 0x101, 0x404, 0x4101
+VERSION = 1
+BYTES = 0x101
+FLOAT32 = 0x404
+INT8 = 0x4101
+FIRST_HEADER = 16
+"""The position of the first item's header, after the version and the number of items."""
+HEADER = 32
+"""The size of an item's header."""
 ALIGNMENT = 256
 LEVELS = np.float32(127)
 EMBEDDING = "Wemb"
 SCALE = "_QuantMultA"
-SHORTLIST = 0xF11A48D5013417F5
-"""The first number in the file of a shortlist."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """An array as a container stores it."""
+
+    name: bytes
+    """With a final zero byte."""
+    kind: int
+    """BYTES, FLOAT32 or INT8."""
+    shape: tuple[int, ...]
+    data: bytes
 
 
 def read_container(path: Path) -> dict[str, Array]:
@@ -40,25 +59,33 @@ def read_container(path: Path) -> dict[str, Array]:
 
 
 def arrays(content: bytes) -> Iterator[tuple[str, Array]]:
+    """Names and arrays of a container; ValueError or struct.error if it is damaged."""
     version, count = struct.unpack_from("<2Q", content)
-    heads = np.frombuffer(content, "<u8", min(count, len(content)) * 4, 16).reshape(-1, 4).tolist()
-    names, shapes, at = [], [], 16 + 32 * count
-    for length, _, _, _ in heads:
+    # A damaged file may claim any number of items. Its content limits what numpy can read.
+    numbers = 4 * min(count, len(content))
+    headers = np.frombuffer(content, "<u8", numbers, FIRST_HEADER).reshape(-1, 4).tolist()
+    names = []
+    at = FIRST_HEADER + HEADER * count
+    for length, _, _, _ in headers:
         names.append(content[at : at + length].rstrip(b"\0").decode())
         at += length
-    for _, _, dimensions, _ in heads:
+    shapes = []
+    for _, _, dimensions, _ in headers:
         shapes.append(np.frombuffer(content, "<i4", dimensions, at).tolist())
         at += 4 * dimensions
-    at += 8 + struct.unpack_from("<Q", content, at)[0]
-    end = at + sum(length for *_, length in heads)
-    if version != 1 or end != len(content) or min(map(min, filter(None, shapes)), default=0) < 0:
+    [padding] = struct.unpack_from("<Q", content, at)
+    at += 8 + padding
+    end = at + sum(length for _, _, _, length in headers)
+    has_negative_size = any(min(shape, default=0) < 0 for shape in shapes)
+    if version != VERSION or end != len(content) or has_negative_size:
         raise ValueError("its lengths do not fit")
-    for (_, kind, _, length), name, shape in zip(heads, names, shapes, strict=True):
-        yield name, value(name, kind, shape, content[at : at + length])
+    for (_, kind, _, length), name, shape in zip(headers, names, shapes, strict=True):
+        yield name, array_of(name, kind, shape, content[at : at + length])
         at += length
 
 
-def value(name: str, kind: int, shape: list[int], data: bytes) -> Array:
+def array_of(name: str, kind: int, shape: list[int], data: bytes) -> Array:
+    """The array of an item."""
     if kind == BYTES:
         return np.frombuffer(data, np.int8)
     if kind == FLOAT32:
@@ -66,75 +93,58 @@ def value(name: str, kind: int, shape: list[int], data: bytes) -> Array:
     if kind != INT8:
         raise ValueError(f"{name[:80]!r} has the unknown type {kind:#x}")
     numbers = np.frombuffer(data, np.int8, prod(shape)).astype(np.float32)
-    with np.errstate(
-        divide="ignore", over="ignore", invalid="ignore"
-    ):  # of hostile files; not finite is refused later
+    # The scales of hostile files may be zero; values that are not finite are refused later.
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         numbers *= 1 / np.frombuffer(data, "<f4", 1, prod(shape))
-    return numbers.reshape(shape) if EMBEDDING in name else numbers.reshape(shape[::-1]).T
+    if EMBEDDING in name:
+        return numbers.reshape(shape)
+    return numbers.reshape(shape[::-1]).T
 
 
 def is_rounded(name: str) -> bool:
-    """True for matrices of products, for embeddings and, as their names contain EMBEDDING, for their scales."""
+    """Whether an array is stored as INT8.
+
+    True for matrices of products, such as W1 and Wq; for embeddings; and for the scales of
+    embeddings, because their names contain EMBEDDING.
+    """
+    if EMBEDDING in name:
+        return True
     place = name.find("_W")
-    return EMBEDDING in name or (place > 0 and len(name) - place in (2, 3))
+    return place > 0 and len(name) - place in (2, 3)
 
 
 def container(weights: Mapping[str, Array], settings: str) -> bytes:
-    """The content of a file with these arrays, sorted by name, and with Marian's settings as YAML."""
-    items = []
-    for name in sorted(weights):
-        array = weights[name].astype("<f4")
-        data = array.tobytes()
-        if is_rounded(name):
-            scale = LEVELS / (np.abs(array).max() or LEVELS)
-            numbers = np.clip(np.rint(array * scale), -LEVELS, LEVELS).astype(np.int8)
-            data = (numbers if EMBEDDING in name else numbers.T).tobytes() + np.float32(
-                scale
-            ).tobytes()
-        items.append(
-            (
-                name.encode() + b"\0",
-                INT8 if is_rounded(name) else FLOAT32,
-                array.shape,
-                aligned(data),
-            )
-        )
+    """The content of a file with these arrays and, as YAML, Marian's settings."""
+    items = [item_of(name, weights[name].astype("<f4")) for name in sorted(weights)]
     text = settings.encode() + b"\0"
-    items.append((b"special:model.yml\0", BYTES, (len(text),), text))
-    head = struct.pack("<2Q", 1, len(items))
-    head += b"".join(
-        struct.pack("<4Q", len(name), kind, len(shape), len(data))
-        for name, kind, shape, data in items
-    )
-    head += b"".join(name for name, *_ in items)
-    head += b"".join(struct.pack(f"<{len(shape)}i", *shape) for _, _, shape, _ in items)
+    items.append(Item(b"special:model.yml\0", BYTES, (len(text),), text))
+    head = struct.pack("<2Q", VERSION, len(items))
+    for item in items:
+        numbers = (len(item.name), item.kind, len(item.shape), len(item.data))
+        head += struct.pack("<4Q", *numbers)
+    for item in items:
+        head += item.name
+    for item in items:
+        head += struct.pack(f"<{len(item.shape)}i", *item.shape)
     padding = ALIGNMENT - (len(head) + 8) % ALIGNMENT
-    return head + struct.pack("<Q", padding) + bytes(padding) + b"".join(data for *_, data in items)
+    head += struct.pack("<Q", padding) + bytes(padding)
+    return head + b"".join(item.data for item in items)
+
+
+def item_of(name: str, array: Array) -> Item:
+    """A float32 array as it is stored."""
+    encoded = name.encode() + b"\0"
+    if not is_rounded(name):
+        return Item(encoded, FLOAT32, array.shape, aligned(array.tobytes()))
+    largest = np.abs(array).max()
+    scale = LEVELS / (largest or LEVELS)  # 1 for an array of zeros
+    numbers = np.clip(np.rint(array * scale), -LEVELS, LEVELS).astype(np.int8)
+    if EMBEDDING not in name:
+        numbers = numbers.T
+    data = numbers.tobytes() + np.float32(scale).tobytes()
+    return Item(encoded, INT8, array.shape, aligned(data))
 
 
 def aligned(data: bytes) -> bytes:
+    """Data with zero bytes up to a multiple of ALIGNMENT."""
     return data + bytes(-len(data) % ALIGNMENT)
-
-
-def shortlist(targets: Sequence[Sequence[int]], first: int, best: int) -> bytes:
-    """The content of a file with the likely target ids of each source id, besides the ids below `first`."""
-    ends = np.cumsum([0, *map(len, targets)])
-    body = struct.pack("<4Q", first, best, len(ends), ends[-1]) + ends.astype("<u8").tobytes()
-    body += np.array([id for ids in targets for id in sorted(ids)], "<u4").tobytes()
-    checksum = 0
-    for word in np.frombuffer(body, "<u8", len(body) // 8).tolist():
-        checksum ^= (word + 0x9E3779B9 + (checksum << 6) + (checksum >> 2)) % 2**64
-        checksum %= 2**64
-    return struct.pack("<2Q", SHORTLIST, checksum) + body
-
-
-def shortlist_shape(content: bytes) -> tuple[int, int]:
-    """The number of source ids in a shortlist file, and one more than the largest target id; ValueError if damaged."""
-    magic, _, first, _, count, total = struct.unpack_from("<6Q", content)
-    if magic != SHORTLIST or len(content) != 48 + 8 * count + 4 * total:
-        raise ValueError("its lengths do not fit")
-    ends = np.frombuffer(content, "<u8", count, 48)
-    if not count or ends[0] != 0 or ends[-1] != total or (np.diff(ends.astype(np.int64)) < 0).any():
-        raise ValueError("its lists do not fit")
-    largest = np.frombuffer(content, "<u4", total, 48 + 8 * count).max(initial=0)
-    return count - 1, max(first, int(largest) + 1)

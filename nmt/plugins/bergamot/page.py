@@ -1,4 +1,4 @@
-"""translator.html: a page that needs no server: it has the engine, as WebAssembly, and the model."""
+"""translator.html, a page without a server: it contains the engine, as WebAssembly, and a model."""
 
 import gzip
 import html
@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from nmt.config import require
+from nmt.config import NMTError
 from nmt.files import ModelDescription, check_regular, sha256
 from nmt.text import direction, language_name, language_tag
 
@@ -18,7 +18,7 @@ ENGINE = (
     "package/worker/bergamot-translator-worker.js",
     "package/worker/bergamot-translator-worker.wasm",
 )
-PARTS = "engine", "wasm", "model", "lexicon", "source", "target"
+PARTS = ("engine", "wasm", "model", "lexicon", "source", "target")
 """The ids of the page's elements that contain files."""
 SEARCH: dict[str, Any] = {
     "beam-size": 1,
@@ -46,19 +46,20 @@ def page_of(files: list[bytes], description: ModelDescription) -> bytes:
     `files` are the engine's two, the model, the shortlist, and a vocabulary for both sides or each.
     """
     template = Path(__file__).with_name("page.html").read_text(encoding="utf-8")
-    values = {"SEARCH": yaml.safe_dump(SEARCH)}
+    values = {"SEARCH": yaml.safe_dump(SEARCH)}  # texts, which become HTML
     for side, code in (("SOURCE", description.source), ("TARGET", description.target)):
         values[side] = language_name(code)
         values[f"{side}_TAG"] = language_tag(code)
         values[f"{side}_DIRECTION"] = direction(code)
     for name, value in values.items():
         template = template.replace(f"{{{name}}}", html.escape(value))
-    contents = dict(zip(PARTS, files, strict=False))
-    scripts = list[str]()
-    for name, content in contents.items():
+    scripts = []
+    # A vocabulary for both sides is `source`; then there is no `target`.
+    for name, content in zip(PARTS, files, strict=False):
         packed = b64encode(gzip.compress(content, 9, mtime=0)).decode()
         scripts.append(f'<script type="text/plain" id="{name}">{packed}</script>')
-    for name, value in {**looks(), "FILES": "\n".join(scripts)}.items():
+    blocks = {**looks(), "FILES": "\n".join(scripts)}
+    for name, value in blocks.items():
         template = template.replace(f"{{{name}}}", value)
     return template.encode()
 
@@ -76,7 +77,12 @@ def looks() -> dict[str, str]:
 def engine_files(package: Path) -> list[bytes]:
     """The engine's program and its WebAssembly, from the package that npm distributes."""
     check_regular(package)
-    is_known = sha256(package) == SHA256
-    require(is_known, f"page={package}: not the .tgz that `npm pack {PACKAGE}` writes")
+    if sha256(package) != SHA256:
+        raise NMTError(f"page={package}: not the .tgz that `npm pack {PACKAGE}` writes")
+    contents = []
     with tarfile.open(package) as archive:
-        return [member.read() for name in ENGINE if (member := archive.extractfile(name))]
+        for name in ENGINE:
+            member = archive.extractfile(name)
+            assert member
+            contents.append(member.read())
+    return contents

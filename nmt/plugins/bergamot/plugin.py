@@ -1,10 +1,10 @@
-"""Firefox's offline translation models: import them, train models of their shape, and export those with a page."""
+"""Firefox's offline translation models: import them, train such models, and export them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from nmt.config import require
+from nmt.config import NMTError
 
 
 @dataclass
@@ -12,33 +12,35 @@ class BergamotConfig:
     """Options of `nmt export format=bergamot`."""
 
     page: str | None = None
-    """bergamot: package of Firefox's engine (the .tgz from `npm pack @browsermt/bergamot-translator@0.4.9`); if given,
-    also write translator.html, a page that translates offline."""
+    """bergamot: package of Firefox's engine (the .tgz from
+    `npm pack @browsermt/bergamot-translator@0.4.9`); if given, also write translator.html, a page
+    that translates offline."""
     prepared: str | None = None
     """bergamot: prepared corpus to build the shortlist from; null: the corpus of the training."""
     shortlist: str | None = None
-    """bergamot: file to use as the shortlist, such as lex.*.bin of the imported model; null: build one."""
+    """bergamot: file to use as the shortlist, such as lex.*.bin of the imported model; null: build
+    one."""
 
     def check(self, owner: Any) -> None:
         for key, value in vars(self).items():
-            require(
-                owner.format == "bergamot" or value is None,
-                f"{key} is for format=bergamot; omit it",
-            )
+            if value is not None and owner.format != "bergamot":
+                raise NMTError(f"{key} is for format=bergamot; omit it")
 
 
 def register(add: Callable[..., None]) -> None:
     here = "nmt.plugins.bergamot"
     add("import", ".bin", f"{here}.reading:read_model")
-    facts = {
-        "keys": ("sample",),
-        "precision": "int8",
-        "marker": "model_info.json",
-        "supports": f"{here}.supported:BERGAMOT",
-        "files": (
-            r"README\.md|model_info\.json|metadata\.json|config\.intgemm8bitalpha\.yml|translator\.html"
-            r"|model\.[^/]+\.bin|lex\.[^/]+\.bin|(src|trg)?vocab\.[^/]+\.spm"
+    add(
+        "export",
+        "bergamot",
+        f"{here}.export:export",
+        keys=("sample",),
+        precision="int8",
+        marker="model_info.json",
+        supports=f"{here}.supported:BERGAMOT",
+        files=(
+            r"README\.md|model_info\.json|metadata\.json|config\.intgemm8bitalpha\.yml"
+            r"|translator\.html|model\.[^/]+\.bin|lex\.[^/]+\.bin|(src|trg)?vocab\.[^/]+\.spm"
         ),
-    }
-    add("export", "bergamot", f"{here}.export:export", **facts)
+    )
     add("options", "export.bergamot", f"{here}.plugin:BergamotConfig", inline=True)

@@ -1,41 +1,57 @@
-"""Import Firefox's models from untrusted folders: model.ende.intgemm.alphas.bin, vocab.ende.spm, metadata.json.
+"""Import Firefox's models from untrusted folders:
 
-Models with a vocabulary for each side have srcvocab.ende.spm and trgvocab.ende.spm.
+model.ende.intgemm.alphas.bin   weights and settings
+vocab.ende.spm                  vocabulary; or one each, srcvocab.ende.spm and trgvocab.ende.spm
+metadata.json                   languages (optional)
 """
 
 import re
 from pathlib import Path
 
 from nmt import files
-from nmt.config import LANGUAGE, require
+from nmt.config import NMTError
 from nmt.plugins.bergamot.container import SCALE, read_container
-from nmt.plugins.exchange.marian import MarianModel, model_of, tokenizer_of
+from nmt.plugins.exchange.marian import MarianModel
+from nmt.plugins.exchange.marian_files import model_of
+from nmt.plugins.exchange.marian_hub import language_code
+from nmt.plugins.exchange.marian_vocabulary import tokenizer_of
+
+PAIR = re.compile(r"\.([a-z]{2})([a-z]{2})\.")
+"""The languages in the name of a file."""
 
 
 def read_model(path: Path) -> MarianModel:
+    """The model in a .bin, or in a folder with one."""
     folder = path if path.is_dir() else path.parent
-    models = [file for file in sorted(folder.glob("*.bin")) if not file.name.startswith("lex.")]
-    require(
-        path != folder or len(models) == 1,
-        f"{folder}: has {len(models)} models; pass the .bin of one",
-    )
-    file = models[0] if path == folder else path
+    file = path
+    if path == folder:
+        # A shortlist also ends in .bin.
+        models = [model for model in folder.glob("*.bin") if not model.name.startswith("lex.")]
+        if len(models) != 1:
+            raise NMTError(f"{folder}: has {len(models)} models; pass the .bin of one")
+        [file] = models
     vocabularies = sorted(folder.glob("*.spm"))
-    expected = "expected a .spm, or srcvocab.*.spm and trgvocab.*.spm"
-    require(
-        len(vocabularies) in (1, 2), f"{folder}: has {len(vocabularies)} vocabularies; {expected}"
-    )
-    arrays = read_container(file)
-    arrays = {name: array for name, array in arrays.items() if not name.endswith(SCALE)}
+    if len(vocabularies) not in (1, 2):
+        problem = f"has {len(vocabularies)} vocabularies"
+        expected = "expected a .spm, or srcvocab.*.spm and trgvocab.*.spm"
+        raise NMTError(f"{folder}: {problem}; {expected}")
+    arrays = {}
+    for name, array in read_container(file).items():
+        # nmt computes in float32, without the factors of activations.
+        if not name.endswith(SCALE):
+            arrays[name] = array
     tokenizer = tokenizer_of([vocabularies[0], vocabularies[-1]])
+    return model_of(file, arrays, tokenizer, 1.0, languages_of(folder, file))
+
+
+def languages_of(folder: Path, file: Path) -> tuple[str, str]:
+    """The codes of the source and target language, from metadata.json or the file's name."""
     description = folder / "metadata.json"
     tree = files.read_mapping(description, files.parse_json) if description.exists() else {}
-    named = re.search(r"\.([a-z]{2})([a-z]{2})\.", file.name)
-    codes = [
-        tree.get(f"{side}Language") or (named and named[place])
-        for place, side in enumerate(("source", "target"), 1)
-    ]
-    source, target = (
-        code if isinstance(code, str) and LANGUAGE.fullmatch(code) else "und" for code in codes
-    )
-    return model_of(file, arrays, tokenizer, 1.0, (source, target))
+    source = tree.get("sourceLanguage")
+    target = tree.get("targetLanguage")
+    pair = PAIR.search(file.name)
+    if pair:
+        source = source or pair[1]
+        target = target or pair[2]
+    return language_code(source), language_code(target)

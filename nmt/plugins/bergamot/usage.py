@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 from nmt import evaluation, translation
 from nmt.config import Compute, DecodeConfig, TranslatorOptions
 from nmt.files import ModelDescription
+from nmt.plugins.exchange.commands import Sample
 from nmt.plugins.exchange.usage import run_code
 
 SHOWN_LINES = 2
@@ -61,8 +62,8 @@ print(translate("A line."))
 def code_for(names: Sequence[str]) -> str:
     """The code for these files: the model, the shortlist, and one vocabulary or two."""
     model, shortlist, *vocabularies = names
-    four = [model, shortlist, vocabularies[0], vocabularies[-1]]
-    return CODE.format(names=four, spelled=SPELLED)
+    four_names = [model, shortlist, vocabularies[0], vocabularies[-1]]
+    return CODE.format(names=four_names, spelled=SPELLED)
 
 
 def compare(
@@ -70,16 +71,35 @@ def compare(
     description: ModelDescription,
     files: dict[str, bytes],
     code: str,
-    sample: tuple[str, list[str], list[str]],
+    sample: Sample,
 ) -> list[str]:
     """Translate the sample with the code and, greedily, with nmt; report where they agree."""
     if importlib.util.find_spec("fxtranslate") is None:
         return ["not compared with Firefox's engine: pip install fxtranslate"]
-    origin, lines, references = sample
+    lines = sample.lines
     with TemporaryDirectory() as export:
         for name, content in files.items():
             (Path(export) / name).write_bytes(content)
         theirs = run_code(Path(export), code, "translate(line)", lines)
+    ours = greedy_translations(folder, lines)
+    different = [number for number, text in enumerate(ours) if text != theirs[number]]
+    count = len(lines)
+    same = count - len(different)
+    share = f"{same:,} of {count:,} greedy translations are identical ({same / count:.1%})"
+    notes = [f"{share}: {sample.origin}"]
+    if sample.references:
+        [bleu] = evaluation.score(theirs, sample.references, ["bleu"], description.target)
+        [greedy] = evaluation.score(ours, sample.references, ["bleu"], description.target)
+        notes.append(f"BLEU {bleu.value:.2f} (nmt: {greedy.value:.2f}) `{bleu.signature}`")
+    for number in different[:SHOWN_LINES]:
+        notes.append(f"line {number + 1}: {lines[number]}")
+        notes.append(f"  Firefox: {theirs[number]}")
+        notes.append(f"  nmt:     {ours[number]}")
+    return notes
+
+
+def greedy_translations(folder: Path, lines: list[str]) -> list[str]:
+    """nmt's translations of whole lines."""
     options = TranslatorOptions(
         [str(folder)],
         Compute("torch", device="cpu"),
@@ -87,17 +107,4 @@ def compare(
         decode=GREEDY,
     )
     translator = translation.load_translator(options, lambda words: None)
-    ours = [row[0].text for row in translator.translate(lines)]
-    rows = enumerate(zip(lines, theirs, ours, strict=True), 1)
-    different = [(number, row) for number, row in rows if row[1] != row[2]]
-    count = len(lines)
-    same = count - len(different)
-    share = f"{same:,} of {count:,} greedy translations are identical ({same / count:.1%})"
-    notes = [f"{share}: {origin}"]
-    if references:
-        [bleu] = evaluation.score(theirs, references, ["bleu"], description.target)
-        [greedy] = evaluation.score(ours, references, ["bleu"], description.target)
-        notes.append(f"BLEU {bleu.value:.2f} (nmt: {greedy.value:.2f}) `{bleu.signature}`")
-    for number, (line, their, our) in different[:SHOWN_LINES]:
-        notes += [f"line {number}: {line}", f"  Firefox: {their}", f"  nmt:     {our}"]
-    return notes
+    return [hypotheses[0].text for hypotheses in translator.translate(lines)]

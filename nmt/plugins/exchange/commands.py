@@ -1,6 +1,5 @@
 """`nmt export` and `nmt import`: exchange models with other programs."""
 
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,13 +17,13 @@ from nmt.config import (
     choice,
     exported_settings,
     plugin_options,
-    require,
     shown,
     with_defaults,
 )
 from nmt.registry import entries_of
 
 if TYPE_CHECKING:
+    from nmt.plugins.exchange.marian import MarianModel
     from nmt.text import Tokenizer
 
 SAMPLE_LINES = 200
@@ -44,26 +43,48 @@ class ExportConfig:
     output: str | None = None
     """Folder to write; null: a folder named after the format in the model directory."""
     sample: str | None = None
-    """Text file whose lines both programs translate, for comparison; null: 200 lines of the validation set."""
+    """Text file whose lines both programs translate, for comparison; null: 200 lines of the
+    validation set."""
     plugins: dict[str, Any] = plugin_options("export")
 
     def __post_init__(self) -> None:
-        for key in ("precision", "sample"):
-            able = [
-                name for name, entry in entries_of("export").items() if key in entry.facts["keys"]
-            ]
-            is_used = getattr(self, key) not in ("float32", None)
-            problem = f"format={self.format}: {key} is for format={' or '.join(able)}; omit it"
-            require(self.format in able or not is_used, problem)
+        usual = {"precision": "float32", "sample": None}
+        for key, default in usual.items():
+            able = formats_with(key)
+            if getattr(self, key) != default and self.format not in able:
+                formats = " or ".join(able)
+                raise NMTError(
+                    f"format={self.format}: {key} is for format={formats}; omit it",
+                )
+
+
+def formats_with(key: str) -> list[str]:
+    """The formats whose export reads a key of ExportConfig."""
+    formats = entries_of("export").items()
+    return [name for name, entry in formats if key in entry.facts["keys"]]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Lines to translate with both programs."""
+
+    origin: str
+    """Where the lines are from; if there are none, why."""
+    lines: list[str]
+    references: list[str]
+    """The lines' reference translations, or none."""
 
 
 def settings_of_model(
-    description: files.ModelDescription, tokenizer: "Tokenizer"
+    description: files.ModelDescription,
+    tokenizer: "Tokenizer",
 ) -> dict[str, Any]:
     """The values of all keys that an export of a model must reproduce."""
     training = description.training
     stored = files.within(training, "config", "tokenizer")
-    keys = with_defaults(TokenizerConfig, stored if isinstance(stored, dict) else {})
+    if not isinstance(stored, dict):
+        stored = {}
+    keys = with_defaults(TokenizerConfig, stored)
     # The description may lack these, or contradict the file.
     keys["kind"] = tokenizer.kind
     keys["normalization"] = tokenizer.normalization.name
@@ -72,21 +93,28 @@ def settings_of_model(
     return exported_settings(ModelConfig(**description.model), keys, kind, [*tokenizer.tags])
 
 
-def sample_of(
-    folder: Path, config: ExportConfig, prepared: str | None = None
-) -> tuple[str, list[str], list[str]]:
-    """Where the lines to compare are from (if there are none, why), the lines, and their references, if there are."""
+def sample_of(folder: Path, config: ExportConfig, prepared: str | None = None) -> Sample:
+    """The lines of `sample`, or the first lines of the validation set of a model's corpus."""
     from nmt import data, text
 
     if config.sample:
-        return config.sample, list(text.read_texts(config.sample)), []
+        return Sample(config.sample, list(text.read_texts(config.sample)), [])
     try:
         description = files.read_description(folder)
         corpus = data.corpus_of(folder, description.training, prepared)
         sources, targets = (side[:SAMPLE_LINES] for side in corpus.text("valid"))
     except NMTError as error:
-        return str(error), [], []
-    return f"the first lines of {corpus.folder / f'valid.{description.source}'}", sources, targets
+        return Sample(str(error), [], [])
+    path = corpus.folder / f"valid.{description.source}"
+    return Sample(f"the first lines of {path}", sources, targets)
+
+
+def heading(description: files.ModelDescription) -> str:
+    """The beginning of an exported folder's README.md."""
+    source = files.plain(description.source)
+    target = files.plain(description.target)
+    about = f"A Transformer that translates {source} to {target}, exported with `nmt export`."
+    return f"# {source}-{target}\n\n{about}\n"
 
 
 def run_export(config: ExportConfig) -> None:
@@ -94,7 +122,7 @@ def run_export(config: ExportConfig) -> None:
 
 
 def export(run: str | Path = "runs/latest", **options: Any) -> Path:
-    """Export a model for another program, like `nmt export`, and return the folder that was written."""
+    """Export a model for another program, like `nmt export`, and return the folder."""
     return write_export(build(ExportConfig, {"run": str(run), **options}))[0]
 
 
@@ -103,28 +131,45 @@ def write_export(config: ExportConfig) -> tuple[Path, list[str]]:
 
     Returns the folder and the lines to print.
     """
-    folder, entry = files.find_model_directory(config.run), entries_of("export")[config.format]
-    has_precisions = "precision" in entry.facts["keys"]
-    precision = config.precision if has_precisions else entry.facts["precision"]
-    name = f"{config.format}-{precision}" if has_precisions else config.format
-    output, is_free = Path(config.output or folder / name), False
-    with suppress(NMTError):
-        is_free = not output.exists() or (output.is_dir() and not any(output.iterdir()))
-        marker = output / entry.facts["marker"]
-        is_free = (
-            is_free or files.read_mapping(marker, files.parse_json).get("exported_by") == "nmt"
-        )
-    require(is_free, f"output={output}: exists and is not an earlier export; pass another folder")
+    folder = files.find_model_directory(config.run)
+    entry = entries_of("export")[config.format]
+    if "precision" in entry.facts["keys"]:
+        precision = config.precision
+        name = f"{config.format}-{precision}"
+    else:
+        precision = entry.facts["precision"]
+        name = config.format
+    output = Path(config.output or folder / name)
+    if not may_write(output, entry.facts["marker"]):
+        problem = "exists and is not an earlier export"
+        raise NMTError(f"output={output}: {problem}; pass another folder")
     with commands.talker().status("writing") as status:
         comparison = entry.load()(folder, output.resolve(), config, status.update)
-    return output, [
-        f"{output}: {folder} with format={config.format} precision={precision}",
-        *comparison,
-    ]
+    summary = f"{output}: {folder} with format={config.format} precision={precision}"
+    return output, [summary, *comparison]
+
+
+def may_write(output: Path, marker: str) -> bool:
+    """Whether an export may replace a folder: it is missing, empty, or an export by nmt.
+
+    `marker` is the name of a JSON file that says so.
+    """
+    if not output.exists():
+        return True
+    if output.is_dir() and not any(output.iterdir()):
+        return True
+    try:
+        tree = files.read_mapping(output / marker, files.parse_json)
+    except NMTError:
+        return False
+    return tree.get("exported_by") == "nmt"
 
 
 EXPORT = Command(
-    *("export", ExportConfig, run_export, commands.one_run),
+    "export",
+    ExportConfig,
+    run_export,
+    commands.one_run,
     usage="[RUN]",
     examples=("runs/corpus-30min precision=int8", "runs/phone format=bergamot output=exported"),
 )
@@ -135,8 +180,8 @@ class ImportConfig:
     """Options of `nmt import`."""
 
     path: str = MISSING
-    """MarianMT folder from the Hugging Face Hub, a Marian .npz, a folder with an .npz and its decoder.yml, or a
-    folder with a Firefox model (.bin) and its .spm."""
+    """MarianMT folder from the Hugging Face Hub, a Marian .npz, a folder with an .npz and its
+    decoder.yml, or a folder with a Firefox model (.bin) and its .spm."""
     output: str = MISSING
     """Model directory to write."""
     source: str | None = None
@@ -146,37 +191,68 @@ class ImportConfig:
 
     def __post_init__(self) -> None:
         for key, code in (("source", self.source), ("target", self.target)):
-            fits = code is None or LANGUAGE.fullmatch(code) is not None
-            require(fits, f"{key}={shown(code)}: must be a language code, such as en")
+            if code is not None and not LANGUAGE.fullmatch(code):
+                raise NMTError(f"{key}={shown(code)}: must be a language code, such as en")
 
 
 def run_import(config: ImportConfig) -> None:
     from nmt.model import check_ours, write_model_directory
-    from nmt.plugins.exchange.marian import read_model
 
     output = Path(config.output)
     check_ours(output)
     with commands.talker().status("reading"), TemporaryDirectory() as folder:
-        model, trained_by, tokenizer, alpha, (source, target) = read_model(Path(config.path))
-        file, origin = Path(folder) / "tokenizer.model", f"trained by {trained_by}"
-        tokenizer.save(file)
-        training = {"imported": origin, "length_penalty": alpha, "length_penalty_kind": "marian"}
-        languages, size = (
-            (config.source or source, config.target or target),
-            tokenizer.vocabulary_size,
-        )
+        imported = read_model(Path(config.path))
+        origin = f"trained by {imported.trained_by}"
+        vocabulary = Path(folder) / "tokenizer.model"
+        imported.tokenizer.save(vocabulary)
+        source, target = imported.languages
         description = files.ModelDescription(
-            asdict(model.config), size, *languages, files.sha256(file), training
+            asdict(imported.model.config),
+            imported.tokenizer.vocabulary_size,
+            config.source or source,
+            config.target or target,
+            files.sha256(vocabulary),
+            {
+                "imported": origin,
+                "length_penalty": imported.length_penalty,
+                "length_penalty_kind": "marian",
+            },
         )
-        card = files.model_card(
-            description, sum(parameter.numel() for parameter in model.parameters())
-        )
-        write_model_directory(output, model, file, description, card)
+        parameters = sum(parameter.numel() for parameter in imported.model.parameters())
+        card = files.model_card(description, parameters)
+        write_model_directory(output, imported.model, vocabulary, description, card)
     print(f"{output}: {config.path}, {origin}")
 
 
+def read_model(path: Path) -> "MarianModel":
+    """The model in a file or folder, with the reader for its format."""
+    from nmt.plugins.exchange.marian_files import read_marian
+    from nmt.plugins.exchange.marian_hub import read_hub
+
+    if path.suffix == ".npz" or any(path.glob("*decoder.yml")):
+        return read_marian(path)
+    if (path / "config.json").is_file():
+        return read_hub(path)
+    for suffix, entry in entries_of("import").items():
+        if path.suffix == suffix or any(path.glob(f"*{suffix}")):
+            return entry.load()(path)  # type: ignore[no-any-return]
+    expected = (
+        "not a Marian .npz, nor a folder with MarianMT's config.json, Marian's decoder.yml or "
+        "Firefox's .bin"
+    )
+    raise NMTError(f"{path}: {expected} (unpack .gz files first)")
+
+
+def import_words(words: list[str]) -> dict[str, Any]:
+    """The configuration for the words of `nmt import PATH`."""
+    return commands.one_run(words, "path")
+
+
 IMPORT = Command(
-    *("import", ImportConfig, run_import, lambda words: commands.one_run(words, "path")),
+    "import",
+    ImportConfig,
+    run_import,
+    import_words,
     usage="PATH",
     examples=("opus-mt-en-de output=runs/opus", "model.npz output=runs/marian source=en target=de"),
 )

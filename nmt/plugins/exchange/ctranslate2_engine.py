@@ -1,42 +1,30 @@
 """CTranslate2 search on CPUs, without torch, using a converted model in the user's cache.
 
-CTranslate2 ranks hypotheses by log P / |Y|^alpha, so finished hypotheses are reranked with the configured penalty.
-Translations equal the torch engine's up to rounding, unless the best hypothesis would finish after CTranslate2 stops
-(at most 7 of 1,000 sentences) or the model would not produce the prefix on its own: of 300 quickstart translations, 299
-were the same when the prefix was the beginning of the reference, and 178 when it was "zz Foo".
+CTranslate2 ranks hypotheses by log P / |Y|^alpha, so finished hypotheses are reranked with the
+configured penalty. Translations equal the torch engine's up to rounding, unless the best hypothesis
+would finish after CTranslate2 stops (at most 7 of 1,000 sentences) or the model would not produce
+the prefix on its own: of 300 quickstart translations, 299 were the same when the prefix was the
+beginning of the reference, and 178 when it was "zz Foo".
 """
 
-import hashlib
-import importlib.util
 import math
 import os
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from dataclasses import fields, replace
+from dataclasses import dataclass, replace
 from functools import cache
-from itertools import accumulate, chain, groupby
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 import numpy as np
 
-from nmt import __version__, hardware, registry
-from nmt.config import (
-    BOS,
-    EOS,
-    PAD,
-    UNK,
-    DecodeConfig,
-    ModelConfig,
-    NMTError,
-    one_line,
-    require,
-    settings_of,
-)
-from nmt.files import MODEL_FILES, cache_folder, is_parser, read_description, sha256
-from nmt.plugins.exchange.supported import ENGINE
+from nmt import hardware, registry
+from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig, NMTError, one_line
+from nmt.files import read_description
+from nmt.plugins.exchange.ctranslate2_conversion import converted, table_length
+from nmt.plugins.exchange.ctranslate2_support import check
 from nmt.search import (
     Constraints,
     Engine,
@@ -50,71 +38,35 @@ from nmt.search import (
 )
 from nmt.text import SOURCE, TARGET, read_tokenizer
 
-CONVERSION = "4"
-"""The version of the conversions; increase it whenever their content changes."""
-MIN_POSITIONS = 2048
-"""Minimum length of the sinusoid table, which CTranslate2 does not compute itself."""
-NO_TEXT = PAD, BOS, UNK
+NO_TEXT = (PAD, BOS, UNK)
 NO_HYPOTHESIS = -1e9
 """CTranslate2 pads its lists with hypotheses whose score is -1e10."""
 
 
-def check(folders: Sequence[Path], options: EngineOptions) -> None:
-    """Raise NMTError for options that CTranslate2 lacks, or with which it translates worse than torch."""
-    problem = f"engine=ctranslate2: {len(folders)} models, but no support for ensembles"
-    require(len(folders) == 1, f"{problem}; {ENGINE.advice}")
-    settings = settings_of("decode", options.decode)
-    settings |= {
-        field.name: getattr(options, field.name)
-        for field in fields(options)
-        if field.name != "decode"
-    }
-    ENGINE.check(settings)
-
-
-def check_model(model: ModelConfig) -> None:
-    """Raise NMTError for a model that CTranslate2 cannot run."""
-    ENGINE.check(settings_of("model", model))
-
-
-def why_not_automatic(folders: Sequence[Path], options: EngineOptions) -> str:
-    """Why `engine=auto` does not choose CTranslate2; empty if it does."""
-    import ctranslate2
-
-    if options.device == "auto" and ctranslate2.get_cuda_device_count():
-        return "there is a GPU"
-    try:
-        check(folders, options)
-        description = read_description(folders[0])
-        if is_parser(description):
-            return "the model is a parser"
-        check_model(ModelConfig(**description.model))
-        cache_folder().mkdir(parents=True, exist_ok=True)
-    except NMTError as error:
-        return str(error).partition("; use ")[0]  # omit the advice, which nmt follows anyway
-    except OSError as error:
-        return f"cannot write to the cache, {error.filename}"
-    return ""
-
-
 def load(
-    folders: Sequence[Path], options: EngineOptions, notice: Callable[[str], None]
+    folders: Sequence[Path],
+    options: EngineOptions,
+    notice: Callable[[str], None],
 ) -> "CTranslate2Engine":
     check(folders, options)
-    if (
-        options.precision == "int8"
-        and "avx512_bf16" in (hardware.proc_value("cpuinfo", "flags") or "").split()
-    ):
-        # By default, CTranslate2 uses AVX2 on AMD's processors. AVX-512 is faster with int8, but not with float32.
+    if options.precision == "int8" and has_fast_avx512():
+        # By default, CTranslate2 uses AVX2 on AMD's processors. AVX-512 is faster with int8, but
+        # not with float32.
         os.environ.setdefault("CT2_FORCE_CPU_ISA", "AVX512")
-    conversion = converted(folders[0], options.precision, notice)
+    [folder] = folders
+    conversion = converted(folder, options.precision, notice)
     engine = CTranslate2Engine(
-        folders[0], conversion, options.decode, options.threads, options.scores
+        folder,
+        conversion,
+        options.decode,
+        options.threads,
+        options.scores,
     )
 
     def by_torch() -> Any:
         notice(
-            "also loading engine=torch precision=float32, because a translation lacks a required term"
+            "also loading engine=torch precision=float32, because a translation lacks a required "
+            "term"
         )
         alike = replace(options, device="cpu", precision="float32", threads=engine.workers)
         return registry.entries_of("engine")["torch"].load()(folders, alike, notice)
@@ -123,43 +75,35 @@ def load(
     return engine
 
 
-def weights(folder: Path, precision: str) -> Path:
-    """The path of the conversion's weights in our cache; the folder's name depends on the model directory's content."""
-    parts = [__version__, CONVERSION, *(sha256(folder / name) for name in MODEL_FILES)]
-    name = f"{hashlib.sha256(' '.join(parts).encode()).hexdigest()}-{precision}"
-    return cache_folder() / "ctranslate2" / name / "model.bin"
-
-
-def converted(folder: Path, precision: str, notice: Callable[[str], None]) -> Path:
-    """The folder of the conversion in our cache, created if missing."""
-    installed = importlib.util.find_spec("ctranslate2") is not None
-    require(installed, "CTranslate2 is not installed; pip install ctranslate2")
-    output = weights(folder, precision).parent
-    if not output.exists():
-        from nmt.plugins.exchange.ctranslate2 import write
-
-        notice(f"converting the model for CTranslate2, once: {output}")
-        write(folder, output, precision)
-    return output
-
-
-def table_length(model: ModelConfig) -> int:
-    """Number of rows in a conversion's position table."""
-    return (
-        model.max_positions
-        if model.positions == "learned"
-        else max(MIN_POSITIONS, model.max_positions)
-    )
+def has_fast_avx512() -> bool:
+    """Whether the processor belongs to the generations whose AVX-512 is fast with int8."""
+    flags = hardware.proc_value("cpuinfo", "flags") or ""
+    return "avx512_bf16" in flags.split()
 
 
 def hypotheses_to_find(config: DecodeConfig) -> int:
     """How many finished hypotheses end a beam search.
 
-    A longer hypothesis could still win thanks to its length penalty, so the number grows with alpha; at first,
-    |Y|^alpha grows faster than ((5 + |Y|) / 6)^alpha.
+    A longer hypothesis could still win thanks to its length penalty, so the number grows with
+    alpha; at first, |Y|^alpha grows faster than ((5 + |Y|) / 6)^alpha.
     """
-    alpha = config.length_penalty * (4 if config.length_penalty_kind == "marian" else 1)
-    return math.ceil(config.beam_size * max(1.0, 0.4 + alpha)) + config.n_best - 1
+    alpha = config.length_penalty
+    if config.length_penalty_kind == "marian":
+        alpha *= 4
+    per_beam = max(1.0, 0.4 + alpha)
+    return math.ceil(config.beam_size * per_beam) + config.n_best - 1
+
+
+@dataclass(frozen=True)
+class QueuedBatch:
+    """Sentences that CTranslate2 translates together."""
+
+    indices: list[int]
+    """Of the sentences."""
+    longest: int
+    """Maximum length of the translations, including the end symbol: the highest of the batch."""
+    promises: list[Any]
+    """Results of the sentences, which may be pending."""
 
 
 class CTranslate2Engine:
@@ -182,38 +126,44 @@ class CTranslate2Engine:
     ) -> None:
         import ctranslate2
 
-        self.folder, self.config, self.scores, self.workers = (
-            folder,
-            config,
-            scores,
-            threads or hardware.usable_cores(),
-        )
+        self.folder = folder
+        self.config = config
+        self.scores = scores
+        self.workers = threads or hardware.usable_cores()
         model = ModelConfig(**read_description(folder).model)
-        self.width, self.longest = model.d_model, table_length(model)
+        self.width = model.d_model
+        self.longest = table_length(model)
         tokenizer = read_tokenizer(folder)
-        self.vocabularies = tokenizer.vocabulary(SOURCE), tokenizer.vocabulary(TARGET)
+        self.vocabularies = (tokenizer.vocabulary(SOURCE), tokenizer.vocabulary(TARGET))
         self.symbols = self.vocabularies[TARGET]
         self.ids = {symbol: number for number, symbol in enumerate(self.symbols)}
-        # Without a limit on queued batches, queuing one never waits for the workers.
-        options = {"inter_threads": self.workers, "intra_threads": 1, "max_queued_batches": -1}
         try:
-            self.translator = ctranslate2.Translator(str(conversion), **options)
+            self.translator = ctranslate2.Translator(
+                str(conversion),
+                inter_threads=self.workers,
+                intra_threads=1,
+                max_queued_batches=-1,  # no limit: queuing a batch never waits for the workers
+            )
         except (RuntimeError, ValueError) as error:
-            raise NMTError(
-                f"{conversion}: CTranslate2 cannot load it ({one_line(error)}); delete it"
-            ) from error
+            problem = f"CTranslate2 cannot load it ({one_line(error)})"
+            raise NMTError(f"{conversion}: {problem}; delete it") from error
 
     @property
     def batch_tokens(self) -> int:
-        """Maximum source tokens in a batch: near the fastest size for models with 128 and 512 dimensions."""
-        most = min(2 * self.width, 1024) * (
-            1 if self.translator.compute_type.startswith("int8") else 2
-        )
-        allowed = batch_tokens(self.config, "cpu")
-        return min(allowed, most if self.config.beam_size > 1 else 2 * most)
+        """Maximum source tokens in a batch.
+
+        Near the fastest size for models with 128 and 512 dimensions.
+        """
+        most = min(2 * self.width, 1024)
+        if not self.translator.compute_type.startswith("int8"):
+            most *= 2
+        if self.config.beam_size == 1:
+            most *= 2
+        return min(batch_tokens(self.config, "cpu"), most)
 
     @property
     def has_scores(self) -> bool:
+        """Whether hypotheses have log probabilities; beam search needs them in any case."""
         return self.scores or self.config.beam_size > 1
 
     def with_search(self, config: DecodeConfig) -> "CTranslate2Engine":
@@ -230,136 +180,177 @@ class CTranslate2Engine:
     ) -> list[list[Hypothesis]]:
         """Each sentence's n_best hypotheses; NMTError for sequences that are too long."""
         begun = list(zip(sentences, prefixes, strict=True))
-        results = self.ranked(begun)
-        # Suppressing symbols changes log probabilities, so only sentences that need it are searched again.
-        if unclean := [
-            i
-            for i, row in enumerate(results)
-            if not row or any(set(NO_TEXT) & {*h.tokens} for h in row)
-        ]:
-            for index, row in zip(
-                unclean, self.ranked([begun[i] for i in unclean], suppress=True), strict=True
-            ):
+        results = self.ranked(begun, self.candidates(begun, suppress=False))
+        # Suppressing symbols changes log probabilities, so only sentences that need it are searched
+        # again.
+        unclean = [index for index, row in enumerate(results) if is_unclean(row)]
+        if unclean:
+            again = [begun[index] for index in unclean]
+            rows = self.ranked(again, self.candidates(again, suppress=True), rescore=True)
+            for index, row in zip(unclean, rows, strict=True):
                 results[index] = row
         if constraints:
-            unmet = [
-                i
-                for i, row in enumerate(results)
-                if not all(constraints.are_met(i, h.tokens) for h in row)
-            ]
-            sources, targets = [sentences[i] for i in unmet], [prefixes[i] for i in unmet]
-            if unmet:  # torch would keep the translations of the other sentences
-                with self.turn:
-                    rows = (
-                        self.by_torch()
-                        .with_search(self.config)
-                        .search(sources, targets, constraints.of(unmet))
-                    )
-                for index, row in zip(
-                    unmet, self.ranked([begun[i] for i in unmet], True, rows), strict=True
-                ):
-                    results[index] = row
+            self.meet(constraints, begun, results)
         return results
+
+    def meet(
+        self,
+        constraints: Constraints,
+        begun: Sequence[Pair],
+        results: list[list[Hypothesis]],
+    ) -> None:
+        """Replace translations that do not meet their constraints with the torch engine's.
+
+        torch would also keep the translations that meet them, so it searches only for the others.
+        """
+        unmet = []
+        for index, row in enumerate(results):
+            are_met = [constraints.are_met(index, hypothesis.tokens) for hypothesis in row]
+            if not all(are_met):
+                unmet.append(index)
+        if not unmet:
+            return
+        again = [begun[index] for index in unmet]
+        sources = [source for source, _ in again]
+        prefixes = [prefix for _, prefix in again]
+        with self.turn:
+            engine = self.by_torch().with_search(self.config)
+            rows = engine.search(sources, prefixes, constraints.of(unmet))
+        rows = self.ranked(again, rows, rescore=True)
+        for index, row in zip(unmet, rows, strict=True):
+            results[index] = row
 
     def max_length(self, begun: Pair) -> int:
         """The maximum length of a translation, including the end symbol."""
-        (source, target), longest = map(len, begun), self.longest or 0
-        if max(source, target) >= longest:
-            problem = f"a sequence of {max(source, target) + 1:,} tokens is longer than the {longest:,} positions"
-            raise NMTError(f"{problem} of CTranslate2; use split=auto or engine=torch")
-        return min(max(source + self.config.max_extra_length, target) + 1, longest)
+        source, prefix = map(len, begun)
+        longer = max(source, prefix)
+        if longer >= self.longest:
+            tokens = f"a sequence of {longer + 1:,} tokens"
+            positions = f"the {self.longest:,} positions of CTranslate2"
+            advice = "use split=auto or engine=torch"
+            raise NMTError(f"{tokens} is longer than {positions}; {advice}")
+        length = max(source + self.config.max_extra_length, prefix) + 1
+        return min(length, self.longest)
 
     def ranked(
-        self, begun: Sequence[Pair], suppress: bool = False, rows: Any = None
+        self,
+        begun: Sequence[Pair],
+        results: list[list[Hypothesis]],
+        rescore: bool = False,
     ) -> list[list[Hypothesis]]:
-        """Each sentence's n_best hypotheses, given its prefix; `suppress` excludes symbols that are not text.
+        """Each sentence's n_best hypotheses out of `results`.
 
-        Corrects scores that are not log P(Y|X): CTranslate2 scores forced tokens as 0, stops at the maximum length
-        without an end symbol, and suppresses symbols before the softmax.
+        Corrects scores that are not log P(Y|X): CTranslate2 scores forced tokens as 0 and stops at
+        the maximum length without an end symbol. `rescore` computes all scores anew, because
+        CTranslate2 suppresses symbols before the softmax.
         """
-        results = rows or self.candidates(begun, suppress)
         if self.has_scores:
-            prefixed = [index for index, (_, prefix) in enumerate(begun) if prefix]
-            for index, scores in zip(
-                prefixed, self.forced_decoding([begun[i] for i in prefixed]), strict=True
-            ):
-                for candidate in results[index]:
-                    candidate.log_probability += sum(scores[:-1])
-            candidates = [
-                (pair, candidate)
-                for pair, row in zip(begun, results, strict=True)
-                for candidate in row
-            ]
-            again = [
-                (pair, c)
-                for pair, c in candidates
-                if suppress or len(c.tokens) + 1 == self.max_length(pair)
-            ]
-            scored = self.forced_decoding(
-                [(source, candidate.tokens) for (source, _), candidate in again]
-            )
-            for (_, candidate), scores in zip(again, scored, strict=True):
-                candidate.log_probability = sum(scores)
-            for _, candidate in candidates:
-                candidate.score = candidate.log_probability / penalty(
-                    len(candidate.tokens) + 1, self.config
-                )
+            self.add_prefix_scores(begun, results)
+            self.rescore(begun, results, rescore)
             for row in results:
+                for candidate in row:
+                    length = len(candidate.tokens) + 1  # the penalty counts the end symbol
+                    candidate.score = candidate.log_probability / penalty(length, self.config)
                 row.sort(key=lambda candidate: -candidate.score)
         return [row[: self.config.n_best] for row in results]
 
+    def add_prefix_scores(
+        self,
+        begun: Sequence[Pair],
+        results: list[list[Hypothesis]],
+    ) -> None:
+        """Add the log probability of its prefix to each hypothesis."""
+        prefixed = [index for index, (_, prefix) in enumerate(begun) if prefix]
+        scored = self.forced_decoding([begun[index] for index in prefixed])
+        for index, scores in zip(prefixed, scored, strict=True):
+            for candidate in results[index]:
+                candidate.log_probability += sum(scores[:-1])  # without the end symbol
+
+    def rescore(
+        self,
+        begun: Sequence[Pair],
+        results: list[list[Hypothesis]],
+        all_of_them: bool,
+    ) -> None:
+        """Compute the log probability of hypotheses of the maximum length, or of all of them."""
+        pairs: list[Pair] = []
+        candidates = []
+        for pair, row in zip(begun, results, strict=True):
+            longest = self.max_length(pair)
+            for candidate in row:
+                if all_of_them or len(candidate.tokens) + 1 == longest:
+                    pairs.append((pair[SOURCE], candidate.tokens))
+                    candidates.append(candidate)
+        scored = self.forced_decoding(pairs)
+        for candidate, scores in zip(candidates, scored, strict=True):
+            candidate.log_probability = sum(scores)
+
     def candidates(self, begun: Sequence[Pair], suppress: bool) -> list[list[Hypothesis]]:
+        """What CTranslate2 finds for each sentence, given its prefix.
+
+        `suppress` excludes symbols that are not text.
+        """
         limits = [self.max_length(pair) for pair in begun]
         results: list[list[Hypothesis]] = [[] for _ in begun]
 
-        def start(indices: Sequence[int]) -> Iterator[tuple[int, list[int], list[Any]]]:
-            """Yield each batch's maximum length, sentence indices and pending results."""
-            for places in self.batches([len(begun[index][SOURCE]) + 1 for index in indices]):
+        def queued(indices: Sequence[int]) -> Iterator[QueuedBatch]:
+            lengths = [len(begun[index][SOURCE]) + 1 for index in indices]
+            for places in self.batches(lengths):
                 batch = [indices[place] for place in places]
                 longest = max(limits[index] for index in batch)
-                yield (
-                    longest,
-                    batch,
-                    self.queue([begun[index] for index in batch], longest, suppress),
-                )
+                promises = self.queue([begun[index] for index in batch], longest, suppress)
+                yield QueuedBatch(batch, longest, promises)
 
-        waiting = deque(start(range(len(begun))))
+        waiting = deque(queued(range(len(begun))))
         while waiting:
-            longest, indices, promises = waiting.popleft()
+            batch = waiting.popleft()
             reached = defaultdict[int, list[int]](list)
-            for index, promise in zip(indices, promises, strict=True):
-                results[index] = row = self.read(promise.result())
+            for index, promise in zip(batch.indices, batch.promises, strict=True):
+                row = self.read(promise.result())
+                results[index] = row
                 limit = limits[index]
-                if limit < longest and any(len(candidate.tokens) >= limit - 1 for candidate in row):
+                if limit < batch.longest and has_length(row, limit):
                     reached[limit].append(index)
-                    # The batch has a higher maximum length; with the sentence's own, greedy search would stop here.
+                    # The batch has a higher maximum length; with the sentence's own, greedy search
+                    # would stop here.
                     del row[0].tokens[limit - 1 :]
             if self.config.beam_size > 1:
-                # Beam search may find other hypotheses with a lower maximum length, so search again with that.
+                # Beam search may find other hypotheses with a lower maximum length, so search again
+                # with that.
                 for same in reached.values():
-                    waiting.extend(start(same))
+                    waiting.extend(queued(same))
         return results
 
     def batches(self, lengths: Sequence[int]) -> list[list[int]]:
-        """Batches of sentence indices, longest first: about equal in size, and the same number for each worker."""
+        """Batches of sentence indices, longest first.
+
+        They have about the same size, and each worker gets the same number of them.
+        """
         total = sum(lengths)
         count = math.ceil(total / self.batch_tokens / self.workers) * self.workers
         order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
-        before = accumulate((lengths[index] for index in order), initial=0)
-        groups = groupby(zip(order, before, strict=False), lambda item: item[1] * count // total)
-        return [[index for index, _ in batch] for _, batch in groups]
+        batches = defaultdict[int, list[int]](list)
+        tokens_before = 0
+        for index in order:
+            batches[tokens_before * count // total].append(index)
+            tokens_before += lengths[index]
+        return list(batches.values())
 
     def queue(self, begun: Sequence[Pair], longest: int, suppress: bool) -> list[Any]:
+        """Queue sentences for translation, and return their pending results."""
         beam = self.config.beam_size
-        count = hypotheses_to_find(self.config)
-        # `count` also grows if there are prefixes: after an unlikely prefix, the other tokens hardly change the score.
-        prefixed = any(prefix for _, prefix in begun)
-        count = 1 if beam == 1 else count + 2 * beam * prefixed
+        is_prefixed = any(prefix for _, prefix in begun)
+        count = 1
+        if beam > 1:
+            count = hypotheses_to_find(self.config)
+            if is_prefixed:
+                # After an unlikely prefix, the other tokens hardly change the score.
+                count += 2 * beam
         return self.translate(
             begun,
-            prefixed,
-            max_batch_size=2
-            * self.batch_tokens,  # in case one sentence is much longer than the others
+            is_prefixed,
+            # Twice, in case one sentence is much longer than the others.
+            max_batch_size=2 * self.batch_tokens,
             batch_type="tokens",
             beam_size=beam,
             patience=count / beam,
@@ -368,60 +359,99 @@ class CTranslate2Engine:
             return_scores=self.has_scores,
             return_end_token=True,  # otherwise the score omits the end symbol's log probability
             max_decoding_length=longest - 1,  # the last position is for the end symbol
-            suppress_sequences=[[self.symbols[number]] for number in NO_TEXT] if suppress else None,
+            suppress_sequences=[[self.symbols[id]] for id in NO_TEXT] if suppress else None,
         )
 
-    def translate(self, pairs: Sequence[Pair], prefixed: bool = True, **options: Any) -> list[Any]:
-        prefixes = self.tokens(pairs, TARGET) if prefixed else None
-        options |= {"asynchronous": True, "max_input_length": 0, "min_decoding_length": 0}
-        return list(
-            self.translator.translate_batch(self.tokens(pairs, SOURCE), prefixes, **options)
+    def translate(
+        self,
+        pairs: Sequence[Pair],
+        is_prefixed: bool = True,
+        **options: Any,
+    ) -> list[Any]:
+        """Queue sources for translation with these options of CTranslate2."""
+        results = self.translator.translate_batch(
+            self.tokens(pairs, SOURCE),
+            self.tokens(pairs, TARGET) if is_prefixed else None,
+            asynchronous=True,
+            max_input_length=0,  # no limit
+            min_decoding_length=0,
+            **options,
         )
+        return list(results)
 
     def read(self, result: Any) -> list[Hypothesis]:
-        scores, end = result.scores if self.has_scores else [math.nan], [self.symbols[EOS]]
-        return [
-            Hypothesis(
-                [self.ids[token] for token in (tokens[:-1] if tokens[-1:] == end else tokens)],
-                score,
-                math.nan,
-            )
-            for tokens, score in zip(result.hypotheses, scores, strict=True)
-            if not score <= NO_HYPOTHESIS
-        ]
+        """The hypotheses in a result, not ranked yet."""
+        end = self.symbols[EOS]
+        all_scores = result.scores if self.has_scores else [math.nan]
+        row = []
+        for symbols, score in zip(result.hypotheses, all_scores, strict=True):
+            if score <= NO_HYPOTHESIS:
+                continue
+            if symbols and symbols[-1] == end:
+                symbols = symbols[:-1]
+            row.append(Hypothesis([self.ids[symbol] for symbol in symbols], score, math.nan))
+        return row
 
     def forced_decoding(self, pairs: Sequence[Pair]) -> list[list[float]]:
         """Log probabilities of each translation's tokens and end symbol."""
         if not pairs:
             return []
-        size = batch_tokens(self.config, "cpu")
-        options = {"max_batch_size": size, "batch_type": "tokens", "max_input_length": 0}
         scored = self.translator.score_batch(
-            self.tokens(pairs, SOURCE), self.tokens(pairs, TARGET), **options
+            self.tokens(pairs, SOURCE),
+            self.tokens(pairs, TARGET),
+            max_batch_size=batch_tokens(self.config, "cpu"),
+            batch_type="tokens",
+            max_input_length=0,
         )
         return [result.log_probs for result in scored]
 
     def token_scores(self, pairs: Sequence[Pair], align: bool = True) -> list[TokenScores]:
-        """Log probabilities, and the attention of a greedy search that is forced to produce the translation."""
+        """Log probabilities and, if `align`, the attention when translations are forced."""
         for pair in pairs:
             self.max_length(pair)  # checks the length
-        lengths = [max(map(len, pair)) + 1 for pair in pairs if align]
-        batches = list(batches_by_length(lengths, self.batch_tokens))
-        started = list[Any]()
-        for batch in batches:
-            forced = [pairs[index] for index in batch]
-            longest = max(1, *(len(target) for _, target in forced))
-            started += self.translate(
-                forced, beam_size=1, max_decoding_length=longest, return_attention=True
-            )
-        scores = [
-            TokenScores(log_probabilities) for log_probabilities in self.forced_decoding(pairs)
-        ]
-        for index, promise in zip(chain(*batches), started, strict=True):
+        # Queued before `forced_decoding`, which waits for its own results.
+        promises = self.queue_alignments(pairs) if align else {}
+        scores = [TokenScores(row) for row in self.forced_decoding(pairs)]
+        for index, promise in promises.items():
             source, target = map(len, pairs[index])
-            rows = [row[:source] for row in promise.result().attention[0][:target]]
+            [attention] = promise.result().attention
+            rows = [row[:source] for row in attention[:target]]
+            # Without rows, numpy does not know the number of columns.
             scores[index].attention = np.array(rows, np.float32).reshape(target, source)
         return scores
 
+    def queue_alignments(self, pairs: Sequence[Pair]) -> dict[int, Any]:
+        """Index of each pair -> the pending result of a greedy search with the target as prefix."""
+        lengths = [max(map(len, pair)) + 1 for pair in pairs]
+        promises: dict[int, Any] = {}
+        for batch in batches_by_length(lengths, self.batch_tokens):
+            forced = [pairs[index] for index in batch]
+            longest = max(len(target) for _, target in forced)
+            results = self.translate(
+                forced,
+                beam_size=1,
+                max_decoding_length=max(1, longest),
+                return_attention=True,
+            )
+            promises |= zip(batch, results, strict=True)
+        return promises
+
     def tokens(self, pairs: Sequence[Pair], side: int) -> list[list[str]]:
-        return [[self.vocabularies[side][id] for id in pair[side]] for pair in pairs]
+        """The symbols of one side."""
+        vocabulary = self.vocabularies[side]
+        rows = []
+        for pair in pairs:
+            rows.append([vocabulary[id] for id in pair[side]])
+        return rows
+
+
+def is_unclean(row: list[Hypothesis]) -> bool:
+    """Whether a sentence has no hypothesis, or one with symbols that are not text."""
+    if not row:
+        return True
+    return any(not set(NO_TEXT).isdisjoint(hypothesis.tokens) for hypothesis in row)
+
+
+def has_length(row: list[Hypothesis], limit: int) -> bool:
+    """Whether a hypothesis reaches a maximum length, which counts the end symbol."""
+    return any(len(candidate.tokens) >= limit - 1 for candidate in row)

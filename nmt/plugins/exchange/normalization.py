@@ -1,4 +1,7 @@
-"""Our normalization for programs that cannot call it: as a table for sentencepiece, as steps for tokenizers."""
+"""Our normalization for programs that cannot call it.
+
+sentencepiece gets a table, the tokenizers library a list of steps.
+"""
 
 import unicodedata
 from collections.abc import Iterator
@@ -10,8 +13,8 @@ from tokenizers import Regex, normalizers
 
 from nmt.text import FOLDINGS, INVISIBLE, Normalization
 
-# The white space that str.split splits at.
 BLANKS = Regex("[\t-\r\x1c- \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
+"""The white space that str.split splits at."""
 HALF_WIDTH_MARKS = "\uff9e\uff9f"
 APART = "\uf8fe"
 """A private-use character that separates a mark from its letter while both are folded."""
@@ -22,20 +25,25 @@ RULES = {"nfkc": "nfkc", "none": "identity"}
 def spellings(character: str) -> Iterator[str]:
     """The sequences of characters that NFC composes into a character."""
     decomposed = unicodedata.normalize("NFD", character)
-    first, marks = decomposed[0], decomposed[1:]
-    for order in permutations(marks):
-        for length in range(len(marks) + 1):
-            begin = unicodedata.normalize("NFC", first + "".join(order[:length]))
-            sequence = begin + "".join(order[length:])
+    letter = decomposed[0]
+    marks = decomposed[1:]
+    for order in map("".join, permutations(marks)):
+        for composed in range(len(marks) + 1):
+            # The first marks are part of the letter already, the others follow it.
+            begin = unicodedata.normalize("NFC", letter + order[:composed])
+            sequence = begin + order[composed:]
             if sequence != character and unicodedata.normalize("NFC", sequence) == character:
                 yield sequence
 
 
 def folding_table(normalization: Normalization) -> dict[str, str]:
-    """Maps sequences of characters to what a model reads instead, for sentencepiece's longest match."""
+    """Sequences of characters, and what a model reads instead.
+
+    sentencepiece replaces the longest sequence that matches.
+    """
     table = dict[str, str]()
-    characters = (chr(code) for code in range(0x110000) if not 0xD800 <= code <= 0xDFFF)
-    for character in characters:
+    for code in (*range(0xD800), *range(0xE000, 0x110000)):  # all but surrogates
+        character = chr(code)
         read = " " if character.isspace() else normalization.source(character)
         if read != character:
             table[character] = read
@@ -59,10 +67,13 @@ def sentencepiece_normalizer(normalization: Normalization) -> Any:
     from sentencepiece import SentencePieceNormalizer
 
     rule_name = RULES.get(normalization.name)
+    table = None
+    if rule_name is None:
+        table = list(folding_table(normalization).items())
     with quiet_sentencepiece():
         return SentencePieceNormalizer(
             rule_name=rule_name,
-            norm_map=None if rule_name else list(folding_table(normalization).items()),
+            norm_map=table,
             add_dummy_prefix=True,
             remove_extra_whitespaces=True,
         )

@@ -178,7 +178,8 @@ with `nmt translate run=MODEL engine=ctranslate2`, where MODEL is the original m
 def names_of(tokenizer: Tokenizer) -> dict[str, bytes]:
     """The names and contents of the vocabulary's files in an export."""
     if isinstance(tokenizer, MarianTokenizer):
-        return dict(zip(("source.spm", "target.spm"), tokenizer.models, strict=True))
+        source, target = tokenizer.models
+        return {"source.spm": source, "target.spm": target}
     return {"tokenizer.model": tokenizer.content}
 
 
@@ -192,8 +193,9 @@ def letters_read_as(segmenter: Segmenter) -> dict[str, str]:
     table = {chr(code): plain for code, plain in segmenter.plain_signs.items()}
     learned = segmenter.learned
     for character in map(chr, range(0x110000)):
-        has_learned_case = character.lower() in learned or character.upper() in learned
-        if character not in learned and has_learned_case:
+        if character in learned:
+            continue
+        if character.lower() in learned or character.upper() in learned:
             table[character] = segmenter.in_learned_case(character)
     return table
 
@@ -205,21 +207,24 @@ def code_for(
     positions: int,
 ) -> str:
     """The code for a model with this vocabulary, search and number of positions."""
-    files = [*names_of(tokenizer)]
+    vocabularies = [*names_of(tokenizer)]
     alpha = decode.length_penalty
     is_marian = decode.length_penalty_kind == "marian"
     formula = "|Y|" if is_marian else "((5 + |Y|) / 6)"
     length = "(len(tokens) + 1)" if is_marian else "((6 + len(tokens)) / 6)"
     constants = [
         'MODEL = ctranslate2.Translator(".")',
-        f'SOURCE = SentencePieceProcessor(model_file="{files[0]}")',
-        f'TARGET = SentencePieceProcessor(model_file="{files[-1]}")',
+        f'SOURCE = SentencePieceProcessor(model_file="{vocabularies[0]}")',
+        f'TARGET = SentencePieceProcessor(model_file="{vocabularies[-1]}")',
         f"TAGS = {[*tokenizer.tags]!a}",
         f"READ_AS = str.maketrans({letters_read_as(segmenter)!a})",
     ]
-    normalize = NORMALIZE[tokenizer.normalization.name]
     ranges = [f"(0x{first:X}, 0x{last:X})" for first, last in PRESENTATION_FORMS]
-    searching = SEARCH.format(
+    normalize = NORMALIZE[tokenizer.normalization.name].format(
+        ranges=f"[{', '.join(ranges)}]",
+        invisible=ascii(INVISIBLE)[1:-1],  # without quotation marks
+    )
+    search = SEARCH.format(
         beam=decode.beam_size,
         count=hypotheses_to_find(decode),
         positions=positions,
@@ -227,14 +232,9 @@ def code_for(
         formula=f"{formula}^{alpha}",
         penalty=f"{length} ** {alpha}",
     )
-    parts = [
-        BEGIN,
-        "\n".join(constants),
-        normalize.format(ranges=f"[{', '.join(ranges)}]", invisible=ascii(INVISIBLE)[1:-1]),
-        MARIAN if isinstance(tokenizer, MarianTokenizer) else SENTENCEPIECE,
-        searching,
-    ]
-    return parts[0].lstrip() + "\n" + "".join(parts[1:])
+    split_and_join = MARIAN if isinstance(tokenizer, MarianTokenizer) else SENTENCEPIECE
+    head = BEGIN.lstrip() + "\n" + "\n".join(constants)
+    return head + normalize + split_and_join + search
 
 
 def translate_lines(folder: Path, code: str, lines: Sequence[str]) -> list[str | None]:
@@ -253,7 +253,8 @@ def run_code(folder: Path, code: str, expression: str, lines: Sequence[str]) -> 
         encoding="utf-8",
     )
     if done.returncode:
-        problem = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        messages = done.stderr.strip().splitlines()
+        problem = messages[-1] if messages else f"exit code {done.returncode}"
         raise NMTError(f"{folder}: the code in its README fails ({problem[:200]})")
     # The first line is the translation of the code's example.
     results = done.stdout.split("\n")[-1 - len(lines) : -1]

@@ -1,4 +1,4 @@
-"""Firefox's models: read, written, compared with Marian's scores and with Firefox's engine, and in a browser."""
+"""Firefox's models: import, export, and comparison with Marian and with Firefox's engine."""
 
 import io
 import random
@@ -21,16 +21,19 @@ from nmt.config import DecodeConfig, NMTError, TokenizerConfig
 from nmt.files import foreign_files
 from nmt.model import load_model
 from nmt.plugins.bergamot import container
-from nmt.plugins.bergamot.export import marian_settings, marian_weights, scales, vocabularies
+from nmt.plugins.bergamot.calibration import scales
+from nmt.plugins.bergamot.shortlist import SHORTLIST, shortlist
 from nmt.plugins.bergamot.usage import SPELLED
+from nmt.plugins.bergamot.vocabulary import Vocabulary, vocabularies
+from nmt.plugins.bergamot.weights import marian_settings, marian_weights
 from nmt.plugins.exchange.usage import run_code
 from nmt.text import read_tokenizer, train_tokenizer
 from nmt.translation import load_translator, score_pairs
 
 SSRU = Path(__file__).parents[2] / "fixtures" / "marian" / "ssru"
 SOURCES, TARGETS = ((SSRU / f"test.{side}").read_text().splitlines() for side in ("src", "trg"))
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+CHROMIUM = (
+    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 )
 
 
@@ -46,47 +49,60 @@ def prepared(nmt, imported, tmp_path) -> Path:
     for side, lines in (("en", SOURCES), ("de", TARGETS)):
         (tmp_path / f"train.{side}").write_text("\n".join(lines * 4) + "\n")
         (tmp_path / f"valid.{side}").write_text("\n".join(lines) + "\n")
-    splits = "data.valid=valid", "data.test=valid", "data.name=text"
+    splits = ("data.valid=valid", "data.test=valid", "data.name=text")
     done = nmt("preprocess", "train.en", "train.de", "init=imported", *splits)
     assert done.code == 0, done.err
     return tmp_path / "data" / "text"
 
 
 def greedy(model: Path, lines: list[str]) -> list[str]:
-    options = translator_options(
-        str(model), device="cpu", decode=DecodeConfig(beam_size=1), split="never"
-    )
+    """nmt's greedy translations of whole lines."""
+    decode = DecodeConfig(beam_size=1)
+    options = translator_options(str(model), device="cpu", decode=decode, split="never")
     return [row[0].text for row in load_translator(options, print).translate(lines)]
 
 
-def test_a_recurrent_decoder_scores_and_translates_as_in_marian(nmt, imported):
-    """Sentences with unknown symbols, of 40 words, and of what the sentencepiece model normalizes."""
-    scores = score_pairs(
-        load_translator(translator_options("imported", device="cpu"), print),
-        list(zip(SOURCES, TARGETS, strict=True)),
-    )
-    differences = []
-    for score, line in zip(scores, (SSRU / "scores.txt").read_text().splitlines(), strict=True):
+@pytest.mark.usefixtures("imported")
+def test_recurrent_decoder_scores_as_in_marian():
+    """Sentences with unknown symbols, of 40 words, and text that sentencepiece normalizes."""
+    translator = load_translator(translator_options("imported", device="cpu"), print)
+    scores = score_pairs(translator, list(zip(SOURCES, TARGETS, strict=True)))
+    lines = (SSRU / "scores.txt").read_text().splitlines()
+    for score, line in zip(scores, lines, strict=True):
         expected = [float(word) for word in line.split(" ||| WordScores= ")[1].split()]
-        differences.append(np.abs(np.subtract(score.token_log_probabilities, expected)).max())
-    assert max(differences) < 2e-5  # Marian prints five decimals
-    short = "decode.max_extra_length=60", "device=cpu", f"input={SSRU / 'test.src'}"
+        # Marian prints five decimals.
+        assert score.token_log_probabilities == pytest.approx(expected, rel=0, abs=2e-5)
+
+
+@pytest.mark.usefixtures("imported")
+def test_recurrent_decoder_translates_as_in_marian(nmt):
+    words = ["imported", "decode.max_extra_length=60", "device=cpu"]
+    done = nmt("translate", *words, f"input={SSRU / 'test.src'}")
     expected = (SSRU / "translations.txt").read_text().splitlines()
-    assert (
-        nmt("translate", "imported", *short).out.splitlines()[:-1] == expected[:-1]
-    )  # the last does not end
+    # The last translation does not end.
+    assert done.out.splitlines()[:-1] == expected[:-1]
+
+
+@pytest.mark.usefixtures("imported")
+def test_ctranslate2_refuses_recurrent_decoder(nmt):
     assert "model.decoder=ssru" in nmt("export", "imported", "output=other").err
+
+
+@pytest.mark.usefixtures("imported")
+def test_recurrent_decoder_has_no_self_attention_to_show(nmt):
     assert nmt("attention", "kalo petu.", "imported", "output=attention.html").code == 0
     assert "Decoder self-attention" not in Path("attention.html").read_text()
 
 
-def written(model: Path) -> tuple[bytes, list[Any], dict[str, np.ndarray]]:
+def written(model: Path) -> tuple[bytes, list[Vocabulary], dict[str, np.ndarray]]:
     """A model as a container, its vocabularies, and the weights in it."""
-    loaded, (models, orders) = load_model(model), vocabularies(read_tokenizer(model))
-    weights = marian_weights(loaded, orders)
-    text = yaml.safe_dump(marian_settings(loaded.config, orders))
-    weights |= scales(loaded, read_tokenizer(model).encode(SOURCES), is_shared=True)
-    return container.container(weights, text), models, weights
+    loaded = load_model(model)
+    tokenizer = read_tokenizer(model)
+    theirs = vocabularies(tokenizer)
+    weights = marian_weights(loaded, theirs)
+    weights |= scales(loaded, tokenizer.encode(SOURCES), is_shared=True)
+    settings = yaml.safe_dump(marian_settings(loaded.config, theirs))
+    return container.container(weights, settings), theirs, weights
 
 
 def test_a_container_holds_what_was_written(imported, tmp_path):
@@ -96,9 +112,8 @@ def test_a_container_holds_what_was_written(imported, tmp_path):
     assert b"dec-cell: ssru" in arrays.pop("special:model.yml").tobytes()
     assert arrays.keys() == weights.keys()
     rounded = {name for name in weights if container.is_rounded(name)}
-    assert (
-        len(rounded) == 1 + 1 + 1 * 6 + 2 * 8
-    )  # embedding and its scale, matrices per encoder and decoder layer
+    # The embedding, its scale, and the matrices of each encoder and decoder layer.
+    assert len(rounded) == 1 + 1 + 1 * 6 + 2 * 8
     for name, array in arrays.items():
         step = np.abs(weights[name]).max() / 127 if name in rounded else 0
         assert np.abs(array - weights[name]).max() <= step * 0.5001, name
@@ -107,27 +122,25 @@ def test_a_container_holds_what_was_written(imported, tmp_path):
     assert (length, size % 256) == (len("Wemb") + 1, 0)
 
 
-def test_a_damaged_container_is_refused_in_one_line(imported, tmp_path):
-    content, file, draw = written(imported)[0], tmp_path / "model.bin", random.Random(5)
-    ends = [
-        0,
-        7,
-        8,
-        15,
-        16,
-        40,
-        1000,
-        len(content) - 1,
-        *(draw.randrange(len(content)) for _ in range(20)),
-    ]
-    damaged = [content[:end] for end in ends]
+def damaged(content: bytes) -> list[bytes]:
+    """Truncated containers, and containers with a wrong number of items or wrong headers."""
+    draw = random.Random(5)
+    ends = [0, 7, 8, 15, 16, 40, 1000, len(content) - 1]
+    ends += [draw.randrange(len(content)) for _ in range(20)]
+    results = [content[:end] for end in ends]
     for field in range(2, 2 + 4 * 3):  # the count and the first headers
+        begin = 8 * field - 8
         for value in (0, 2**31, 2**63, 2**64 - 1):
             if value or field % 4 == 1:
-                damaged.append(
-                    content[: 8 * field - 8] + struct.pack("<Q", value) + content[8 * field :]
-                )
-    for number, bad in enumerate(damaged):
+                number = struct.pack("<Q", value)
+                results.append(content[:begin] + number + content[begin + 8 :])
+    return results
+
+
+def test_damaged_container_is_refused_on_one_line(imported, tmp_path):
+    content, _, _ = written(imported)
+    file = tmp_path / "model.bin"
+    for number, bad in enumerate(damaged(content)):
         file.write_bytes(bad)
         with pytest.raises(NMTError, match=r"model\.bin: not a readable Firefox model") as error:
             container.read_container(file)
@@ -143,7 +156,7 @@ def check_readme(export: Path, model: Path) -> None:
     assert f"{same} of {len(SOURCES)} greedy translations are identical" in text
 
 
-def test_an_exported_model_is_read_again(nmt, imported, prepared, tmp_path):
+def test_export_can_be_imported(nmt, imported, prepared, tmp_path):
     done = nmt("export", "imported", "format=bergamot", "prepared=data/text")
     assert done.code == 0, done.err
     folder = imported / "bergamot"
@@ -157,73 +170,83 @@ def test_an_exported_model_is_read_again(nmt, imported, prepared, tmp_path):
     ours, theirs = (load_model(path).state_dict() for path in (imported, tmp_path / "again"))
     for name, weight in ours.items():
         assert (weight - theirs[name]).abs().max() <= 0.5001 / 127 * weight.abs().max(), name
-    pytest.importorskip("fxtranslate")
-    assert f"of {len(SOURCES)} greedy" in done.out
-    assert "BLEU" in done.out
-    # The engine also rounds activations; that the model and the vocabulary are right shows the next test.
-    assert int(done.out.split(" of ")[0].split()[-1]) > len(SOURCES) // 2
-    check_readme(folder, imported)
     # `nmt runs delete` deletes an export with its model.
     assert not [*foreign_files(imported, "run")]
-    list_ = folder / "lex.50.50.ende.s2t.bin"
-    kept = nmt(
-        "export",
-        "again",
-        "format=bergamot",
-        f"shortlist={list_}",
-        f"sample={SSRU / 'test.src'}",
-        "output=kept",
-    )
-    assert kept.code == 0, kept.err
-    assert Path("kept/lex.50.50.ende.s2t.bin").read_bytes() == list_.read_bytes()
+
+
+@pytest.mark.usefixtures("prepared")
+def test_export_compares_firefox_s_engine_with_nmt(nmt, imported):
+    pytest.importorskip("fxtranslate")
+    done = nmt("export", "imported", "format=bergamot", "prepared=data/text")
+    assert f"of {len(SOURCES)} greedy" in done.out
+    assert "BLEU" in done.out
+    # The engine also rounds activations, so not all translations are the same.
+    assert int(done.out.split(" of ")[0].split()[-1]) > len(SOURCES) // 2
+    check_readme(imported / "bergamot", imported)
+
+
+@pytest.mark.usefixtures("prepared")
+def test_export_keeps_a_given_shortlist(nmt, imported):
+    assert nmt("export", "imported", "format=bergamot", "prepared=data/text").code == 0
+    shortlist_file = imported / "bergamot" / "lex.50.50.ende.s2t.bin"
+    words = [f"shortlist={shortlist_file}", f"sample={SSRU / 'test.src'}", "output=kept"]
+    done = nmt("export", "imported", "format=bergamot", *words)
+    assert done.code == 0, done.err
+    assert Path("kept/lex.50.50.ende.s2t.bin").read_bytes() == shortlist_file.read_bytes()
+
+
+@pytest.mark.usefixtures("prepared")
+def test_export_replaces_only_earlier_exports(nmt, imported):
+    folder = imported / "bergamot"
+    folder.mkdir()
     (folder / "mine.txt").touch()
-    (folder / "model_info.json").unlink()
-    assert (
-        "not an earlier export"
-        in nmt("export", "imported", "format=bergamot", "prepared=data/text").err
-    )
+    done = nmt("export", "imported", "format=bergamot", "prepared=data/text")
+    assert "not an earlier export" in done.err
 
 
-def test_firefox_translates_an_unrounded_model_as_nmt_does(imported, monkeypatch):
+def test_firefox_translates_an_unrounded_model_as_nmt(imported, monkeypatch):
     fxtranslate = pytest.importorskip("fxtranslate")
     monkeypatch.setattr(container, "is_rounded", lambda name: False)
     content, [vocabulary], _ = written(imported)
-    pieces = vocabulary.SerializeToString()
+    pieces = vocabulary.model.SerializeToString()
     engine = fxtranslate.Translator(content, pieces, pieces, None)
     assert [engine.translate(line) for line in SOURCES[:-1]] == greedy(imported, SOURCES[:-1])
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
-def test_a_vocabulary_of_nmt_becomes_one_of_marian(kind):
+def test_vocabulary_of_nmt_becomes_one_of_marian(kind):
     tokenizer = train_tokenizer(SOURCES + TARGETS, TokenizerConfig(kind=kind, vocabulary_size=330))
-    [model], [order] = vocabularies(tokenizer)
-    theirs = sentencepiece.SentencePieceProcessor(model_proto=model.SerializeToString())
+    [vocabulary] = vocabularies(tokenizer)
+    our_ids = vocabulary.our_ids
+    content = vocabulary.model.SerializeToString()
+    theirs = sentencepiece.SentencePieceProcessor(model_proto=content)
     assert (theirs.eos_id(), theirs.unk_id(), theirs.bos_id(), theirs.pad_id()) == (0, 1, -1, -1)
     assert theirs.vocab_size() % 8 == 0
     for line in (*SOURCES, "  va   \uff11 \ufb01 so\u00a0tu ", "\u4e2d pe\u0301"):
         ids = tokenizer.encode([tokenizer.clean(line)])[0]
-        assert [order[id] for id in theirs.encode(line)] == ids, line
-        assert theirs.decode([order.index(id) for id in ids]) == tokenizer.decode(ids)
+        assert [our_ids[id] for id in theirs.encode(line)] == ids, line
+        assert theirs.decode([our_ids.index(id) for id in ids]) == tokenizer.decode(ids)
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_vocabulary_with_tags_is_refused(kind):
+    config = TokenizerConfig(kind=kind, vocabulary_size=330)
+    tokenizer = train_tokenizer(SOURCES, config, tags=["<2de>"])
     with pytest.raises(NMTError, match="sources with <2de>"):
-        vocabularies(
-            train_tokenizer(
-                SOURCES, TokenizerConfig(kind=kind, vocabulary_size=330), tags=["<2de>"]
-            )
-        )
+        vocabularies(tokenizer)
 
 
-def test_a_shortlist_has_the_layout_of_firefox():
-    content = container.shortlist([[7, 2], [], [5]], 4, 50)
+def test_shortlist_has_the_layout_of_firefox():
+    content = shortlist([[7, 2], [], [5]], 4, 50)
     magic, checksum, first, best, ends, count = struct.unpack_from("<6Q", content)
-    assert (magic, first, best, ends, count) == (container.SHORTLIST, 4, 50, 4, 3)
+    assert (magic, first, best, ends, count) == (SHORTLIST, 4, 50, 4, 3)
     assert struct.unpack_from("<4Q3I", content, 48) == (0, 2, 2, 3, 2, 7, 5)
     assert len(content) == 48 + 4 * 8 + 3 * 4
     expected = 0
     for start in range(16, len(content) - 7, 8):
-        (word,) = struct.unpack_from("<Q", content, start)
-        expected = (
-            expected ^ (word + 0x9E3779B9 + (expected << 6) + (expected >> 2))
-        ) & 0xFFFFFFFFFFFFFFFF
+        [word] = struct.unpack_from("<Q", content, start)
+        mixed = word + 0x9E3779B9 + (expected << 6) + (expected >> 2)
+        expected = (expected ^ mixed) & 0xFFFFFFFFFFFFFFFF
     assert checksum == expected
 
 
@@ -246,10 +269,10 @@ def test_a_shortlist_has_the_layout_of_firefox():
         (["format=bergamot", "prepared=data/other"], "another vocabulary"),
     ],
 )
-def test_mistakes_are_one_line(nmt, imported, prepared, options, said):
+def test_mistakes_are_reported_on_one_line(nmt, imported, prepared, options, said):
     with tarfile.open("other.tgz", "w:gz") as archive:
         archive.addfile(tarfile.TarInfo("package/empty"), io.BytesIO())
-    Path("wide.bin").write_bytes(container.shortlist([[1], []], 4, 50))
+    Path("wide.bin").write_bytes(shortlist([[1], []], 4, 50))
     words = (
         "train.en",
         "train.de",
@@ -264,31 +287,31 @@ def test_mistakes_are_one_line(nmt, imported, prepared, options, said):
     assert said in done.err
 
 
-def test_a_model_of_another_shape_or_language_is_refused(nmt, word_model):
-    assert (
-        "must be a language code"
-        in nmt("import", str(SSRU), "output=out", "source=../x", "target=de").err
-    )
+def test_import_refuses_wrong_language_code(nmt):
+    done = nmt("import", str(SSRU), "output=out", "source=../x", "target=de")
+    assert "must be a language code" in done.err
+
+
+def test_export_refuses_model_of_another_shape(nmt, word_model):
     done = nmt("export", str(word_model), "format=bergamot", "output=out")
     assert (done.code, done.err.count("\n")) == (2, 1)
     assert "train with experiment=bergamot" in done.err
 
 
-def test_the_clock_keeps_the_decoder_of_firefox(prepared):
-    pytest.importorskip("nmt.config.minutes")
+def test_training_in_minutes_keeps_the_model_of_firefox(prepared):
     config = compose("train", ["data/text", "experiment=bergamot", "minutes=30"])
     assert "model" not in config.minutes_settles
     assert "optim" in config.minutes_settles
 
 
-def test_bytes_that_fxtranslate_spells_become_text():
+def test_readme_code_decodes_bytes_that_fxtranslate_spells():
     names: dict[str, Any] = {"re": re}
     exec(SPELLED, names)
     assert names["spelled"]("a <0xE2><0x82><0xAC>, <0x5B>b") == "a \u20ac, [b"
 
 
 @pytest.mark.slow
-def test_the_page_translates_without_a_server(nmt, imported, prepared, tmp_path):
+def test_page_translates_without_a_server(nmt, imported, prepared, tmp_path):
     playwright = pytest.importorskip("playwright.sync_api")
     npm = shutil.which("npm")
     if CHROMIUM is None or npm is None:
@@ -309,7 +332,8 @@ def test_the_page_translates_without_a_server(nmt, imported, prepared, tmp_path)
     assert done.code == 0, done.err
     with playwright.sync_playwright() as library:
         browser = library.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        view, requests = browser.new_page(), list[str]()
+        view = browser.new_page()
+        requests = list[str]()
         view.on("request", lambda request: requests.append(request.url))
         view.goto((tmp_path / "out" / "translator.html").as_uri())
         playwright.expect(view.get_by_role("status")).to_have_text(

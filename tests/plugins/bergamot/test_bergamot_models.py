@@ -1,4 +1,4 @@
-"""For every key of a model, an unusual value: refused, or translated by the engine as by torch."""
+"""Unusual values of every key of a model: refused, or translated by the engine as by torch."""
 
 from dataclasses import fields
 from typing import Any
@@ -10,9 +10,11 @@ import yaml
 from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig, exported_settings, settings_of
 from nmt.model import Transformer
 from nmt.plugins.bergamot import container
-from nmt.plugins.bergamot.export import marian_settings, marian_weights, scales, vocabularies
+from nmt.plugins.bergamot.calibration import scales
 from nmt.plugins.bergamot.supported import BERGAMOT
 from nmt.plugins.bergamot.usage import SPELLED
+from nmt.plugins.bergamot.vocabulary import vocabularies
+from nmt.plugins.bergamot.weights import marian_settings, marian_weights
 from nmt.search import TorchEngine
 from nmt.text import Tokenizer, train_tokenizer
 
@@ -64,7 +66,11 @@ REFUSED: dict[str, list[Any]] = {
 
 
 def changes(values: dict[str, list[Any]]) -> list[dict[str, Any]]:
-    return [{key: value} for key in values for value in values[key]]
+    """Every value alone."""
+    results = []
+    for key, unusual in values.items():
+        results += [{key: value} for value in unusual]
+    return results
 
 
 def problems(model: ModelConfig) -> list[str]:
@@ -87,13 +93,13 @@ def test_every_key_has_an_unusual_value():
 
 
 @pytest.mark.parametrize("change", changes(REFUSED), ids=str)
-def test_a_value_that_the_engine_lacks_is_refused(change):
+def test_export_refuses_what_the_engine_lacks(change):
     [key] = change
     assert f"model.{key}" in problems(ModelConfig(**{"name": "x", **USUAL, **change}))
 
 
 @pytest.mark.parametrize("change", changes(SUPPORTED), ids=str)
-def test_the_engine_translates_unusual_models_as_torch(change, tokenizer, monkeypatch):
+def test_engine_translates_unusual_models_as_torch(change, tokenizer, monkeypatch):
     """The engine's translations, which may be longer, begin with nmt's."""
     fxtranslate = pytest.importorskip("fxtranslate")
     monkeypatch.setattr(container, "is_rounded", lambda name: False)
@@ -105,10 +111,12 @@ def test_the_engine_translates_unusual_models_as_torch(change, tokenizer, monkey
         for parameter in model.parameters():
             parameter.add_(torch.randn_like(parameter) * 0.3)
     sources = tokenizer.encode(LINES)
-    [vocabulary], orders = vocabularies(tokenizer)
-    weights = marian_weights(model, orders) | scales(model, sources, is_shared=True)
-    content = container.container(weights, yaml.safe_dump(marian_settings(config, orders)))
-    pieces = vocabulary.SerializeToString()
+    [vocabulary] = vocabularies(tokenizer)
+    weights = marian_weights(model, [vocabulary])
+    weights |= scales(model, sources, is_shared=True)
+    settings = yaml.safe_dump(marian_settings(config, [vocabulary]))
+    content = container.container(weights, settings)
+    pieces = vocabulary.model.SerializeToString()
     engine = fxtranslate.Translator(content, pieces, pieces, None)
     names: dict[str, Any] = {}
     exec(f"import re\n{SPELLED}", names)

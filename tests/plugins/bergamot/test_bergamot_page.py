@@ -1,4 +1,4 @@
-"""What the page of a Firefox model says about its languages, in a real browser."""
+"""The page of a Firefox model, in a real browser."""
 
 import shutil
 
@@ -8,8 +8,8 @@ from nmt.files import ModelDescription
 from nmt.plugins.bergamot.page import page_of
 
 playwright = pytest.importorskip("playwright.sync_api")
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+CHROMIUM = (
+    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 )
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
 CODES = [
@@ -26,14 +26,21 @@ CODES = [
     ("<b>", "<b>", "", "ltr"),
 ]
 ENGINE = """
-class List { constructor() { this.items = [] } push_back(item) { this.items.push(item) } delete() {} }
+class List {
+  constructor() { this.items = [] }
+  push_back(item) { this.items.push(item) }
+  delete() {}
+}
 class Service {
   translate(model, lines) {
     const texts = lines.items.map(line => ({getTranslatedText: () => line.toUpperCase()}))
     return {size: () => texts.length, get: index => texts[index], delete() {}}
   }
 }
-class Memory { constructor(size) { this.bytes = new Uint8Array(size) } getByteArrayView() { return this.bytes } }
+class Memory {
+  constructor(size) { this.bytes = new Uint8Array(size) }
+  getByteArrayView() { return this.bytes }
+}
 Object.assign(Module, {
   AlignedMemory: Memory, AlignedMemoryList: List, VectorString: List, VectorResponseOptions: List,
   TranslationModel: class {}, BlockingService: Service,
@@ -53,13 +60,10 @@ def browser():
 
 @pytest.fixture
 def view(browser, tmp_path):
-    """The page with an engine that translates into capitals, in a browser that may use the clipboard."""
+    """The page with ENGINE, in a browser that may use the clipboard."""
     path = tmp_path / "translator.html"
-    path.write_bytes(
-        page_of(
-            [ENGINE.encode(), b"", b"m", b"l", b"v"], ModelDescription({}, 0, "ar", "de", "", {})
-        )
-    )
+    description = ModelDescription({}, 0, "ar", "de", "", {})
+    path.write_bytes(page_of([ENGINE.encode(), b"", b"m", b"l", b"v"], description))
     context = browser.new_context(
         viewport={"width": 390, "height": 800},
         permissions=["clipboard-read", "clipboard-write"],
@@ -74,7 +78,7 @@ def view(browser, tmp_path):
     assert problems == []
 
 
-def test_the_page_translates_and_copies(view):
+def test_page_translates_and_copies(view):
     playwright.expect(view.get_by_role("status")).to_have_text("Your text stays on this device.")
     playwright.expect(view.get_by_role("progressbar")).to_be_hidden()
     playwright.expect(view.get_by_role("button", name="Copy")).to_be_disabled()
@@ -93,7 +97,7 @@ def test_the_page_translates_and_copies(view):
     playwright.expect(view.get_by_role("button", name="Clear")).to_be_disabled()
 
 
-def test_a_theme_is_kept(view):
+def test_theme_is_kept(view):
     def ground() -> str:
         return view.evaluate("getComputedStyle(document.body).backgroundColor")
 
@@ -107,8 +111,8 @@ def test_a_theme_is_kept(view):
 
 
 @pytest.mark.parametrize(("code", "name", "tag", "direction"), CODES)
-def test_the_page_starts_with_every_language_code(browser, tmp_path, code, name, tag, direction):
-    """The engine is a program that fails, so that a page that started says so."""
+def test_page_starts_with_every_language_code(browser, tmp_path, code, name, tag, direction):
+    """The engine fails on purpose: a page that started reports it."""
     description = ModelDescription({}, 0, "ar", code, "", {})
     path = tmp_path / "page.html"
     path.write_bytes(page_of([b"throw Error('no engine')", b"", b"", b"", b""], description))
@@ -120,10 +124,8 @@ def test_the_page_starts_with_every_language_code(browser, tmp_path, code, name,
     assert view.title() == f"Arabic to {name}"
     assert view.get_by_role("heading").inner_text() == f"Arabic to {name}"
     source = view.get_by_role("textbox", name="Text in Arabic")
-    assert [
-        source.get_attribute("lang"),
-        source.evaluate("box => getComputedStyle(box).direction"),
-    ] == ["ar", "rtl"]
+    assert source.get_attribute("lang") == "ar"
+    assert source.evaluate("box => getComputedStyle(box).direction") == "rtl"
     target = view.get_by_role("textbox", name=f"Translation into {name}")
     assert target.get_attribute("lang") == tag
     assert target.evaluate("box => getComputedStyle(box).direction") == direction

@@ -1,4 +1,4 @@
-"""CTranslate2 with converted models, against the torch engine with the models themselves."""
+"""CTranslate2 with converted models, compared with the torch engine."""
 
 import math
 import random
@@ -13,7 +13,7 @@ pytest.importorskip("ctranslate2")
 
 from conftest import save_model
 
-from nmt.config import EOS, PAD, UNK, DecodeConfig, ModelConfig, NMTError, TokenizerConfig
+from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig, NMTError, TokenizerConfig
 from nmt.model import Transformer, load_model
 from nmt.plugins.exchange.ctranslate2 import write
 from nmt.plugins.exchange.ctranslate2_engine import CTranslate2Engine
@@ -39,41 +39,37 @@ KINDS = {
         "norm_epsilon": 1e-3,
     },
     "zero start, no source end": {
-        **{
-            "zero_start": True,
-            "activation": "quick_gelu",
-            "positions": "tensor2tensor",
-            "source_end": False,
-        }
+        "zero_start": True,
+        "activation": "quick_gelu",
+        "positions": "tensor2tensor",
+        "source_end": False,
     },
     "deep, own source matrix": {
-        **{
-            "decoder_layers": 4,
-            "source_vocabulary_size": 320,
-            "activation": "gelu",
-            "padding_probability": False,
-        }
+        "decoder_layers": 4,
+        "source_vocabulary_size": 320,
+        "activation": "gelu",
+        "padding_probability": False,
     },
 }
 
 
 def random_text(count: int) -> list[str]:
     draw = random.Random(1)
-    return [
-        " ".join("".join(draw.choices(SYLLABLES, k=2)) for _ in range(draw.randint(1, 6)))
-        for _ in range(count)
-    ]
+    lines = []
+    for _ in range(count):
+        words = ["".join(draw.choices(SYLLABLES, k=2)) for _ in range(draw.randint(1, 6))]
+        lines.append(" ".join(words))
+    return lines
 
 
 def learn_to_reverse(model: Transformer) -> None:
-    """Train until the model is neither certain nor at a loss."""
-    generator, optimizer = (
-        torch.Generator().manual_seed(1),
-        torch.optim.Adam(model.parameters(), lr=5e-3),
-    )
+    """Train until the model has learned something, but is not certain."""
+    generator = torch.Generator().manual_seed(1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
     for _ in range(60):
         words = torch.randint(UNK + 1, model.vocabulary_size, (32, 6), generator=generator)
-        end, start = torch.full((32, 1), EOS), torch.full((32, 1), 1)
+        end = torch.full((32, 1), EOS)
+        start = torch.full((32, 1), BOS)
         target = torch.cat((words.flip(1)[:, :4], end), dim=1)
         logits = model(torch.cat((words, end), dim=1), torch.cat((start, target[:, :-1]), dim=1))
         loss = torch.nn.functional.cross_entropy(
@@ -153,6 +149,18 @@ def assert_same(torch_results, results, least: int = 30) -> None:
         assert hypothesis.score == pytest.approx(expected.score, abs=1e-3)
 
 
+def assert_scores_of_forced_decoding(torch_engine, sentences, results) -> None:
+    """The log probability of each hypothesis is what torch computes for its tokens."""
+    pairs = []
+    log_probabilities = []
+    for ids, row in zip(sentences, results, strict=True):
+        for hypothesis in row:
+            pairs.append((ids, hypothesis.tokens))
+            log_probabilities.append(hypothesis.log_probability)
+    expected = [sum(score.log_probabilities) for score in torch_engine.token_scores(pairs)]
+    assert log_probabilities == pytest.approx(expected, abs=1e-3)
+
+
 @pytest.mark.parametrize(
     "settings",
     [
@@ -165,25 +173,17 @@ def assert_same(torch_results, results, least: int = 30) -> None:
     ],
     ids=str,
 )
-def test_translations_and_scores_are_those_of_torch_and_of_forced_decoding(
-    kind, sentences, settings
-):
+def test_translations_and_scores_are_those_of_torch(kind, sentences, settings):
     expected, results = searches(kind, sentences, **settings)
     assert_same(expected, results, least=29)
-    pairs = [
-        (ids, hypothesis.tokens)
-        for ids, row in zip(sentences, results, strict=True)
-        for hypothesis in row
-    ]
-    scores = [sum(score.log_probabilities) for score in both(kind)[0].token_scores(pairs)]
-    assert [hypothesis.log_probability for row in results for hypothesis in row] == pytest.approx(
-        scores, abs=1e-3
-    )
-    assert all(row == sorted(row, key=lambda hypothesis: -hypothesis.score) for row in results)
+    torch_engine, _ = both(kind)
+    assert_scores_of_forced_decoding(torch_engine, sentences, results)
+    for row in results:
+        assert row == sorted(row, key=lambda hypothesis: -hypothesis.score)
     assert {len(row) for row in results} == {settings.get("n_best", 1)}
 
 
-def test_int8_is_what_ctranslate2_writes_but_for_the_largest_number(folder, tmp_path, monkeypatch):
+def test_int8_differs_from_ctranslate2_s_only_in_the_largest_number(folder, tmp_path, monkeypatch):
     monkeypatch.setattr("nmt.plugins.exchange.ctranslate2.LEVELS", 127)
     write(folder / "model", tmp_path / "ours", "int8")
     monkeypatch.setattr(
@@ -195,8 +195,8 @@ def test_int8_is_what_ctranslate2_writes_but_for_the_largest_number(folder, tmp_
     assert contents[0] == contents[1] != contents[2]
 
 
-def test_symbols_that_are_no_text_are_never_written(folder, sentences, tmp_path):
-    """Not even by a model which would rather write the padding and unknown symbols than anything else."""
+def test_symbols_that_are_not_text_are_never_written(folder, sentences, tmp_path):
+    """Not even by a model in which padding and unknown symbols are the most probable."""
     model = load_model(folder / "model")
     with torch.no_grad():
         for number in (PAD, UNK):
@@ -204,15 +204,19 @@ def test_symbols_that_are_no_text_are_never_written(folder, sentences, tmp_path)
     save_model(tmp_path / "model", model, load_tokenizer(folder / "model.spm"))
     write(tmp_path / "model", tmp_path / "float32", "float32")
     engine = by_ctranslate2(tmp_path, n_best=4)
-    raw = engine.candidates([(ids, []) for ids in sentences], False)
-    assert any({PAD, UNK}.intersection(candidate.tokens) for row in raw for candidate in row)
-    for hypotheses in engine.search(sentences, [[]] * len(sentences)):
-        assert not any({PAD, 1, UNK}.intersection(hypothesis.tokens) for hypothesis in hypotheses)
+    raw = engine.candidates([(ids, []) for ids in sentences], suppress=False)
+    written = set[int]()
+    for row in raw:
+        written.update(*(candidate.tokens for candidate in row))
+    assert written & {PAD, UNK}
+    for row in engine.search(sentences, [[]] * len(sentences)):
+        for hypothesis in row:
+            assert not {PAD, BOS, UNK}.intersection(hypothesis.tokens)
 
 
 @pytest.mark.parametrize("beam_size", [1, 4])
-def test_text_alone_is_the_same_text(folder, sentences, beam_size):
-    """A greedy search computes no scores for it; what a long search finds is cut where a short one ends."""
+def test_translations_are_the_same_without_scores_and_in_any_batch(folder, sentences, beam_size):
+    """A greedy search without scores is truncated to each sentence's own maximum length."""
     settings = {"beam_size": beam_size, "max_extra_length": 0}
     scored = by_ctranslate2(folder, threads=3, **settings).search(sentences, [[]] * len(sentences))
     engine = by_ctranslate2(folder, scores=False, **settings)
@@ -228,25 +232,30 @@ def test_text_alone_is_the_same_text(folder, sentences, beam_size):
 
 @pytest.mark.parametrize("beam_size", [1, 4])
 def test_lines_translated_ahead_are_the_same_and_in_order(folder, beam_size, monkeypatch):
-    """Of different lengths, empty ones and one that is refused among them, whose number is right."""
+    """Line 23 is too long and refused; others are empty."""
     monkeypatch.setattr("nmt.translation.translator.AHEAD", 3)
     engine = by_ctranslate2(folder, threads=2, beam_size=beam_size)
     translator = Translator(engine, load_tokenizer(folder / "model.spm"), Limits(positions=30))
     lines = [*random_text(20), "", "", random_text(1)[0] * 30, *random_text(5)]
-    blocks = [replace(translator, ahead=ahead).translate_each(lines) for ahead in (False, True)]
-    assert [
-        [n for n, row in enumerate(rows) if isinstance(row, RefusedLine)] for rows in blocks
-    ] == [[22], [22]]
-    texts, others = (
-        [[translation.text for translation in row] for row in rows[:22] + rows[23:]]
-        for rows in blocks
-    )
-    assert texts == others
+
+    def texts(ahead: bool) -> list[list[str] | None]:
+        """The translations of each line; None if it is refused."""
+        results = []
+        for row in replace(translator, ahead=ahead).translate_each(lines):
+            if isinstance(row, RefusedLine):
+                results.append(None)
+            else:
+                results.append([translation.text for translation in row])
+        return results
+
+    expected = texts(ahead=False)
+    assert [number for number, row in enumerate(expected, 1) if row is None] == [23]
+    assert texts(ahead=True) == expected
     with pytest.raises(RefusedLine, match="line 23: "):
         translator.translate(lines)
 
 
-def test_a_sentence_without_positions_is_an_error_that_names_them(kind):
+def test_search_reports_sentence_that_is_too_long(kind):
     engine = by_ctranslate2(kind)
     words = f"{engine.longest + 1:,} tokens is longer than the {engine.longest:,} positions"
     with pytest.raises(NMTError, match=words):
@@ -254,8 +263,9 @@ def test_a_sentence_without_positions_is_an_error_that_names_them(kind):
 
 
 @pytest.mark.parametrize("beam_size", [1, 4])
-def test_translations_go_on_from_their_own_beginnings_as_by_torch(kind, sentences, beam_size):
-    """With a beam mostly: directly after a prefix, CTranslate2 lets only the best end, and these models like to end."""
+def test_translations_continue_their_own_beginnings_as_by_torch(kind, sentences, beam_size):
+    """With a beam only most of them: directly after a prefix, CTranslate2 lets only the best
+    hypothesis end, and these models often end there."""
     draw = random.Random(3)
     whole = by_ctranslate2(kind).search(sentences, [[]] * len(sentences))
     prefixes = [row[0].tokens[: draw.randint(0, len(row[0].tokens))] for row in whole]
@@ -266,22 +276,20 @@ def test_translations_go_on_from_their_own_beginnings_as_by_torch(kind, sentence
 
 
 def test_any_prefix_is_kept_up_to_the_last_position(folder, sentences):
-    """And the log probability of what follows is that of the whole translation."""
+    """The log probability is that of the whole translation."""
     draw = random.Random(4)
     prefixes = [draw.choices(range(UNK + 1, 300), k=draw.randint(0, 20)) for _ in sentences]
     assert_same(*searches(folder, sentences, prefixes, beam_size=1, max_extra_length=0))
     torch_engine, engine = both(folder, max_extra_length=0, n_best=2)
     results = engine.search(sentences, prefixes)
-    assert all(
-        h.tokens[: len(p)] == p for p, row in zip(prefixes, results, strict=True) for h in row
-    )
-    pairs = [(ids, h.tokens) for ids, row in zip(sentences, results, strict=True) for h in row]
-    scores = [sum(score.log_probabilities) for score in torch_engine.token_scores(pairs)]
-    assert [h.log_probability for row in results for h in row] == pytest.approx(scores, abs=1e-3)
+    for prefix, row in zip(prefixes, results, strict=True):
+        for hypothesis in row:
+            assert hypothesis.tokens[: len(prefix)] == prefix
+    assert_scores_of_forced_decoding(torch_engine, sentences, results)
 
 
 def test_token_scores_are_those_of_torch(kind, sentences):
-    """Also of targets that the model would not write, and without a target."""
+    """Also for targets that the model would not write, and for an empty target."""
     pairs = [
         *zip(sentences, reversed(sentences), strict=True),
         (sentences[0], []),
@@ -298,12 +306,11 @@ def test_token_scores_are_those_of_torch(kind, sentences):
 @pytest.mark.parametrize(
     "settings", [{"beam_size": 1}, {"n_best": 3}, {"length_penalty": 0.0, "batch_tokens": 20}]
 )
-def test_another_search_by_the_same_weights_is_that_of_an_engine_of_its_own(
-    folder, sentences, settings
-):
+def test_with_search_equals_a_new_engine(folder, sentences, settings):
     prefixes = [[]] * len(sentences)
     for loaded, fresh in zip(both(folder), both(folder, **settings), strict=True):
-        other, before = loaded.with_search(fresh.config), loaded.search(sentences, prefixes)
+        before = loaded.search(sentences, prefixes)
+        other = loaded.with_search(fresh.config)
         assert other.search(sentences, prefixes) == fresh.search(sentences, prefixes)
         assert loaded.search(sentences, prefixes) == before
     with pytest.raises(NMTError, match=r"decode\.min_length=2"):

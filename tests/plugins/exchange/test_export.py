@@ -1,4 +1,4 @@
-"""`nmt export`, the conversions of `engine=ctranslate2`, what they refuse, and what `engine=auto` chooses."""
+"""`nmt export format=ctranslate2`, the cache of `engine=ctranslate2`, and `engine=auto`."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from options import translator_options
 
 from nmt.commands import compose
 from nmt.config import DecodeConfig, NMTError
-from nmt.plugins.exchange.ctranslate2_engine import weights
+from nmt.plugins.exchange.ctranslate2_conversion import weights
 from nmt.translation import load_translator, what_affects_output, with_engine
 
 LINES = [f"ka {a} lo {b} mi {a}{b}" for a in ("nu", "pe", "ri") for b in ("so", "tu", "va", "we")]
@@ -23,7 +23,7 @@ GREEDY = DecodeConfig(beam_size=1, max_extra_length=3)
 
 @pytest.fixture(autouse=True)
 def torch_by_default(tmp_path, monkeypatch):
-    """Here auto may choose, and converts models in the test's own folder."""
+    """Let `engine=auto` choose CTranslate2, and convert models in the test's own folder."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr("ctranslate2.get_cuda_device_count", lambda: 0)
 
@@ -41,16 +41,16 @@ def describe(model: Path, part: str, **changes) -> None:
 
 
 def translated(checkpoint: Path, notices: list[str] | None = None, **settings) -> list[str]:
-    config = translator_options(
-        str(checkpoint), decode=GREEDY, **{"engine": "ctranslate2", "threads": 1, **settings}
-    )
-    translator = load_translator(
-        config, notices.append if notices is not None else lambda words: None
-    )
+    """Translations of LINES; notices are added to `notices`."""
+    if notices is None:
+        notices = []
+    settings = {"engine": "ctranslate2", "threads": 1, **settings}
+    config = translator_options(str(checkpoint), decode=GREEDY, **settings)
+    translator = load_translator(config, notices.append)
     return [translations[0].text for translations in translator.translate(LINES)]
 
 
-def test_a_sample_is_translated_twice_and_compared(model, nmt, tmp_path):
+def test_export_compares_translations_of_the_sample(model, nmt, tmp_path):
     (tmp_path / "sample").write_text("\n".join(LINES) + "\n")
     first, scores, same = nmt("export", "model", "sample=sample", "output=out").out.splitlines()
     assert first == "out: model with format=ctranslate2 precision=float32"
@@ -62,19 +62,25 @@ def test_a_sample_is_translated_twice_and_compared(model, nmt, tmp_path):
     assert f"{scores}\n{same}" in (tmp_path / "out" / "README.md").read_text()
 
 
-def test_the_validation_set_is_the_sample_if_it_still_exists(toy, model, nmt):
-    prepared = toy[-1].removeprefix("prepared=")
-    for folder, line, text in (
-        (prepared, 2, "the same translation for 40 of 40 lines (100.0%)"),
-        ("nowhere", 1, "no sample was compared: nowhere: no prepared corpus"),
-    ):
-        describe(
-            model, "training", config={"prepared": folder, "data": {"filters": {"max_tokens": 50}}}
-        )
-        assert nmt("export", "model").out.splitlines()[line].startswith(text)
+def describe_corpus(model: Path, prepared: str) -> None:
+    """Let a model directory name its prepared corpus."""
+    data = {"filters": {"max_tokens": 50}}
+    describe(model, "training", config={"prepared": prepared, "data": data})
 
 
-def test_only_an_earlier_export_is_replaced_and_nmt_reads_none(model, nmt, tmp_path):
+def test_default_sample_is_the_validation_set(toy, model, nmt):
+    describe_corpus(model, toy[-1].removeprefix("prepared="))
+    line = nmt("export", "model").out.splitlines()[2]
+    assert line.startswith("the same translation for 40 of 40 lines (100.0%)")
+
+
+def test_export_reports_missing_validation_set(model, nmt):
+    describe_corpus(model, "nowhere")
+    line = nmt("export", "model").out.splitlines()[1]
+    assert line.startswith("no sample was compared: nowhere: no prepared corpus")
+
+
+def test_export_replaces_only_earlier_exports(model, nmt, tmp_path):
     (tmp_path / "other").mkdir()
     (tmp_path / "other/notes").write_text("dear")
     for other in ("model", "other", "other/notes"):
@@ -84,29 +90,39 @@ def test_only_an_earlier_export_is_replaced_and_nmt_reads_none(model, nmt, tmp_p
     assert nmt("export", "model", "output=other").code == 0
     for settings in ([], ["precision=int8"], ["format=huggingface"], []):
         assert nmt("export", "model", "output=out", *settings).code == 0
-        with pytest.raises(
-            NMTError, match=r"config\.json: not an nmt model.*pass the run or its model directory$"
-        ):
-            translated(tmp_path / "out")
     assert {path.name for path in tmp_path.iterdir()} == {"out", "other", "model", "cache"}
 
 
+@pytest.mark.parametrize("words", [[], ["format=huggingface"]])
+def test_nmt_cannot_load_an_export(model, nmt, tmp_path, words):
+    assert nmt("export", "model", "output=out", *words).code == 0
+    problem = r"config\.json: not an nmt model.*pass the run or its model directory$"
+    with pytest.raises(NMTError, match=problem):
+        translated(tmp_path / "out")
+
+
 def test_a_model_directory_is_converted_at_its_first_use(model, tmp_path):
-    notices, before, cache = [], sorted(model.iterdir()), tmp_path / "cache/nmt"
+    notices = []
+    before = sorted(model.iterdir())
+    cache = tmp_path / "cache/nmt"
     first = translated(model, notices)
     [folder] = (cache / "ctranslate2").iterdir()
     assert notices == [f"converting the model for CTranslate2, once: {folder}"]
     assert translated(model, notices) == first == translated(model, engine="torch", device="cpu")
     assert len(notices) == 1
     assert sorted(model.iterdir()) == before
-    shutil.rmtree(cache)
+
+
+def test_cache_that_cannot_be_written_is_reported(model, tmp_path):
+    cache = tmp_path / "cache/nmt"
+    cache.parent.mkdir()
     cache.write_text("no folder")
     with pytest.raises(NMTError, match=r"^cannot write [^\n]*ctranslate2[^\n]*$"):
         translated(model)
 
 
-def test_a_conversion_belongs_to_the_content_of_a_model(model):
-    """By whatever name and time; so a model that came back is not converted again."""
+def test_conversion_depends_on_the_content_of_a_model_directory(model):
+    """Not on its name or time stamps, so that a moved model is not converted again."""
     before = weights(model, "float32")
     for changed in ("model.safetensors", "config.json", "tokenizer.model"):
         content = (model / changed).read_bytes()
@@ -130,11 +146,10 @@ def test_a_conversion_belongs_to_the_content_of_a_model(model):
         ({}, ["decode.length_penalty=1.1"], "decode.length_penalty=1.1"),
     ],
 )
-def test_what_the_engine_cannot_do_is_one_line(model, nmt, architecture, words, problem):
+def test_engine_refuses_unsupported_settings_on_one_line(model, nmt, architecture, words, problem):
     describe(model, "model", **architecture)
-    nmt("translate", "ka nu", "run=model", "engine=ctranslate2", *words).failed(
-        problem, "engine=torch"
-    )
+    done = nmt("translate", "ka nu", "run=model", "engine=ctranslate2", *words)
+    done.failed(problem, "engine=torch")
 
 
 @pytest.mark.parametrize(
@@ -152,20 +167,20 @@ def test_what_the_engine_cannot_do_is_one_line(model, nmt, architecture, words, 
         (["device=cuda"], "torch", "device=cuda"),
     ],
 )
-def test_auto_chooses_an_engine_and_gives_the_reason(checkpoint, words, engine, reason):
+def test_auto_chooses_an_engine_and_reports_the_reason(checkpoint, words, engine, reason):
     notices = []
-    config = with_engine(
-        compose("translate", [f"run={checkpoint}", *words]).translator, notices.append
-    )
-    assert config.compute.engine == engine
-    # There is nothing to report if only one engine has the arithmetic.
-    assert len(notices) == (
-        words not in (["precision=bfloat16"], ["precision=int8"], ["devices=2"])
-    )
-    assert all(notice.startswith(f"engine={engine}") and reason in notice for notice in notices)
+    options = compose("translate", [f"run={checkpoint}", *words]).translator
+    assert with_engine(options, notices.append).compute.engine == engine
+    # There is nothing to report if only one engine supports the precision or several devices.
+    has_choice = words not in (["precision=bfloat16"], ["precision=int8"], ["devices=2"])
+    assert len(notices) == has_choice
+    for notice in notices:
+        assert notice.startswith(f"engine={engine}")
+        assert reason in notice
 
 
-def test_auto_chooses_torch_for_a_gpu_and_a_job_resumes_with_no_other(checkpoint, monkeypatch):
+def test_auto_chooses_torch_for_a_gpu(checkpoint, monkeypatch):
+    """The choice affects the output, so a job resumes only with the same engine."""
     monkeypatch.setattr("ctranslate2.get_cuda_device_count", lambda: 1)
     options = compose("translate", [f"run={checkpoint}"]).translator
     assert what_affects_output(with_engine(options, print))["engine"] == "torch"
@@ -173,12 +188,13 @@ def test_auto_chooses_torch_for_a_gpu_and_a_job_resumes_with_no_other(checkpoint
     assert what_affects_output(with_engine(on_processor, print))["engine"] == "ctranslate2"
 
 
-def test_the_command_reports_the_engine_and_splits_what_is_longer_than_its_positions(
-    nmt, checkpoint
-):
+def test_translate_reports_the_engine(nmt, checkpoint):
     done = nmt("translate", checkpoint, "ka nu lo")
     assert "nmt: engine=ctranslate2\n" in done.err
     assert nmt("translate", checkpoint, "ka nu lo", "engine=torch").out == done.out
+
+
+def test_translate_splits_lines_that_are_longer_than_the_engine_s_positions(nmt, checkpoint):
     done = nmt("translate", checkpoint, "ka " * 3000, "decode.max_extra_length=0", "decode=greedy")
     assert done.out.count("\n") == 1
     assert "translated in parts" in done.err

@@ -1,4 +1,4 @@
-"""Exported models: the logits, token ids and translations of transformers are ours."""
+"""Exported models have the same logits, token ids and translations in transformers as in nmt."""
 
 import json
 import random
@@ -50,6 +50,40 @@ SHAPES = {
     },
     "quick gelu": {"activation": "quick_gelu", "attention_bias": True},
 }
+HOSTILE = [
+    "",
+    " ",
+    "   a",
+    "a  b   c ",
+    "a\tb",
+    "\x1ca\x1d",
+    "a\x85b\u2028c",
+    "a\u3000b\xa0c",
+    "a\0b",
+    "##a &quot; x@@ y",
+    "\u2581",
+    "\u2581a \u2581 \u2581\u2581b\u2581",
+    "\ue000",
+    "\ue0000\ue0001\ue000\u2581",
+    "\u25b8a \u25b8",
+    "<s>",
+    "a<s>b</s> <pad><unk>",
+    "<0x41>",
+    "a <0xE2><0x96><0x81> b",
+    "\u0120a\u010a",
+    "\ufffd",
+    "\ufeffab\ufeff",
+    "\U0001f468\u200d\U0001f469\u200d\U0001f467 \U0001f3f4\U000e0067",
+    "漢字かな交じり文",
+    "ไทยภาษา",
+    "አማርኛ",
+    "𓀀𓀁",
+    "e\u0301\u0327 \ufb01 \u2126 \u3300 \uff21",
+    "\ufdd0\uffff\U0010ffff",
+    "x" * 600,
+    "日本" * 100,
+]
+"""Lines with unusual white space, symbols, escapes, and scripts."""
 
 
 def random_lines(count: int, seed: int = 1) -> list[str]:
@@ -67,9 +101,8 @@ def make(tokenizer: Tokenizer, **settings) -> Transformer:
         "dropout": 0.0,
     }
     torch.manual_seed(2)
-    return Transformer(
-        ModelConfig(name="tiny", **{**base, **settings}), tokenizer.vocabulary_size
-    ).eval()
+    config = ModelConfig(name="tiny", **{**base, **settings})
+    return Transformer(config, tokenizer.vocabulary_size).eval()
 
 
 @pytest.fixture(scope="module")
@@ -79,17 +112,17 @@ def tokenizer() -> Tokenizer:
 
 @pytest.fixture(scope="module")
 def trained(tokenizer, tmp_path_factory) -> tuple[Path, Path]:
-    """A model directory and its export; the model writes each word up to two times, so that a search must decide."""
-    model, draw = make(tokenizer), random.Random(1)
+    """A model directory and its export.
+
+    The model writes each word up to two times at random, so that searches find several hypotheses.
+    """
+    model = make(tokenizer)
+    draw = random.Random(1)
     optimizer = torch.optim.Adam(model.parameters(), lr=4e-3)
     for _ in range(100):
         lines = [draw.choices(WORDS, k=draw.randint(1, 6)) for _ in range(32)]
-        stutters = [
-            [word for word in line for _ in range(draw.choice((0, 1, 1, 1, 2)))] for line in lines
-        ]
-        sources, targets = (
-            tokenizer.encode([" ".join(line) for line in side]) for side in (lines, stutters)
-        )
+        sources = tokenizer.encode([" ".join(line) for line in lines])
+        targets = tokenizer.encode([" ".join(stuttered(line, draw)) for line in lines])
         target_BT = pad_source([[BOS, *ids] for ids in targets], CPU)
         logits = model(pad_source(sources, CPU), target_BT[:, :-1])
         optimizer.zero_grad()
@@ -100,86 +133,57 @@ def trained(tokenizer, tmp_path_factory) -> tuple[Path, Path]:
     return folder / "model", folder / "export"
 
 
-def loaded(output: Path):
-    kinds = transformers.AutoModelForSeq2SeqLM, transformers.AutoTokenizer
-    model, tokenizer = (kind.from_pretrained(str(output), local_files_only=True) for kind in kinds)
+def stuttered(words: list[str], draw: random.Random) -> list[str]:
+    """Words that are repeated or omitted at random."""
+    result = []
+    for word in words:
+        result += [word] * draw.choice((0, 1, 1, 1, 2))
+    return result
+
+
+def loaded(export: Path):
+    """transformers' model and tokenizer."""
+    model = transformers.AutoModelForSeq2SeqLM.from_pretrained(str(export), local_files_only=True)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(str(export), local_files_only=True)
     return model.eval(), tokenizer
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 @torch.no_grad()
-def test_logits_are_ours(tokenizer, tmp_path, shape):
-    """Every weight matters, those of norms and biases too, and there are more positions than the usual ones."""
+def test_logits_are_those_of_nmt(tokenizer, tmp_path, shape):
+    """With random biases and normalizations, so that every weight matters."""
     model = make(tokenizer, **SHAPES[shape])
     for parameter in model.parameters():
         parameter.add_(torch.randn_like(parameter) * 0.3)
     write(save_model(tmp_path / "model", model, tokenizer), tmp_path / "export")
-    marian, draw = loaded(tmp_path / "export")[0], random.Random(3)
+    marian, _ = loaded(tmp_path / "export")
+    draw = random.Random(3)
+
+    def random_ids(lengths: list[int]) -> torch.Tensor:
+        words = range(UNK + 1, model.vocabulary_size)
+        return pad_source([draw.choices(words, k=length) for length in lengths], CPU)
+
     assert type(marian).__name__ == "MarianMTModel"
     for lengths in ([7, 3, 1], [1], [marian.config.max_position_embeddings - 1, 5, 2]):
-        source, target = (
-            pad_source([draw.choices(range(UNK + 1, model.vocabulary_size), k=n) for n in ns], CPU)
-            for ns in (lengths, [min(n, 20) for n in lengths[::-1]])
-        )
+        source = random_ids(lengths)
+        target = random_ids([min(length, 20) for length in reversed(lengths)])
         target = torch.cat((torch.full_like(target[:, :1], BOS), target), dim=1)
-        results = marian(
-            input_ids=source, attention_mask=(source != PAD).long(), decoder_input_ids=target
-        ).logits
-        real = target != PAD
-        torch.testing.assert_close(results[real], model(source, target)[real], atol=2e-4, rtol=1e-4)
-
-
-HOSTILE = [
-    *(
-        "",
-        " ",
-        "   a",
-        "a  b   c ",
-        "a\tb",
-        "\x1ca\x1d",
-        "a\x85b\u2028c",
-        "a\u3000b\xa0c",
-        "a\0b",
-        "##a &quot; x@@ y",
-    ),
-    *(
-        "\u2581",
-        "\u2581a \u2581 \u2581\u2581b\u2581",
-        "\ue000",
-        "\ue0000\ue0001\ue000\u2581",
-        "\u25b8a \u25b8",
-    ),
-    *(
-        "<s>",
-        "a<s>b</s> <pad><unk>",
-        "<0x41>",
-        "a <0xE2><0x96><0x81> b",
-        "\u0120a\u010a",
-        "\ufffd",
-        "\ufeffab\ufeff",
-    ),
-    *(
-        "\U0001f468\u200d\U0001f469\u200d\U0001f467 \U0001f3f4\U000e0067",
-        "漢字かな交じり文",
-        "ไทยภาษา",
-        "አማርኛ",
-        "𓀀𓀁",
-    ),
-    *(
-        "e\u0301\u0327 \ufb01 \u2126 \u3300 \uff21",
-        "\ufdd0\uffff\U0010ffff",
-        "x" * 600,
-        "日本" * 100,
-    ),
-]
+        mask = (source != PAD).long()
+        output = marian(input_ids=source, attention_mask=mask, decoder_input_ids=target)
+        is_token = target != PAD
+        logits = output.logits[is_token]
+        expected = model(source, target)[is_token]
+        torch.testing.assert_close(logits, expected, atol=2e-4, rtol=1e-4)
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram", "wordpiece"])
-def test_token_ids_and_texts_are_ours(kind, tmp_path):
+def test_token_ids_and_texts_are_those_of_nmt(kind, tmp_path):
     tokenizer = train_tokenizer(random_lines(200), TokenizerConfig(kind=kind, vocabulary_size=600))
     write(save_model(tmp_path / "model", make(tokenizer), tokenizer), tmp_path / "export")
-    theirs, lines = loaded(tmp_path / "export")[1], [*random_lines(200, seed=4), *HOSTILE]
-    expected, results = tokenizer.encode([clean(line) for line in lines]), theirs(lines)
+    _, theirs = loaded(tmp_path / "export")
+    lines = [*random_lines(200, seed=4), *HOSTILE]
+    expected = tokenizer.encode([clean(line) for line in lines])
+    results = theirs(lines)
     assert set(results) == {"input_ids", "attention_mask"}
     for line, ids, our_ids in zip(lines, results["input_ids"], expected, strict=True):
         assert ids == [*our_ids, EOS], ascii(line)
@@ -188,8 +192,8 @@ def test_token_ids_and_texts_are_ours(kind, tmp_path):
 
 
 @pytest.mark.parametrize(("beam_size", "least"), [(1, 12), (4, 8)])
-def test_translations_are_ours(trained, beam_size, least):
-    """By the search that is exported; of a beam most are, as the length penalties differ."""
+def test_translations_are_those_of_nmt(trained, beam_size, least):
+    """With a beam only most of them, because the length penalties differ."""
     folder, output = trained
     model, tokenizer = loaded(output)
     lines = [*random_lines(11, seed=5), "☃ 漢字 <s>"]
@@ -203,13 +207,11 @@ def test_translations_are_ours(trained, beam_size, least):
     theirs = []
     for line in lines:
         ids = tokenizer(line, return_tensors="pt")["input_ids"]
-        beam = (
-            {"num_beams": 1, "length_penalty": None, "early_stopping": None}
-            if beam_size == 1
-            else {}
-        )
-        tokens = model.generate(ids, max_length=ids.shape[1] + 21, **beam)
-        theirs.append(" ".join(tokenizer.decode(tokens[0], skip_special_tokens=True).split()))
+        options = {}
+        if beam_size == 1:
+            options = {"num_beams": 1, "length_penalty": None, "early_stopping": None}
+        [tokens] = model.generate(ids, max_length=ids.shape[1] + 21, **options)
+        theirs.append(" ".join(tokenizer.decode(tokens, skip_special_tokens=True).split()))
     assert sum(a == b for a, b in zip(ours, theirs, strict=True)) >= least
 
 
@@ -240,7 +242,7 @@ def by_readme(export: Path, lines: list[str]) -> list[str]:
     return json.loads(results)
 
 
-def test_the_code_of_the_readme_translates_as_it_says(trained, nmt, tmp_path):
+def test_code_in_readme_translates_as_nmt(trained, nmt, tmp_path):
     folder, export = trained
     lines = [
         *random_lines(30, seed=6),
@@ -268,10 +270,8 @@ def test_the_code_of_the_readme_translates_as_it_says(trained, nmt, tmp_path):
     ],
     ids=str,
 )
-def test_what_marian_cannot_express_is_refused(tokenizer, tmp_path, settings, named):
+def test_export_refuses_what_marian_cannot_express(tokenizer, tmp_path, settings, named):
+    folder = save_model(tmp_path / "model", make(tokenizer, **settings), tokenizer)
     with pytest.raises(NMTError, match=named):
-        write(
-            save_model(tmp_path / "model", make(tokenizer, **settings), tokenizer),
-            tmp_path / "export",
-        )
+        write(folder, tmp_path / "export")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "model.spm"]

@@ -1,4 +1,4 @@
-"""Imported models against Marian's own scores and translations (tests/fixtures/marian), and against transformers."""
+"""Imported models against the scores and translations of Marian and against transformers."""
 
 import io
 import json
@@ -20,78 +20,128 @@ from sentencepiece import sentencepiece_model_pb2
 
 from nmt.config import BOS, PAD, UNK
 from nmt.plugins.exchange.huggingface import write
-from nmt.plugins.exchange.marian import read_hub, read_table, rows_of, tokenizer_of
+from nmt.plugins.exchange.marian_hub import read_hub
+from nmt.plugins.exchange.marian_vocabulary import read_table, rows_of, tokenizer_of
 from nmt.text import SOURCE, TARGET, load_tokenizer
 from nmt.translation import load_translator, score_pairs
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "marian"
 SYLLABLES = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu", "va", "we"]
-SPM = "source.spm", "target.spm"
+SPM = ("source.spm", "target.spm")
+NAMES = ["tied", "separate", "tagged"]
+"""Models that Marian trained, in FIXTURES."""
+FC1 = "model__encoder__layers__0__fc1__bias"
+SYMBOLS = {"</s>": 0, "<unk>": 1}
 
 
-@pytest.mark.parametrize("name", ["tied", "separate", "tagged"])
-def test_a_model_of_marian_scores_and_translates_as_marian_and_is_exported(
-    nmt, tmp_path, monkeypatch, name
-):
-    """Sentences with unknown symbols, of 40 words, and of what its sentencepiece models normalize."""
-    folder, short = FIXTURES / name, "decode.max_extra_length=60"
-    for output in "ab":
-        assert (
-            nmt("import", str(folder), f"output={output}").out
-            == f"{output}: {folder}, trained by marian\n"
-        )
+@pytest.mark.parametrize("name", NAMES)
+def test_import_is_reproducible(nmt, tmp_path, name):
+    folder = FIXTURES / name
+    for output in ("a", "b"):
+        done = nmt("import", str(folder), f"output={output}")
+        assert done.out == f"{output}: {folder}, trained by marian\n"
     for file in ("README.md", "config.json", "model.safetensors", "tokenizer.model"):
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
-    pairs = list(
-        zip(
-            *((folder / f"test.{side}").read_text().splitlines() for side in ("src", "trg")),
-            strict=True,
-        )
-    )
-    scores = score_pairs(load_translator(translator_options("a", device="cpu"), print), pairs)
-    for score, line in zip(scores, (folder / "scores.txt").read_text().splitlines(), strict=True):
+
+
+@pytest.fixture
+def imported(nmt, request) -> str:
+    """The name of one of Marian's models, which is imported to the folder a."""
+    assert nmt("import", str(FIXTURES / request.param), "output=a").code == 0
+    return request.param
+
+
+def pairs_of(name: str) -> list[tuple[str, str]]:
+    """Test sentences: with unknown symbols, of 40 words, and text that sentencepiece normalizes."""
+    sides = [(FIXTURES / name / f"test.{side}").read_text() for side in ("src", "trg")]
+    return list(zip(*map(str.splitlines, sides), strict=True))
+
+
+def translations(nmt, name: str) -> list[str]:
+    words = ["a", "decode.max_extra_length=60", "device=cpu"]
+    return nmt("translate", *words, f"input={FIXTURES / name / 'test.src'}").out.splitlines()
+
+
+def has_letters(line: str) -> bool:
+    """nmt translates only lines with letters, and copies others."""
+    return any(map(str.isalpha, line))
+
+
+@pytest.mark.parametrize("imported", NAMES, indirect=True)
+def test_imported_model_scores_as_marian(imported):
+    translator = load_translator(translator_options("a", device="cpu"), print)
+    scores = score_pairs(translator, pairs_of(imported))
+    lines = (FIXTURES / imported / "scores.txt").read_text().splitlines()
+    for score, line in zip(scores, lines, strict=True):
         expected = [float(word) for word in line.split(" ||| WordScores= ")[1].split()]
-        assert score.token_log_probabilities == pytest.approx(
-            expected, abs=2e-5
-        )  # Marian prints five decimals
-    results = nmt(
-        "translate", "a", short, f"input={folder / 'test.src'}", "device=cpu"
-    ).out.splitlines()
-    if name != "tagged":
-        # All but one, which does not end. With pre-norm layers, Marian's search and its scores do not agree.
-        # nmt copies lines without a letter.
-        expected = (folder / "translations.txt").read_text().splitlines()
-        sources = [source for source, _ in pairs]
-        for source, result, line in list(zip(sources, results, expected, strict=True))[:-1]:
-            has_letters = any(map(str.isalpha, source))
-            assert result == (" ".join(line.split()) if has_letters else source)
+        # Marian prints five decimals.
+        assert score.token_log_probabilities == pytest.approx(expected, abs=2e-5)
+
+
+# With pre-norm layers (tagged), Marian's search and its scores do not agree.
+@pytest.mark.parametrize("imported", ["tied", "separate"], indirect=True)
+def test_imported_model_translates_as_marian(nmt, imported):
+    """All lines but the last, whose translation does not end."""
+    expected = (FIXTURES / imported / "translations.txt").read_text().splitlines()
+    sources = [source for source, _ in pairs_of(imported)]
+    rows = list(zip(sources, translations(nmt, imported), expected, strict=True))
+    for source, translation, line in rows[:-1]:
+        assert translation == (" ".join(line.split()) if has_letters(source) else source)
+
+
+@pytest.mark.parametrize("imported", NAMES, indirect=True)
+def test_imported_model_is_exported_to_ctranslate2(nmt, tmp_path, monkeypatch, imported):
     pytest.importorskip("ctranslate2")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    done = nmt("export", "a", "output=ct2", f"sample={folder / 'test.src'}")
+    pairs = pairs_of(imported)
+    sample = FIXTURES / imported / "test.src"
+    done = nmt("export", "a", "output=ct2", f"sample={sample}")
     assert done.code == 0, done.err
     assert float(done.out.split("within ")[1].split()[0]) < 1e-4
     # The README's code translates lines without a letter, which nmt copies.
-    copied = [source for source, _ in pairs if not any(map(str.isalpha, source))]
+    copied = [source for source, _ in pairs if not has_letters(source)]
     same = int(done.out.split("the same translation for ")[1].split()[0])
     assert len(pairs) - len(copied) <= same <= len(pairs) == 24
-    if name == "separate":
-        snippet = (tmp_path / "ct2/README.md").read_text().split("```python")[1].split("```")[0]
-        command = [sys.executable, "-c", snippet.replace("A line.", pairs[0][0])]
+    if imported == "separate":
+        code = (tmp_path / "ct2/README.md").read_text().split("```python")[1].split("```")[0]
+        command = [sys.executable, "-c", code.replace("A line.", pairs[0][0])]
         alone = subprocess.run(command, capture_output=True, text=True, check=True, cwd="ct2")
-        assert alone.stdout.strip() == results[0]
+        assert alone.stdout.strip() == translations(nmt, imported)[0]
 
 
 @pytest.fixture(scope="module")
 def pieces(tmp_path_factory) -> Path:
-    """source.spm, target.spm and the vocab.json of both, which lacks a piece that sentencepiece writes."""
-    folder, table = tmp_path_factory.mktemp("pieces"), read_table(FIXTURES / "tagged" / "vocab.yml")
+    """source.spm, target.spm, and a vocab.json that lacks a piece which sentencepiece produces."""
+    folder = tmp_path_factory.mktemp("pieces")
     for name in SPM:
         shutil.copy(FIXTURES / "tagged" / name, folder)
+    table = read_table(FIXTURES / "tagged" / "vocab.yml")
     table.remove("\u2581tu")
-    (folder / "vocab.json").write_text(
-        json.dumps({piece: n for n, piece in enumerate([*table, "<s>", "<pad>"])})
-    )
+    numbers = {piece: number for number, piece in enumerate([*table, "<s>", "<pad>"])}
+    (folder / "vocab.json").write_text(json.dumps(numbers))
     return folder
+
+
+def raw_lines() -> list[str]:
+    """Random words, tags in several places, and unusual characters."""
+    draw = random.Random(3)
+    lines = []
+    for _ in range(200):
+        words = ["".join(draw.choices(SYLLABLES, k=2)) for _ in range(draw.randint(0, 9))]
+        lines.append(" ".join(words))
+    return [
+        *lines,
+        ">>fra<< kalo mi.",
+        ">>deu<<kalo",
+        ">>xyz<< kalo",
+        "kalo >>fra<< mi",
+        ">> kalo <<",
+        "",
+        "tu  \uff11 \uff21\ufb01\u2019 \u2603",
+        "\u2581ka",
+        "KALO \u200b lo",
+        "\uff5e ka",
+    ]
 
 
 def test_token_ids_are_those_of_transformers(pieces, tmp_path):
@@ -101,69 +151,63 @@ def test_token_ids_are_those_of_transformers(pieces, tmp_path):
     tokenizer = tokenizer_of([pieces / name for name in SPM], [list(table)])
     tokenizer.save(tmp_path / "tokenizer.model")
     ours = load_tokenizer(tmp_path / "tokenizer.model")
-    names, draw = {number: piece for piece, number in table.items()}, random.Random(3)
-    lines = [
-        " ".join("".join(draw.choices(SYLLABLES, k=2)) for _ in range(draw.randint(0, 9)))
-        for _ in range(200)
-    ]
-    lines += [
-        ">>fra<< kalo mi.",
-        ">>deu<<kalo",
-        ">>xyz<< kalo",
-        "kalo >>fra<< mi",
-        ">> kalo <<",
-        "",
-    ]
-    lines += ["tu  \uff11 \uff21\ufb01\u2019 \u2603", "\u2581ka", "KALO \u200b lo", "\uff5e ka"]
+    names = {number: piece for piece, number in table.items()}
+    lines = raw_lines()
     assert len(set(ours.vocabulary())) == ours.vocabulary_size == len(table) + 1
     for side, key in ((SOURCE, "text"), (TARGET, "text_target")):
-        for line, ids in zip(
-            lines, ours.encode([ours.clean(line) for line in lines], side), strict=True
-        ):
+        rows = ours.encode([ours.clean(line) for line in lines], side)
+        for line, ids in zip(lines, rows, strict=True):
             *expected, end = theirs(**{key: line})["input_ids"]
             assert end == 0
-            pieces_of_ours = [
-                "<unk>" if number == UNK else ours.symbol(number, side) for number in ids
-            ]
-            assert pieces_of_ours == [names[number] for number in expected], line
-    for ids in ours.encode([line for line in lines if "\u2603" not in line], TARGET):
-        numbers = [table[ours.symbol(number)] for number in ids if number != UNK]
-        assert (
-            ours.decode(ids).split() == theirs.decode(numbers, use_source_tokenizer=False).split()
-        )
+            symbols = ["<unk>" if id == UNK else ours.symbol(id, side) for id in ids]
+            assert symbols == [names[number] for number in expected], line
+    known = [line for line in lines if "\u2603" not in line]
+    for ids in ours.encode(known, TARGET):
+        numbers = [table[ours.symbol(id)] for id in ids if id != UNK]
+        text = theirs.decode(numbers, use_source_tokenizer=False)
+        assert ours.decode(ids).split() == text.split()
 
 
-OWN_SOURCE = {"share_encoder_decoder_embeddings": False}
 SHAPES = {
-    "relu, untied": {"activation_function": "relu", **OWN_SOURCE, "tie_word_embeddings": False},
-    "source untied": {"activation_function": "gelu", **OWN_SOURCE},
-    "uneven": {"encoder_layers": 3, "decoder_layers": 1, "d_model": 24},
+    "relu, untied": {
+        "activation_function": "relu",
+        "share_encoder_decoder_embeddings": False,
+        "tie_word_embeddings": False,
+    },
+    "source untied": {
+        "activation_function": "gelu",
+        "share_encoder_decoder_embeddings": False,
+    },
+    "uneven": {
+        "encoder_layers": 3,
+        "decoder_layers": 1,
+        "d_model": 24,
+    },
 }
 
 
 def marian_model(transformers, pieces: Path, folder: Path, trained_by: str, **settings):
-    """A MarianMTModel with random weights, written as on the hub; Marian's has a row of zeros for <pad>."""
+    """Write a MarianMTModel with random weights as on the hub, and return it.
+
+    Models that Marian trained have a row of zeros for <pad>.
+    """
     size = len(json.loads((pieces / "vocab.json").read_text()))
     base = {
-        **{
-            "d_model": 16,
-            "encoder_layers": 2,
-            "decoder_layers": 2,
-            "encoder_ffn_dim": 24,
-            "decoder_ffn_dim": 24,
-        },
-        **{
-            "encoder_attention_heads": 2,
-            "decoder_attention_heads": 2,
-            "activation_function": "swish",
-        },
-        **{"pad_token_id": size - 1, "decoder_start_token_id": size - 1, "scale_embedding": True},
-        **{
-            "max_position_embeddings": 128,
-            "vocab_size": size,
-            "decoder_vocab_size": size,
-            "num_beams": 4,
-        },
+        "d_model": 16,
+        "encoder_layers": 2,
+        "decoder_layers": 2,
+        "encoder_ffn_dim": 24,
+        "decoder_ffn_dim": 24,
+        "encoder_attention_heads": 2,
+        "decoder_attention_heads": 2,
+        "activation_function": "swish",
+        "pad_token_id": size - 1,
+        "decoder_start_token_id": size - 1,
+        "scale_embedding": True,
+        "max_position_embeddings": 128,
+        "vocab_size": size,
+        "decoder_vocab_size": size,
+        "num_beams": 4,
     }
     torch.manual_seed(4)
     model = transformers.MarianMTModel(transformers.MarianConfig(**{**base, **settings})).eval()
@@ -173,12 +217,9 @@ def marian_model(transformers, pieces: Path, folder: Path, trained_by: str, **se
                 parameter.add_(torch.randn_like(parameter) * 0.2)
         model.final_logits_bias.normal_()
         if trained_by == "marian":
-            for part in (
-                model.model.encoder.embed_tokens,
-                model.model.decoder.embed_tokens,
-                model.lm_head,
-            ):
-                part.weight[-1] = 0
+            model.model.encoder.embed_tokens.weight[-1] = 0
+            model.model.decoder.embed_tokens.weight[-1] = 0
+            model.lm_head.weight[-1] = 0
             model.final_logits_bias[0, -1] = 0
     model.save_pretrained(folder)
     for name in (*SPM, "vocab.json"):
@@ -190,9 +231,8 @@ def compute_as_marian(model) -> None:
     """Give a model of transformers Marian's sinusoids and its epsilon."""
     for stack in (model.model.encoder, model.model.decoder):
         length, width = stack.embed_positions.weight.shape
-        angles = np.arange(length)[:, None] * np.exp(
-            -np.arange(width // 2) * np.log(10000) / (width / 2 - 1)
-        )
+        rates = np.exp(-np.arange(width // 2) * np.log(10000) / (width / 2 - 1))
+        angles = np.arange(length)[:, None] * rates
         table = np.concatenate((np.sin(angles), np.cos(angles)), axis=1)
         stack.embed_positions.weight.copy_(torch.tensor(table))
     for module in model.modules():
@@ -203,32 +243,32 @@ def compute_as_marian(model) -> None:
 @pytest.mark.parametrize("trained_by", ["marian", "transformers"])
 @pytest.mark.parametrize("shape", SHAPES)
 @torch.no_grad()
-def test_a_model_of_the_hub_has_the_logits_of_transformers_and_comes_back_as_it_was(
-    pieces, nmt, tmp_path, shape, trained_by
-):
+def test_imported_hub_model_has_the_logits_of_transformers(pieces, tmp_path, shape, trained_by):
     transformers = pytest.importorskip("transformers")
     theirs = marian_model(transformers, pieces, tmp_path / "hub", trained_by, **SHAPES[shape])
     marian = read_hub(tmp_path / "hub")
     assert marian.trained_by == trained_by
-    model, order = (
-        marian.model,
-        torch.tensor(rows_of(marian.tokenizer.tables[-1], has_padding=True)),
-    )
+    model = marian.model
+    order = torch.tensor(rows_of(marian.tokenizer.tables[-1], has_padding=True))
     ids = torch.Generator().manual_seed(5)
     source, target = torch.randint(UNK + 1, model.vocabulary_size, (2, 1, 30), generator=ids)
     target = torch.cat((torch.tensor([[BOS]]), target), dim=1)
-    expected = {name: tensor.clone() for name, tensor in theirs.state_dict().items()}
     first = UNK - 1 if trained_by == "marian" else BOS
     if trained_by == "marian":
         compute_as_marian(theirs)
-    logits, results = (
-        theirs(input_ids=order[source], decoder_input_ids=order[target]).logits,
-        model(source, target),
-    )
-    torch.testing.assert_close(
-        results[..., first:], logits[..., order[first:]], atol=1e-5, rtol=1e-5
-    )
+    logits = theirs(input_ids=order[source], decoder_input_ids=order[target]).logits
+    expected = logits[..., order[first:]]
+    results = model(source, target)
+    torch.testing.assert_close(results[..., first:], expected, atol=1e-5, rtol=1e-5)
     assert results[..., PAD:first].isneginf().all()
+
+
+@pytest.mark.parametrize("trained_by", ["marian", "transformers"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_hub_model_is_the_same_after_import_and_export(pieces, nmt, tmp_path, shape, trained_by):
+    transformers = pytest.importorskip("transformers")
+    theirs = marian_model(transformers, pieces, tmp_path / "hub", trained_by, **SHAPES[shape])
+    expected = theirs.state_dict()
     done = nmt("import", "hub", "output=opus", "source=en", "target=de")
     assert done.out == f"opus: hub, trained by {trained_by}\n"
     assert "from en to de" in (tmp_path / "opus" / "README.md").read_text()
@@ -237,30 +277,26 @@ def test_a_model_of_the_hub_has_the_logits_of_transformers_and_comes_back_as_it_
     back = transformers.MarianMTModel.from_pretrained(tmp_path / "back")
     assert expected.keys() == back.state_dict().keys()
     for name, tensor in back.state_dict().items():
-        # Only the length of their table of sinusoids may differ.
-        assert "embed_positions" in name or torch.equal(tensor, expected[name]), name
+        is_sinusoids = "embed_positions" in name  # whose number may differ
+        assert is_sinusoids or torch.equal(tensor, expected[name]), name
     for name in SPM:
         assert (tmp_path / "back" / name).read_bytes() == (tmp_path / "hub" / name).read_bytes()
-    assert json.loads((tmp_path / "back" / "vocab.json").read_text()) == json.loads(
-        (pieces / "vocab.json").read_text()
-    )
-    assert (back.config.decoder_start_token_id, back.config.eos_token_id) == (
-        theirs.config.pad_token_id,
-        0,
-    )
-
-
-# What cannot be imported ends in one line with the reason, and leaves nothing behind.
+    vocabulary = json.loads((tmp_path / "back" / "vocab.json").read_text())
+    assert vocabulary == json.loads((pieces / "vocab.json").read_text())
+    assert back.config.decoder_start_token_id == theirs.config.pad_token_id
+    assert back.config.eos_token_id == 0
 
 
 class Evil:
+    """Creates a file when it is unpickled."""
+
     def __reduce__(self):
         return Path.touch, (Path("pwned"),)
 
 
 @pytest.fixture
 def folder(tmp_path) -> Path:
-    """A model of Marian itself."""
+    """A model in Marian's own files."""
     return Path(shutil.copytree(FIXTURES / "tied", tmp_path / "model"))
 
 
@@ -272,12 +308,14 @@ def hub(word_model, tmp_path) -> Path:
 
 
 def refused(nmt, path: Path, *words: str) -> None:
+    """Assert that an import fails with one line that contains `words`, and leaves no files."""
     nmt("import", str(path), "output=out").refused(*words)
-    assert not any(name.startswith((".out", "out", "pwned")) for name in map(str, Path().iterdir()))
+    names = [path.name for path in Path().iterdir()]
+    assert not any(name.startswith((".out", "out", "pwned")) for name in names)
 
 
-def test_what_is_refused_below_can_be_imported_and_nothing_else_is_opened(nmt, hub, folder):
-    """A pipe or an endless file that a library opens by itself would never end."""
+def test_import_opens_only_the_files_that_it_needs(nmt, hub, folder):
+    """Reading one of the pipes would never end."""
     for name in (
         "special_tokens_map.json",
         "added_tokens.json",
@@ -292,7 +330,7 @@ def test_what_is_refused_below_can_be_imported_and_nothing_else_is_opened(nmt, h
 
 
 def settings(name: str = "config.json", only: bool = False, **values):
-    """Change a JSON file; it gets these values only, if `only`."""
+    """Change values in a JSON file; with `only`, drop all other values."""
 
     def change(folder: Path) -> None:
         tree = {} if only else json.loads((folder / name).read_text())
@@ -302,14 +340,17 @@ def settings(name: str = "config.json", only: bool = False, **values):
 
 
 def tensors(**changes):
+    """Change tensors, in whose names __ stands for a period; None removes a tensor."""
+
     def change(folder: Path) -> None:
-        weights = load_file(folder / "model.safetensors") | {
-            k.replace("__", "."): v for k, v in changes.items()
-        }
-        save_file(
-            {k: tensor for k, tensor in weights.items() if tensor is not None},
-            folder / "model.safetensors",
-        )
+        path = folder / "model.safetensors"
+        weights = load_file(path)
+        for key, tensor in changes.items():
+            name = key.replace("__", ".")
+            weights.pop(name, None)
+            if tensor is not None:
+                weights[name] = tensor
+        save_file(weights, path)
 
     return change
 
@@ -320,32 +361,30 @@ def link(folder: Path) -> None:
 
 
 def marian(**changes):
-    """Change the settings in the .npz of Marian's own format, or its arrays."""
+    """Change settings, which are strings, or arrays in Marian's .npz; - is written as _ in keys."""
 
     def change(folder: Path) -> None:
         with np.load(folder / "model.npz") as stored:
             content = {name: stored[name] for name in stored}
         lines = content["special:model.yml"].tobytes().rstrip(b"\0").decode().splitlines()
-        texts = {
-            key.replace("_", "-"): value for key, value in changes.items() if isinstance(value, str)
-        }
-        lines = [line for line in lines if line.partition(":")[0] not in texts]
-        lines += [f"{key}: {value}" for key, value in texts.items()]
-        content["special:model.yml"] = np.frombuffer(
-            "\n".join([*lines, ""]).encode() + b"\0", np.int8
-        )
-        np.savez(
-            folder / "model.npz",
-            **content | {k: v for k, v in changes.items() if not isinstance(v, str)},
-        )
+        for name, value in changes.items():
+            if isinstance(value, str):
+                key = name.replace("_", "-")
+                lines = [line for line in lines if line.partition(":")[0] != key]
+                lines.append(f"{key}: {value}")
+            else:
+                content[name] = value
+        text = "\n".join([*lines, ""]).encode() + b"\0"
+        content["special:model.yml"] = np.frombuffer(text, np.int8)
+        np.savez(folder / "model.npz", **content)
 
     return change
 
 
 def decoder(models: str, vocabularies: str):
-    return lambda folder: (folder / "decoder.yml").write_text(
-        f"models: [{models}]\nvocabs: [{vocabularies}]\n"
-    )
+    """Write a decoder.yml that names these files."""
+    text = f"models: [{models}]\nvocabs: [{vocabularies}]\n"
+    return lambda folder: (folder / "decoder.yml").write_text(text)
 
 
 def nul_piece(folder):
@@ -355,8 +394,6 @@ def nul_piece(folder):
     path.write_bytes(model.SerializeToString())
 
 
-FC1 = "model__encoder__layers__0__fc1__bias"
-SYMBOLS = {"</s>": 0, "<unk>": 1}
 OF_THE_HUB = [
     (lambda folder: (folder / "config.json").unlink(), ("config.json", "decoder.yml")),
     (settings(d_model="24"), ("hub: d_model=24: must be a whole number",)),
@@ -408,19 +445,21 @@ OF_MARIAN = [
 
 @pytest.mark.parametrize(
     ("kind", "change", "words"),
-    [*(("hub", *row) for row in OF_THE_HUB), *(("folder", *row) for row in OF_MARIAN)],
+    [
+        *(("hub", *row) for row in OF_THE_HUB),
+        *(("folder", *row) for row in OF_MARIAN),
+    ],
 )
-def test_what_does_not_fit_is_named(nmt, request, kind, change, words):
+def test_import_reports_what_it_cannot_read(nmt, request, kind, change, words):
     folder = request.getfixturevalue(kind)
     change(folder)
     refused(nmt, folder, *words)
 
 
-def test_an_npz_is_never_unpickled_or_larger_than_its_file(nmt, folder):
+def test_npz_is_never_unpickled_and_never_larger_than_its_file(nmt, folder):
     header = io.BytesIO()
-    np.lib.format.write_array_header_1_0(
-        header, {"descr": "<f4", "fortran_order": False, "shape": (2**40, 2**20)}
-    )
+    huge = {"descr": "<f4", "fortran_order": False, "shape": (2**40, 2**20)}
+    np.lib.format.write_array_header_1_0(header, huge)
     with zipfile.ZipFile(folder / "model.npz", "w") as archive:
         archive.writestr("Wemb.npy", header.getvalue())
     refused(nmt, folder, "model.npz", "not a readable .npz")
@@ -432,7 +471,7 @@ def test_an_npz_is_never_unpickled_or_larger_than_its_file(nmt, folder):
     refused(nmt, folder, "model.npz", "not a readable .npz")
 
 
-def test_no_other_folder_is_replaced(nmt):
+def test_import_replaces_no_folder_with_other_files(nmt):
     Path("mine").mkdir()
     Path("mine/letter").write_text("dear")
     nmt("import", str(FIXTURES / "tied"), "output=mine").refused("letter", "nmt did not write")

@@ -1,4 +1,4 @@
-"""What engines and exports support: every key by name, and nothing else."""
+"""Tables of what engines and exports support: a key that a table lacks is refused."""
 
 import json
 import shutil
@@ -21,7 +21,7 @@ from nmt.config import (
     exported_settings,
 )
 from nmt.model import Transformer
-from nmt.plugins.exchange import ctranslate2_engine
+from nmt.plugins.exchange import ctranslate2_support
 from nmt.plugins.exchange.supported import ENGINE
 from nmt.registry import entries_of, import_attribute
 from nmt.search import EngineOptions
@@ -61,14 +61,15 @@ def usual_settings(name: str, model: ModelConfig | None = None) -> dict:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_table_names_every_key_and_no_other(name):
+def test_table_names_every_key(name):
     others = ENGINE_KEYS if name == "engine" else {*TOKENIZER_KEYS, "data.kind", "data.tag"}
     assert PROGRAMS[name].table.keys() == MODEL_KEYS | others
 
 
 @pytest.mark.parametrize("name", EXPORTS)
-def test_a_model_is_exported_only_if_the_table_has_each_of_its_keys(name):
-    program, settings = EXPORTS[name], usual_settings(name)
+def test_export_refuses_keys_that_its_table_lacks(name):
+    program = EXPORTS[name]
+    settings = usual_settings(name)
     program.check(settings)
     for key in settings:
         table = {other: rule for other, rule in program.table.items() if other != key}
@@ -78,7 +79,7 @@ def test_a_model_is_exported_only_if_the_table_has_each_of_its_keys(name):
 
 @pytest.mark.parametrize("name", EXPORTS)
 @pytest.mark.parametrize("value", ["usual", "other"])
-def test_a_key_that_is_added_to_the_model_is_refused(name, value):
+def test_export_refuses_a_key_that_is_added_to_models(name, value):
     later = make_dataclass("Later", [("gate", str, "usual")], bases=(ModelConfig,))
     model = later(name="x", d_model=32, d_ff=32, heads=2, gate=value)
     problems = EXPORTS[name].problems(usual_settings(name, model))
@@ -90,7 +91,7 @@ def test_a_key_that_is_added_to_the_model_is_refused(name, value):
 def test_auto_falls_back_to_torch_for_an_unnamed_key(key, checkpoint, monkeypatch):
     table = {other: rule for other, rule in ENGINE.table.items() if other != key}
     notices = []
-    monkeypatch.setattr(ctranslate2_engine, "ENGINE", Program(ENGINE.name, table, ENGINE.advice))
+    monkeypatch.setattr(ctranslate2_support, "ENGINE", Program(ENGINE.name, table, ENGINE.advice))
     assert with_engine(translator_options(checkpoint), notices.append).compute.engine == "torch"
     [notice] = notices
     assert notice.startswith(f"engine=torch ({key}=")
@@ -148,7 +149,7 @@ def test_auto_falls_back_to_torch_for_an_unnamed_key(key, checkpoint, monkeypatc
     ],
     ids=str,
 )
-def test_what_a_program_lacks_is_one_line(name, changes, problem):
+def test_problems_are_reported_on_one_line(name, changes, problem):
     with pytest.raises(NMTError) as error:
         EXPORTS[name].check(usual_settings(name) | changes)
     assert problem in str(error.value)
@@ -156,7 +157,7 @@ def test_what_a_program_lacks_is_one_line(name, changes, problem):
 
 
 @pytest.mark.parametrize("name", EXPORTS)
-def test_the_stored_settings_of_a_tokenizer_decide(name, checkpoint, tmp_path, nmt):
+def test_export_checks_the_stored_settings_of_a_tokenizer(name, checkpoint, tmp_path, nmt):
     model = Path(shutil.copytree(checkpoint, tmp_path / "model"))
     tree = json.loads((model / "config.json").read_text())
     tree["training"]["config"] = {
@@ -169,7 +170,7 @@ def test_the_stored_settings_of_a_tokenizer_decide(name, checkpoint, tmp_path, n
     assert not (tmp_path / "out").exists()
 
 
-def test_transformers_would_spell_tags_as_subwords(tmp_path, nmt):
+def test_huggingface_refuses_tags_because_transformers_would_split_them(tmp_path, nmt):
     tokenizer = train_tokenizer(LINES, TokenizerConfig("bpe", 300), tags=["<2de>"])
     model = ModelConfig(name="x", encoder_layers=1, decoder_layers=1, d_model=16, d_ff=16, heads=2)
     save_model(tmp_path / "model", Transformer(model, tokenizer.vocabulary_size), tokenizer)

@@ -120,7 +120,7 @@ def is_refused(program: Program, model: ModelConfig) -> bool:
     return any(program.problems(settings))
 
 
-def test_a_program_refuses_a_model_or_translates_as_torch(network, tokenizer, tmp_path):
+def test_program_refuses_an_unusual_model_or_translates_as_torch(network, tokenizer, tmp_path):
     folder = save_model(tmp_path / "model", network, tokenizer)
     sources = tokenizer.encode(LINES)
     rows = TorchEngine([network], GREEDY).search(sources, [[]] * len(sources))

@@ -27,7 +27,7 @@ LINES = [
     "ba \u2581 dem \ue000 ki \ue0001",
     "schie\u00dfe <unk> </s> <0x41>",
 ]
-"""Among them are long, empty and unusual ones."""
+"""Usual, long, empty and unusual lines."""
 DRIVER = """
 import contextlib, io, json, sys
 
@@ -100,26 +100,26 @@ def model(request, tmp_path) -> tuple[Path, list[str]]:
         "heads": 4,
         "dropout": 0.0,
     }
-    network = Transformer(ModelConfig(name="x", **{**shape, **settings}), tokenizer.vocabulary_size)
+    config = ModelConfig(name="x", **{**shape, **settings})
+    network = Transformer(config, tokenizer.vocabulary_size)
     if "max_positions" not in settings:
         learn_to_reverse(network)
     return save_model(tmp_path / "model", network, tokenizer), lines
 
 
-def test_the_code_of_the_readme_translates_as_nmt_does(model, nmt, tmp_path, monkeypatch):
+def test_code_in_readme_translates_as_nmt(model, nmt, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     lines = [*LINES, *model[1]]
     (tmp_path / "sample").write_text("".join(f"{line}\n" for line in lines))
     done = nmt("export", "model", "output=out", "sample=sample")
     assert done.code == 0, done.err
-    words = ("split=never", "protect=none", "engine=ctranslate2", "input=sample")
-    expected = nmt("translate", "run=model", *words)
+    words = ["translate", "run=model", "split=never", "protect=none", "input=sample"]
+    expected = nmt(*words, "engine=ctranslate2")
     assert expected.code == 0, expected.err
     translations = by_readme(tmp_path / "out", lines)
     assert translations == expected.out.split("\n")[:-1]
-    # The README claims what its own code does.
-    by_torch = ("split=never", "protect=none", "engine=torch", "input=sample")
-    original = nmt("translate", "run=model", *by_torch)
+    # The README reports how many translations of its own code are those of torch.
+    original = nmt(*words, "engine=torch")
     same = sum(map(str.__eq__, translations, original.out.split("\n")[:-1]))
     claim = f"the same translation for {same} of {len(lines)} lines"
     assert claim in (tmp_path / "out/README.md").read_text()

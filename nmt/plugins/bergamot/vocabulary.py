@@ -1,0 +1,83 @@
+"""Vocabularies as the engine reads them: sentencepiece models in which </s> is 0 and <unk> is 1."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nmt.config import EOS, UNK, NMTError
+from nmt.plugins.exchange.marian_vocabulary import rows_of
+from nmt.plugins.exchange.normalization import sentencepiece_normalizer
+from nmt.text import MarianTokenizer, SentencePieceTokenizer, Tokenizer
+
+MULTIPLE = 8
+"""The engine needs vocabularies of a multiple of this size."""
+UNUSED = -1
+"""Our id for the pieces that pad a vocabulary, which ours does not have."""
+
+
+@dataclass
+class Vocabulary:
+    """A vocabulary of the engine."""
+
+    model: Any
+    """sentencepiece's ModelProto."""
+    our_ids: list[int]
+    """Our id for each of its ids."""
+
+    def pad(self) -> None:
+        """Add unused pieces up to a multiple of MULTIPLE."""
+        unused = self.model.SentencePiece.UNUSED
+        for number in range(-len(self.our_ids) % MULTIPLE):
+            self.model.pieces.add(piece=f"<unused{number}>", score=0.0, type=unused)
+            self.our_ids.append(UNUSED)
+
+
+def vocabularies(tokenizer: Tokenizer) -> list[Vocabulary]:
+    """The vocabularies of the source and the target, or one for both."""
+    if tokenizer.tags:
+        tags = ", ".join(tokenizer.tags)
+        raise NMTError(f"format=bergamot: the engine cannot translate sources with {tags}")
+    if isinstance(tokenizer, SentencePieceTokenizer):
+        result = [from_sentencepiece(tokenizer)]
+    elif isinstance(tokenizer, MarianTokenizer):
+        result = from_marian(tokenizer)
+    else:
+        advice = "pass experiment=bergamot to `nmt preprocess`"
+        raise NMTError(f"format=bergamot needs a vocabulary of sentencepiece: {advice}")
+    for vocabulary in result:
+        vocabulary.pad()
+    return result
+
+
+def from_sentencepiece(tokenizer: SentencePieceTokenizer) -> Vocabulary:
+    """A vocabulary of nmt without PAD and BOS, and with a table for its normalization."""
+    model = tokenizer.parsed()
+    our_ids = [EOS, UNK, *range(UNK + 1, tokenizer.vocabulary_size)]
+    pieces = [model.pieces[id] for id in our_ids]
+    del model.pieces[:]
+    model.pieces.extend(pieces)
+    model.trainer_spec.eos_id = 0
+    model.trainer_spec.unk_id = 1
+    model.trainer_spec.bos_id = -1
+    model.trainer_spec.pad_id = -1
+    model.trainer_spec.vocab_size = len(pieces)
+    # The engine cannot call our normalization, only sentencepiece's.
+    normalizer = sentencepiece_normalizer(tokenizer.normalization)
+    model.normalizer_spec.ParseFromString(normalizer.serialized_normalizer_spec())
+    return Vocabulary(model, our_ids)
+
+
+def from_marian(tokenizer: MarianTokenizer) -> list[Vocabulary]:
+    """The sentencepiece models of an imported model, as they were."""
+    from sentencepiece import sentencepiece_model_pb2
+
+    proto = sentencepiece_model_pb2.ModelProto  # type: ignore[attr-defined]
+    # The same model twice is one vocabulary for both sides.
+    contents = dict.fromkeys(tokenizer.models)
+    tables: Sequence[list[str]] = tokenizer.tables
+    result = []
+    for content, table in zip(contents, tables, strict=True):
+        rows = rows_of(table, has_padding=False)
+        our_ids = [rows.index(row) for row in range(len(table))]
+        result.append(Vocabulary(proto.FromString(content), our_ids))
+    return result

@@ -1,0 +1,168 @@
+"""`nmt export format=ctranslate2`: a conversion with a README, compared with the original."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from nmt import translation
+from nmt.config import Compute, DecodeConfig, ModelConfig, TranslatorOptions
+from nmt.files import block, expected_search, read_description, whole_folder
+from nmt.plugins.exchange import usage
+from nmt.plugins.exchange.commands import ExportConfig, heading, sample_of, settings_of_model
+from nmt.plugins.exchange.ctranslate2_conversion import converted, table_length
+from nmt.plugins.exchange.ctranslate2_engine import CTranslate2Engine
+from nmt.plugins.exchange.supported import CTRANSLATE2
+from nmt.text import SOURCE, read_tokenizer
+
+SHOWN_LINES = 2
+"""Number of differing translations to print."""
+
+
+@dataclass(frozen=True)
+class TranslatedLine:
+    """A line of the sample, and its translations by both programs."""
+
+    number: int
+    line: str
+    ours: str
+    theirs: str
+
+
+def export(
+    folder: Path,
+    output: Path,
+    config: ExportConfig,
+    status: Callable[[str], None],
+) -> list[str]:
+    """Write the conversion, its vocabularies and a README.md.
+
+    Returns the lines that compare CTranslate2 with torch.
+    """
+    description = read_description(folder)
+    tokenizer = read_tokenizer(folder)
+    CTRANSLATE2.check(settings_of_model(description, tokenizer))
+    conversion = converted(folder, config.precision, status)
+    ours = original(folder)
+    code = ""
+    if usage.has_code(tokenizer):
+        code = readme_code(folder, ours)
+    with whole_folder(output) as temporary:
+        shutil.copytree(conversion, temporary, dirs_exist_ok=True)
+        for name, content in usage.names_of(tokenizer).items():
+            (temporary / name).write_bytes(content)
+        comparison = list(compare(temporary, code, ours, folder, config, status))
+        text = heading(description)
+        if code:
+            text += f"{usage.EXPLANATION}\n```python\n{code}```\n"
+        else:
+            text += usage.WITHOUT_CODE
+        shown = block("\n".join(comparison))
+        text += f"\nComparison with the original:\n\n{shown}\n"
+        (temporary / "README.md").write_text(text, encoding="utf-8")
+    return comparison
+
+
+def original(folder: Path) -> translation.Translator:
+    """The translator to compare with, which translates whole lines with torch."""
+    options = TranslatorOptions([str(folder)], Compute("torch", device="cpu"), split="never")
+    return translation.load_translator(options, lambda words: None)
+
+
+def wrapper(folder: Path, precision: str) -> translation.Translator:
+    """nmt's own translator with CTranslate2."""
+    compute = Compute("ctranslate2", precision=precision)
+    options = TranslatorOptions([str(folder)], compute, split="never")
+    return translation.load_translator(options, lambda words: None)
+
+
+def readme_code(folder: Path, ours: translation.Translator) -> str:
+    """The code that translates with the export of a model directory as `ours` does."""
+    description = read_description(folder)
+    decode = expected_search(DecodeConfig(), description)
+    positions = table_length(ModelConfig(**description.model))
+    return usage.code_for(ours.tokenizer, ours.segmenter, decode, positions)
+
+
+def compare(
+    export: Path,
+    code: str,
+    ours: translation.Translator,
+    folder: Path,
+    config: ExportConfig,
+    status: Callable[[str], None],
+) -> Iterator[str]:
+    """Report where both programs agree on the sample, or why there is no sample.
+
+    CTranslate2 runs in the README's code or, if there is none, in nmt.
+    """
+    sample = sample_of(folder, config)
+    lines = sample.lines
+    if not lines:
+        yield f"no sample was compared: {sample.origin}; pass sample=FILE"
+        return
+    status(f"translating {len(lines):,} lines twice")
+    theirs = wrapper(folder, config.precision)
+    our_texts = best_texts(ours, lines)
+    their_texts = usage.translate_lines(export, code, lines) if code else best_texts(theirs, lines)
+    rows = []
+    for number, line in enumerate(lines, 1):
+        text = our_texts[number - 1]
+        other = their_texts[number - 1]
+        if text is not None and other is not None:
+            rows.append(TranslatedLine(number, line, text, other))
+    if len(rows) < len(lines):
+        skipped = f"{len(lines) - len(rows):,} of {len(lines):,} lines"
+        yield f"{skipped} were not compared: too long for the model"
+    if rows:
+        yield compare_scores(ours, theirs, [(row.line, row.ours) for row in rows])
+        yield from compare_texts(rows, sample.origin)
+
+
+def best_texts(translator: translation.Translator, lines: list[str]) -> list[str | None]:
+    """The best translation of each line; None if the line was refused."""
+    texts: list[str | None] = []
+    for outcome in translator.translate_each(lines):
+        if isinstance(outcome, translation.RefusedLine):
+            texts.append(None)
+        else:
+            texts.append(outcome[0].text)
+    return texts
+
+
+def compare_scores(
+    ours: translation.Translator,
+    theirs: translation.Translator,
+    pairs: list[tuple[str, str]],
+) -> str:
+    """Report the largest difference between both programs' log probabilities of a token."""
+    engine = theirs.engine
+    assert isinstance(engine, CTranslate2Engine)
+    scores = translation.score_pairs(ours, pairs)
+    encoded = translation.encode_pairs(theirs.tokenizer, pairs)
+    compared = []
+    expected = []
+    for pair, score in zip(encoded, scores, strict=True):
+        if pair[SOURCE]:  # CTranslate2 cannot score an empty source
+            compared.append(pair)
+            expected.append(score.token_log_probabilities)
+    differences = []
+    for row, their_row in zip(expected, engine.forced_decoding(compared), strict=True):
+        differences.append(np.abs(np.subtract(row, their_row)))
+    tokens = sum(map(len, differences))
+    largest = max((row.max() for row in differences), default=0.0)
+    return f"log P of {tokens:,} tokens matches CTranslate2's to within {largest:.1e} per token"
+
+
+def compare_texts(rows: list[TranslatedLine], origin: str) -> Iterator[str]:
+    """Report how many translations agree."""
+    different = [row for row in rows if row.ours != row.theirs]
+    count = len(rows)
+    same = count - len(different)
+    yield f"the same translation for {same:,} of {count:,} lines ({same / count:.1%}): {origin}"
+    for row in different[:SHOWN_LINES]:
+        yield f"line {row.number}: {row.line}"
+        yield f"  CTranslate2: {row.theirs}"
+        yield f"  nmt:         {row.ours}"

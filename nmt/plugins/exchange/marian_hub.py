@@ -1,0 +1,108 @@
+"""Import MarianMT models in the format of the Hugging Face Hub, from untrusted folders:
+
+config.json             settings
+generation_config.json  length penalty (optional)
+tokenizer_config.json   languages (optional)
+model.safetensors       weights
+vocab.json              piece numbers; only the source's if there is also a target_vocab.json
+source.spm, target.spm  sentencepiece models
+"""
+
+from pathlib import Path
+from typing import Any
+
+from safetensors.torch import load_file
+
+from nmt import files
+from nmt.config import LANGUAGE, NMTError
+from nmt.plugins.exchange.marian import (
+    MarianModel,
+    StoredWeights,
+    Supported,
+    Weights,
+    length_penalty,
+    model_settings,
+    read_weights,
+)
+from nmt.plugins.exchange.marian_vocabulary import read_table, tokenizer_of
+from nmt.text import MARIAN_SYMBOLS, MarianTokenizer
+
+HUB_SUPPORTED: Supported = {
+    "model_type": ("marian",),
+    "scale_embedding": (True,),
+    "add_final_layer_norm": (False,),
+    "normalize_before": (False,),
+    "normalize_embedding": (False,),
+    "static_position_embeddings": (True,),
+}
+"""Keys of config.json and their supported values."""
+HUB_KEYS = {
+    "encoder_layers": "encoder_layers",
+    "decoder_layers": "decoder_layers",
+    "d_model": "d_model",
+    "encoder_ffn_dim": "d_ff",
+    "decoder_ffn_dim": "d_ff",
+    "dropout": "dropout",
+    "encoder_attention_heads": "heads",
+    "decoder_attention_heads": "heads",
+    "activation_function": "activation",
+}
+"""Keys of config.json and the ModelConfig keys for the same values."""
+CONVERSION = "MarianMTModel.from_pretrained(FOLDER).save_pretrained(FOLDER) in transformers"
+
+
+def read_hub(folder: Path) -> MarianModel:
+    """The model in a folder with MarianMT's files."""
+    config = folder / "config.json"
+    tree = files.read_mapping(config, files.parse_json)
+    if "model_type" not in tree:
+        raise NMTError(f"{config}: no model_type")
+    settings = model_settings(config, tree, HUB_SUPPORTED, HUB_KEYS)
+    if settings["activation"] == "silu":
+        settings["activation"] = "swish"
+    tokenizer = read_vocabularies(folder)
+    weights = read_safetensors(folder / "model.safetensors")
+    generation = folder / "generation_config.json"
+    if generation.exists():
+        tree = files.read_mapping(generation, files.parse_json)
+    languages = languages_of(folder)
+    where = generation if generation.exists() else config
+    alpha = length_penalty(where, tree.get("length_penalty", 1.0))
+    model, trained_by = read_weights(StoredWeights(folder, weights), settings, tokenizer)
+    return MarianModel(model, trained_by, tokenizer, alpha, languages)
+
+
+def read_vocabularies(folder: Path) -> MarianTokenizer:
+    """The tokenizer of a folder with one table for both sides, or one for each."""
+    paths = [folder / "vocab.json", *folder.glob("target_vocab.json")]
+    tables = [read_table(path) for path in paths]
+    tokenizer = tokenizer_of([folder / "source.spm", folder / "target.spm"], tables)
+    if MARIAN_SYMBOLS[2] not in tables[-1]:
+        raise NMTError(f"{folder}: its vocabulary has no <pad>, from which the decoder starts")
+    return tokenizer
+
+
+def read_safetensors(path: Path) -> Weights:
+    """The weights, without the tables of sinusoids, which nmt computes."""
+    if not path.exists():
+        raise NMTError(f"{path}: missing; to convert pytorch_model.bin, run {CONVERSION}")
+    # Checks an untrusted file before the library reads it.
+    files.stored_shapes(path)
+    weights = load_file(path)
+    for stack in ("encoder", "decoder"):
+        weights.pop(f"model.{stack}.embed_positions.weight", None)
+    return weights
+
+
+def languages_of(folder: Path) -> tuple[str, str]:
+    """The codes of the source and target language in tokenizer_config.json, if there is one."""
+    path = folder / "tokenizer_config.json"
+    tree = files.read_mapping(path, files.parse_json) if path.exists() else {}
+    return language_code(tree.get("source_lang")), language_code(tree.get("target_lang"))
+
+
+def language_code(value: Any) -> str:
+    """A value from a file if it is a language code, else und (undetermined)."""
+    if isinstance(value, str) and LANGUAGE.fullmatch(value):
+        return value
+    return "und"
