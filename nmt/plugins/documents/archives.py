@@ -129,7 +129,7 @@ class Archive(Document):
         left = [(f"{what} left untranslated", number) for what, number in self.left.items()]
         self.notice = notice_of(*left, (READINGS_LEFT_OUT, readings))
         if contents == old_contents:
-            return self.content
+            return self.content  # written again, the same files could have other bytes
         written = io.BytesIO()
         with ZipFile(written, "w") as archive:
             archive.comment = self.unpacked.comment
@@ -141,12 +141,14 @@ class Archive(Document):
 
 def unpack(content: bytes) -> Unpacked:
     """Unpack an archive; NMTError if it is damaged, encrypted or too large."""
+    # Office encrypts documents in a container of the old formats, not in a ZIP archive.
     if content.startswith(OLD_OFFICE):
         raise NMTError(f"protected with a password, or in an old format: {LOCKED}")
     contents = dict[str, bytes]()
     try:
         with ZipFile(io.BytesIO(content)) as archive:
             entries = archive.infolist()
+            # A small archive may unpack to gigabytes.
             size = sum(entry.file_size for entry in entries)
             if size > LARGEST:
                 raise NMTError(f"{size:,} bytes when unpacked; the limit is {LARGEST:,}")

@@ -87,7 +87,7 @@ class Catalog(Document):
 
     def read(self) -> polib.POFile:
         text = ESCAPE.sub(read_escape, self.text)
-        # The newline tells polib that this is not a file name.
+        # polib needs a space before flags. The newline tells it that this is not a file name.
         with_spaces = FLAGS_WITHOUT_SPACE.sub("#, ", text) + "\n"
         try:
             catalog = polib.pofile(with_spaces)

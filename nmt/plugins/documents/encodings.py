@@ -121,10 +121,12 @@ def mark_of(content: bytes) -> bytes:
 
 def fitting_codec(text: bytes, names: list[str]) -> str:
     """The encoding of a text, which is not UTF-8; empty if none of these fits."""
+    # The text is not UTF-8. Without a mark, UTF-16 would decode nearly any bytes.
     candidates = [name for name in names if name not in ("utf-8", "utf-16")]
     for name in candidates:
         if has_same_bytes(text, name):
             return name
+    # Some encodings, such as Shift JIS, have several codes for a character.
     for name in candidates:
         if has_same_characters(text, name):
             return name

@@ -83,6 +83,7 @@ def message_at(text: str, begin: int, number: str, depth: int) -> Message:
         at = special.end()
         argument: Argument | None = None
         if sign == "}":
+            # Each opening brace has been read with its closing one, so this closes the message.
             message.end = special.start()
             break
         if sign == "{":

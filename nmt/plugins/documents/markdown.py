@@ -97,10 +97,10 @@ class Blocks:
         lines = re.finditer(r"\r\n?|\n|.\Z", body)
         self.begins = [begin, *(begin + line.end() for line in lines)]  # of lines
         self.at = begin  # the end of the last block
-        environment = dict[str, Any]()
-        tokens = PARSER.parse(body, environment)
-        self.references: dict[str, Any] = environment
-        self.labels = environment.get("references", {})
+        # The parser adds the labels of references, which inline text needs.
+        self.references = dict[str, Any]()
+        tokens = PARSER.parse(body, self.references)
+        self.labels = self.references.get("references", {})
         self.add_blocks(tokens)
         titles = [reference["title"] for reference in self.labels.values()]
         for token in tokens:
@@ -119,6 +119,7 @@ class Blocks:
             type_before = token.type
 
     def begin_of(self, line: int) -> int:
+        """The offset of a line; after the last line, the end of the file."""
         return self.begins[min(line, len(self.begins) - 1)]
 
     def add_html(self, token: Parsed) -> None:
@@ -152,6 +153,8 @@ class Blocks:
         self.add_sentences(begin, self.at, in_paragraph)
 
     def add_sentences(self, begin: int, end: int, in_paragraph: bool) -> None:
+        """Add the sentences between two offsets of a block of text."""
+        # Only the beginning of a paragraph could look like another block.
         is_first = in_paragraph
         for span in self.spans_between_tags(begin, end):
             inline = Inline(self.text, *span, self.references, is_first)
@@ -167,7 +170,7 @@ class Blocks:
         content = token.content.replace("|", r"\|") if is_cell else token.content
         lines = content.rstrip().split("\n")
         last = first + len(lines) - 1
-        # Cells of a table are on the same line.
+        # Several cells of a table are on the same line, so search after the last block.
         at = max(self.at, self.begins[first])
         begin = self.text.find(lines[0].rstrip(), at, self.begins[first + 1])
         if begin < 0:
@@ -192,6 +195,7 @@ class Blocks:
         first = begin
         at = begin
         for index, token in enumerate(tokens):
+            # A tag inside of emphasis or a link cannot separate sentences.
             if token.kind == "point" and token.name in BLOCKS and depth == 0:
                 yield first, at
                 first = at + len(token.raw)

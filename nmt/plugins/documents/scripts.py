@@ -106,7 +106,7 @@ def take_item(
         return None
     rest = ""
     if base:
-        if script.is_sub:
+        if script.is_sub:  # a superscript ends a formula, as a charge does
             rest = take_rest(tokens, after)
     elif is_at_edge(before):
         rest = take_rest(tokens, after)

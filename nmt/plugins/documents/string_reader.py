@@ -98,6 +98,7 @@ class Reader:
         self.begin = begin
         self.kind = kind
         self.scanned = masked(text, arguments)
+        # The names that are closed somewhere, and so are no placeholders.
         self.closed = {name.lower() for name in CLOSED.findall(text)}
         self.tags = self.find_tags()
         self.tag_at = {tag.begin: tag for tag in self.tags if kind.is_html}
@@ -120,7 +121,7 @@ class Reader:
         """The arguments inside of tags and comments, by their offsets."""
         if not arguments or "<" not in self.text:
             return {}
-        inside = set[int]()
+        inside = set[int]()  # all offsets inside of markup
         for markup in self.kind.markup.finditer(self.scanned):
             if MASK in markup[0] and markup[0].startswith("<"):
                 inside.update(range(*markup.span()))
@@ -149,7 +150,7 @@ class Reader:
         at = 0
         for tag in self.tags:
             if tag.begin < at or not tag.partner:
-                continue
+                continue  # inside of another fixed element, or never closed
             end = self.tags[tag.partner].end
             if not self.is_unchanged(tag, end, arguments):
                 continue
@@ -177,6 +178,7 @@ class Reader:
         """Read a span without arguments, apart from those inside of tags."""
         for markup in self.kind.markup.finditer(self.scanned, at, end):
             groups = markup.groupdict()
+            # A path is text. It is matched only because its backslashes look like escapes.
             if not groups.get("path"):
                 self.add_text(at, markup.start())
                 self.add_markup(markup, groups)
@@ -199,6 +201,7 @@ class Reader:
         name = name_of(groups)
         if groups.get("tab"):
             self.end_sentence(begin, end, is_tab=True)
+        # Another person speaks, or the next paragraph or item of a list begins.
         elif groups.get("speaker") or groups.get("paragraph") is not None:
             self.end_sentence(begin, end)
         elif groups.get("line"):
@@ -248,6 +251,7 @@ class Reader:
     def attributes_of(self, begin: int, end: int) -> Spliced | None:
         """The attributes that people read, such as alternative texts, of the tag at this span."""
         tag = self.tag_at.get(begin)
+        # What the pattern matches may end elsewhere than a tag of HTML does.
         if not tag or tag.end != end or is_fixed(tag, self.scanned):
             return None
         names = readable_attributes(tag, self.scanned)

@@ -81,6 +81,7 @@ def message_parts(text: str, message: icu.Message, kind: Kind) -> list[Part]:
 def inset_of(text: str, message: icu.Message, argument: icu.Argument, kind: Kind) -> Inset:
     """An argument in its message of this kind; the arguments of its branches have their own."""
     raw = text[argument.begin : argument.end]
+    # In the branches of a plural, at any depth, a number sign stands for the number.
     kind_of_branches = PLURAL_BRANCH if argument.kind in icu.PLURAL else kind
     parts = list[Part]()
     for branch in argument.branches.values():

@@ -81,6 +81,7 @@ def with_marks(text: str, source: str) -> str:
     marks = list[Part]()
     for row in rows[first:]:
         if row.is_text and row.text not in unchanged and needs_mark(row.text):
+            # The mark belongs to the text, and overrides are at the beginning of a subtitle.
             override = OVERRIDES.match(row.text)
             at = row.begin + (override.end() if override else 0)
             marks.append(Part(at, at, otherwise=RIGHT_TO_LEFT_MARK))

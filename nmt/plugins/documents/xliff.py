@@ -79,7 +79,7 @@ class Xliff(Flow):
         """Line breaks and tabs keep their places: units, as of Xcode, contain whole paragraphs."""
         tokens = list[Token]()
         for number, piece in enumerate(LINE_BREAK.split(raw)):
-            is_break = number % 2 == 1
+            is_break = number % 2 == 1  # the pattern's group, which `split` includes
             tokens.append(Token("point", piece, breaks=True) if is_break else text_token(piece))
         return tokens
 
@@ -185,6 +185,8 @@ class Xliff(Flow):
         """The text of a source or a segment; without lines if it cannot be translated."""
         tokens = self.tokens_of(element)
         joined = join_scripts(with_scripts(tokens))
+        # A message may contain single codes, but no pairs of tags. If all scripts were joined, the
+        # results are single codes, too.
         has_tags = any(token.kind in ("open", "close") for token in joined)
         message = message_unit(element, tokens if has_tags else joined)
         if message is None:
