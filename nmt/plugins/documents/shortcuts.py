@@ -11,6 +11,7 @@ SHORTCUT = re.compile(rf"\s*(?:{KEYS})\s*")
 ANY_SHORTCUT = re.compile(rf"\s*(?:{KEYS}|{NAMED_KEY})\s*")
 ACCELERATOR = re.compile(r"[&_][^\W_]")
 LONGEST_LABEL = 200
+"""The characters before a tab that may be the label."""
 
 
 def is_shortcut(text: str, begin: int, end: int) -> bool:

@@ -18,7 +18,7 @@ PATH = (
 )
 """A path of Windows, whose backslashes begin no escapes."""
 
-# All repetitions are possessive, atomic or limited, so that every string takes linear time.
+# Quantifiers are limited, possessive or atomic where a string could take quadratic time.
 HTML = "|".join(sorted(SEPARATORS | BLOCKS, key=len, reverse=True))
 ATTRIBUTES = (
     r"(?>(?:"
