@@ -11,8 +11,11 @@ from nmt.text import HAN, subtags
 
 @dataclass(frozen=True)
 class Rules:
-    """The rules of a language. Abbreviations are written without their last period; `_` stands for
-    an inner period, a blank or both."""
+    """The rules of a language.
+
+    Abbreviations are written without their last period; `_` stands for an inner period, a blank or
+    both.
+    """
 
     has_case: bool = False
     """Sentences begin with capitals."""
@@ -54,12 +57,19 @@ RULES = {
         after_exclamation=rf"と(?![こも])|って|を|[のがはに]{HAN_OR_KATAKANA}",
         # Names such as モーニング娘。
         after_any_mark=rf"を|[のがは]{HAN_OR_KATAKANA}",
-        reporting=r"そう(?:言|い)|[^。！？「」]{0,20}?(?:言っ|言う|言い|聞い|尋ね|答え|叫|つぶや|呟|話し|述べ|告げ)",
+        reporting=(
+            r"そう(?:言|い)"
+            r"|[^。！？「」]{0,20}?(?:言っ|言う|言い|聞い|尋ね|答え|叫|つぶや|呟|話し|述べ|告げ)"
+        ),
     ),
     "zh": Rules(
         initial=LATIN_LETTER,
         particles=r"的|等|时|時|之|后|後|和|与|與|及",
-        reporting=r"这|這|那|[^。！？“”「」没沒都不]{0,12}?(?:说|說|问|問|道|喊|叫|想|回答|答|笑)|[^。！？“”「」]{0,12}[，,][“「]",
+        reporting=(
+            r"这|這|那"
+            r"|[^。！？“”「」没沒都不]{0,12}?(?:说|說|问|問|道|喊|叫|想|回答|答|笑)"
+            r"|[^。！？“”「」]{0,12}[，,][“「]"
+        ),
     ),
     "ko": Rules(
         # Syllables that number the items of a list.
@@ -141,10 +151,19 @@ RULES = {
     ),
 }
 """Maps languages, as Unicode writes their codes, to their rules."""
-ALIASES = {"yue": "zh", "wuu": "zh", "be": "ru", "bg": "ru", "mk": "ru", "lo": "th"}
+ALIASES = {
+    "yue": "zh",
+    "wuu": "zh",
+    "be": "ru",
+    "bg": "ru",
+    "mk": "ru",
+    "lo": "th",
+}
 """Languages with the rules of a similar one."""
 LIST_NUMBER = regex.compile(
-    r"[^\p{L}\p{N}]*(?:\d+|[가나다라마바사아자차카타파하]|(?![\p{Hangul}\p{Han}])\p{L}\p{M}*)[.)\uff0e]"
+    r"[^\p{L}\p{N}]*"
+    r"(?:\d+|[가나다라마바사아자차카타파하]|(?![\p{Hangul}\p{Han}])\p{L}\p{M}*)"
+    r"[.)\uff0e]"
 )
 """The number of a list item. In Korean, only some syllables number items; others are words."""
 THOUSANDS = r"(?:тыс\.|тис\.|млн\.?|млрд\.?)"

@@ -1,4 +1,4 @@
-"""Lines are split into sentences."""
+"""Sentences of languages with Latin letters."""
 
 import pytest
 
@@ -10,7 +10,8 @@ from nmt.sentences.splitting import split_sentences
     [
         (
             "en",
-            "Dr. Smith saw No. 5, e.g. the lamp.|It has version 2.5.1-4.|See Fig. 3, approx. 5 km away!|He left.",
+            "Dr. Smith saw No. 5, e.g. the lamp.|It has version 2.5.1-4.|"
+            "See Fig. 3, approx. 5 km away!|He left.",
         ),
         ("en", 'The 5" disk is old.|It is big.|The 3" disk is new.'),
         (
@@ -19,12 +20,14 @@ from nmt.sentences.splitting import split_sentences
         ),
         (
             "en",
-            "It uses System.IO and .NET.|Wait... what?|See vol. 2, ch. 3.|Ms. Miller came at 5 p.m.|That is all.",
+            "It uses System.IO and .NET.|Wait... what?|See vol. 2, ch. 3.|"
+            "Ms. Miller came at 5 p.m.|That is all.",
         ),
         ("en", "1. Open the door.|2) Go in.|Cats, dogs, etc.|They are nice.|ok?|yes!|sure."),
         (
             "de",
-            "Die 5. Klasse las im 19. Jahrhundert z.B. Verse.|Dann kam Python 3.|\u201eDa!\u201c, rief er.",
+            "Die 5. Klasse las im 19. Jahrhundert z.B. Verse.|Dann kam Python 3.|"
+            "\u201eDa!\u201c, rief er.",
         ),
         ("de", "Er sah u.a. Hunde usw.|Dann ging er am 3. Mai."),
         ("fr", "M. Dupont est l\u00e0.|\u00ab Bien. \u00bb|Il part."),
@@ -34,6 +37,8 @@ from nmt.sentences.splitting import split_sentences
         ),
     ],
 )
-def test_sentences_by_hand(language, line):
-    text = line.replace("|", "" if language == "ja" else " ")
-    assert [sentence.strip() for sentence in split_sentences(text, language)] == line.split("|")
+def test_split_sentences(language, line):
+    blank = "" if language == "ja" else " "
+    text = line.replace("|", blank)
+    sentences = [sentence.strip() for sentence in split_sentences(text, language)]
+    assert sentences == line.split("|")

@@ -1,4 +1,4 @@
-"""Documents: which parts of a file are translated, and how their markup is put back into the translation."""
+"""Document formats: which parts of a file are translated, and how their markup is put back."""
 
 import lazy_loader
 

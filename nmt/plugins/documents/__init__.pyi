@@ -1,2 +1,6 @@
-from .document import Document as Document, Translated as Translated, plain_text as plain_text
-from .document import read_document as read_document
+from .document import (
+    Document as Document,
+    Translated as Translated,
+    plain_text as plain_text,
+    read_document as read_document,
+)

@@ -11,8 +11,9 @@ from nmt.plugins.documents.headers import LANGUAGE
 HEADER = re.compile(r'^[ \t]*msgid[ \t]+""\s+msgstr[ \t]+".*(?:\s+".*)*', re.MULTILINE)
 DECLARED = re.compile(rf'((?:"|\\n){LANGUAGE}:)[^"\\]*')
 FLAGS = re.compile(r"#,[ \t]*")
-# Gettext ignores fuzzy translations until someone has reviewed them.
 FUZZY = "fuzzy"
+"""Gettext ignores fuzzy translations until someone has reviewed them."""
+KIND = re.compile(r'msgstr|msg\w+|"|#~\||#[~,|]?|')
 
 
 class CatalogLines:
@@ -27,27 +28,26 @@ class CatalogLines:
         # polib counts lines in the same way.
         self.lines = text.splitlines(keepends=True)
         self.line_end = "\r\n" if "\r\n" in text else "\n"
-        # polib gives the first message of a file line 0.
-        starts = sorted(max(entry.linenum - 1, 0) for entry in catalog)
-        self.ends = dict(zip(starts, [*starts[1:], len(self.lines)], strict=False))
+        starts = sorted(start_of(entry) for entry in catalog)
+        ends = [*starts[1:], len(self.lines)]
+        self.ends = dict(zip(starts, ends, strict=False))
 
     def replace(self, entry: polib.POEntry, translation: str) -> None:
         """Write the `msgstr` lines of a message, and mark the message as fuzzy."""
-        start = max(entry.linenum - 1, 0)
-        block = self.lines[start : self.ends[start]]
+        start = start_of(entry)
+        end = self.ends[start]
+        block = self.lines[start:end]
         kinds = [kind_of(line) for line in block]
         first = kinds.index("msgstr")
-        length = len(list(takewhile(is_translation, kinds[first:])))
-        replaced = "".join(block[first : first + length])
+        after = first + len(list(takewhile(is_translation, kinds[first:])))
+        replaced = "".join(block[first:after])
         # A file may end without a line break, and blank lines follow most messages.
-        end = replaced[len(replaced.rstrip()) :]
-        block[first : first + length] = [translation.replace("\n", self.line_end) + end]
+        following_space = replaced[len(replaced.rstrip()) :]
+        block[first:after] = [translation.replace("\n", self.line_end) + following_space]
         if FUZZY not in entry.flags:
             self.add_flag(block, kinds[:first])
-        # Keep the numbers of the lines that follow.
-        self.lines[start : self.ends[start]] = ["".join(block)] + [""] * (
-            self.ends[start] - start - 1
-        )
+        # Empty lines keep the numbers of the lines that follow.
+        self.lines[start:end] = ["".join(block)] + [""] * (end - start - 1)
 
     def add_flag(self, block: list[str], kinds: list[str]) -> None:
         """Add the flag to a message; `kinds` are those of its lines before the translation."""
@@ -57,7 +57,7 @@ class CatalogLines:
             flag = f"#, {FUZZY}, " if has_others else f"#, {FUZZY}"
             block[number] = FLAGS.sub(flag, block[number], count=1)
         else:
-            number = len(list(takewhile(is_comment, kinds)))
+            number = len(list(takewhile(is_before_flags, kinds)))
             block.insert(number, f"#, {FUZZY}{self.line_end}")
 
     def text(self, language: str | None) -> str:
@@ -68,6 +68,13 @@ class CatalogLines:
             return text
         declared = DECLARED.sub(lambda key: f"{key[1]} {language}", header[0], count=1)
         return text[: header.start()] + declared + text[header.end() :]
+
+
+def start_of(entry: polib.POEntry) -> int:
+    """The index of the first line of a message."""
+    number: int = entry.linenum
+    # polib counts lines from 1, but gives the first message of a file line 0.
+    return max(number - 1, 0)
 
 
 def damaged_line(text: str) -> int:
@@ -93,8 +100,11 @@ def damaged_line(text: str) -> int:
 
 
 def kind_of(line: str) -> str:
-    """The keyword with which a line begins, such as `msgstr`, `"` or `#,`; empty for a blank line."""
-    keyword = re.match(r'msgstr|msg\w+|"|#~\||#[~,|]?|', line.strip())
+    """The keyword with which a line begins, such as `msgstr`, `"` or `#,`.
+
+    It is empty for a blank line.
+    """
+    keyword = KIND.match(line.strip())
     return keyword[0] if keyword else ""
 
 
@@ -103,6 +113,6 @@ def is_translation(kind: str) -> bool:
     return kind in ("msgstr", '"', "")
 
 
-def is_comment(kind: str) -> bool:
-    """True for lines that belong before the flags of a message."""
+def is_before_flags(kind: str) -> bool:
+    """True for lines that belong before the flags of a message: blank lines and comments."""
     return kind in ("", "#")

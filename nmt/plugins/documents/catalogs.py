@@ -2,69 +2,62 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 
 import polib
 
-from nmt.config import NMTError, require
-from nmt.items import is_counted
-from nmt.plugins.documents import icu
+from nmt.config import NMTError
 from nmt.plugins.documents.catalog_lines import CatalogLines, damaged_line
+from nmt.plugins.documents.directives import FORMAT, same_directives
 from nmt.plugins.documents.document import Document, Translated, notice_of
 from nmt.plugins.documents.encodings import decode_file
 from nmt.plugins.documents.headers import LANGUAGE, new_language, plural_header
 from nmt.plugins.documents.html import READINGS_LEFT_OUT, lost_readings
-from nmt.plugins.documents.strings import ESCAPED, FRONT_MATTER_LEFT, String
+from nmt.plugins.documents.plural_forms import lacking
+from nmt.plugins.documents.string_markup import ESCAPED
+from nmt.plugins.documents.strings import FRONT_MATTER_LEFT, String
 
-# Of the first kind, polib would lose the backslash.
 CONVERT = "convert it with `msgconv -t UTF-8`"
-WITHOUT_FORMS = "plural messages left untranslated because the header has no valid Plural-Forms"
+PLURAL_FORMS = "Plural-Forms"
+CHARSETS = ("", "utf-8", "utf8", "us-ascii", "ascii")
 ESCAPE = re.compile(r"\\(?:(?=[abfvx0-7])|.)", re.DOTALL)
-FORMAT = re.compile(r"(?!no-|possible-|impossible-)([a-z][a-z+-]*)-format")
+"""An escape; the backslash alone if polib would lose it, as in \\x1b."""
+FLAGS_WITHOUT_SPACE = re.compile(r"^#,(?=\S)", re.MULTILINE)
 FORMS = re.compile(r"nplurals[ \t]*=[ \t]*([1-9])(?!\d)")
-PRINTF = (
-    r"%(?:%|\{\w{1,60}+\}|(?>\d{1,3}+\$|\([^()%]{1,60}+\)|<(?!PRI)\w{1,60}+>|)[-+#0' ,I]{0,5}+"
-    r"(?>\d{1,9}+|\*(?>\d{1,3}+\$|)|)(?>\.(?>\d{1,9}+|\*(?>\d{1,3}+\$|)|)|)(?:hh|ll|[hlLqjzZt])?"
-    r"(?:[A-Za-z@]|<PRI\w{1,20}+>))"
-)
-# Formats in which a translation may move directives, but not add their characters elsewhere.
-BRACES = r"\{\{|\}\}|\{(?>(?:[^{}]|\{[^{}]{0,60}+\}){0,100})\}"
-DIRECTIVE = re.compile(rf"{BRACES}|{PRINTF}|%L?+(?:\d{{1,2}}+|n)")
-MOVABLE = frozenset(
-    """c objc c++ python python-brace php awk lua javascript java-printf csharp qt qt-plural
-    kde""".split()  # noqa: SIM905
-)
-# In all other formats, words with these characters must stay unchanged and in the same order.
-OTHER = re.compile(r"(?<!\S)\S*?[%~{}<>&$'|@](?:\S+|\s*\S*)")
-
-
-def same_directives(format: str, source: str, translation: str) -> bool:
-    """True if a translation takes the arguments of the source, as `msgfmt --check` requires."""
-    if format not in MOVABLE:
-        return OTHER.findall(source) == OTHER.findall(translation)
-    one, other = directives(source), directives(translation)
-    in_order = list(filter(is_counted, one)) == list(filter(is_counted, other))
-    before, after = (DIRECTIVE.sub("", text) for text in (source, translation))
-    adds_none = all(after.count(sign) <= before.count(sign) for sign in "%{}")
-    return in_order and Counter(one) == Counter(other) and adds_none
-
-
-def directives(text: str) -> list[str]:
-    """The directives of a text that take an argument."""
-    return [word for word in DIRECTIVE.findall(text) if word not in ("%%", "{{", "}}", "%m")]
+WITHOUT_FORMS = "plural messages left untranslated because the header has no valid Plural-Forms"
+REFUSED = "messages left untranslated because the model lost their format directives"
+UNREADABLE = "messages left untranslated because nmt cannot parse their ICU syntax"
+WITHOUT_WORDS = "messages without words left untranslated"
 
 
 def fits(entry: polib.POEntry, text: str) -> bool:
     """True if a translation has the line breaks at its ends and the arguments of its message."""
     source = entry.msgid_plural or entry.msgid
-    formats = [kind[1] for flag in entry.flags if (kind := FORMAT.fullmatch(flag))]
-    ends = [(side.startswith("\n"), side.endswith("\n")) for side in (source, text)]
-    return ends[0] == ends[1] and all(same_directives(format, source, text) for format in formats)
+    if source.startswith("\n") != text.startswith("\n"):
+        return False
+    if source.endswith("\n") != text.endswith("\n"):
+        return False
+    for flag in entry.flags:
+        kind = FORMAT.fullmatch(flag)
+        if kind and not same_directives(kind[1], source, text):
+            return False
+    return True
 
 
 def is_translated(entry: polib.POEntry) -> bool:
     return all(entry.msgstr_plural.values()) if entry.msgid_plural else bool(entry.msgstr)
+
+
+@dataclass
+class CatalogMessage:
+    """A message to translate."""
+
+    index: int
+    """Of its entry in the catalog."""
+    strings: list[String]
+    """Its text, and its plural if it has one."""
 
 
 class Catalog(Document):
@@ -72,43 +65,40 @@ class Catalog(Document):
 
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
         self.text, self.mark, self.encoding = decode_file(content, convert=CONVERT)
-        self.content, self.target = content, target
+        self.content = content
+        self.target = target
         catalog = self.read()
-        content_type = catalog.metadata.get("Content-Type", "charset=UTF-8")
-        charset = content_type.partition("charset=")[2].lower()
-        is_template = charset == "charset" or "INTEGER" in catalog.metadata.get("Plural-Forms", "")
-        command = f"msginit -l {target or 'CODE'}"
-        require(not is_template, f"this is a template: first create a catalog with `{command}`")
-        is_usual = charset in ("", "utf-8", "utf8", "us-ascii", "ascii")
-        require(is_usual, f"declares the charset {charset}: {CONVERT}")
-        nplurals = FORMS.search(catalog.metadata.get("Plural-Forms", ""))
+        check_header(catalog.metadata, target)
+        nplurals = FORMS.search(catalog.metadata.get(PLURAL_FORMS, ""))
         self.forms = int(nplurals[1]) if nplurals else 0
-        declared = catalog.metadata.get(LANGUAGE)
         self.language: str | None = None  # what the header of the translation declares
         self.relabeled = ""
+        declared = catalog.metadata.get(LANGUAGE)
         if declared is not None:
             self.language, self.relabeled = new_language(declared.strip(), source, target)
         self.left = Counter[str]()  # what stays untranslated, by the reason
-        # The index of each entry to translate, its text, and perhaps its plural.
-        self.messages = list[tuple[int, list[String]]]()
+        self.messages = list[CatalogMessage]()
         for index, entry in enumerate(catalog):
             if not entry.obsolete and not is_translated(entry):
                 self.add(index, entry)
-        strings = [string for _, row in self.messages for string in row]
-        self.lines = [line for string in strings for line in string.lines]
-        self.lacking = icu.lacking([string.message for string in strings if string.message], target)
+        self.lines = list[str]()
+        for string in self.strings():
+            self.lines += string.lines
 
     def read(self) -> polib.POFile:
-        text = ESCAPE.sub(lambda escape: escape[0] if escape[0] != "\\" else ESCAPED, self.text)
-        try:  # the newline tells polib that this is not a file name; flags need a space before them
-            catalog = polib.pofile(re.sub(r"^#,(?=\S)", "#, ", text, flags=re.MULTILINE) + "\n")
+        text = ESCAPE.sub(read_escape, self.text)
+        # polib needs a space before flags. The newline tells it that this is not a file name.
+        with_spaces = FLAGS_WITHOUT_SPACE.sub("#, ", text) + "\n"
+        try:
+            catalog = polib.pofile(with_spaces)
         except (OSError, ValueError, IndexError) as error:
             raise NMTError(f"not a message catalog, or it is damaged: {error}") from error
         number = damaged_line(text)
-        problem = (
-            f"it is damaged: line {number} is a comment within a message, or msgstr is missing"
-        )
-        require(not number, f"not a message catalog, or {problem}")
+        if number:
+            raise NMTError(
+                "not a message catalog, or it is damaged: "
+                f"line {number} is a comment within a message, or msgstr is missing"
+            )
         return catalog
 
     def add(self, index: int, entry: polib.POEntry) -> None:
@@ -116,52 +106,45 @@ class Catalog(Document):
         strings = [String(text) for text in (entry.msgid, entry.msgid_plural) if text]
         if entry.msgid_plural and not self.forms:
             self.left[WITHOUT_FORMS] += 1
-        elif not all(string.is_readable for string in strings):
-            self.left["messages left untranslated because nmt cannot parse their ICU syntax"] += 1
-        else:
-            self.left[FRONT_MATTER_LEFT] += any(string.has_front_matter for string in strings)
-            if any(string.lines for string in strings):
-                self.messages.append((index, strings))
-            elif not any(string.has_front_matter for string in strings):
-                self.left["messages without words left untranslated"] += 1
+            return
+        if not all(string.is_readable for string in strings):
+            self.left[UNREADABLE] += 1
+            return
+        has_front_matter = any(string.has_front_matter for string in strings)
+        self.left[FRONT_MATTER_LEFT] += has_front_matter
+        if any(string.lines for string in strings):
+            self.messages.append(CatalogMessage(index, strings))
+        elif not has_front_matter:
+            self.left[WITHOUT_WORDS] += 1
+
+    def strings(self) -> Iterator[String]:
+        for message in self.messages:
+            yield from message.strings
 
     def join(self, translations: Sequence[Translated]) -> bytes:
-        catalog, left = self.read(), iter(translations)
+        catalog = self.read()
         lines = CatalogLines(self.text, catalog)
-        refused = readings = 0
-        for index, strings in self.messages:
-            entry, texts = catalog[index], list[str]()
-            for string in strings:
-                translated = list(islice(left, len(string.lines)))
-                text = string.render(translated)
-                keeps = string.message is None or string.keeps(translated, text)
-                texts.append(text if keeps and fits(entry, text) else "")
+        left = iter(translations)
+        refused = 0
+        readings = 0
+        for message in self.messages:
+            entry = catalog[message.index]
+            texts = [translation_of(entry, string, left) for string in message.strings]
             if texts[-1]:
                 lines.replace(entry, self.fill(entry, texts[0], texts[-1]))
-                readings += lost_readings(strings[-1].text, texts[-1])
+                readings += lost_readings(message.strings[-1].text, texts[-1])
             else:
                 refused += 1
-        counts = notice_of(
-            ("messages left untranslated because the model lost their format directives", refused),
-            *self.left.items(),
-            (READINGS_LEFT_OUT, readings),
-            self.lacking,
-        )
-        relabeled = self.relabeled if translations else ""
-        self.notice = "; ".join(filter(None, (counts, self.advice(), relabeled)))
+        self.notice = self.notice_with(refused, readings, is_new=bool(translations))
         if not translations:
             return self.content
         return self.mark + lines.text(self.language).encode(self.encoding)
 
-    def advice(self) -> str:
-        """How to get plural messages translated, if they were left out."""
-        if not self.left[WITHOUT_FORMS] or not self.target:
-            return ""
-        line = plural_header(self.target)
-        return f"to translate them, add this line to the header: {line}" if line else ""
-
     def fill(self, entry: polib.POEntry, first: str, last: str) -> str:
-        """The `msgstr` lines with a translation, and that of the plural, in the forms that are empty."""
+        """The `msgstr` lines of a message, whose empty forms are filled with its translations.
+
+        The translations are those of its text and of its plural; both are the same if it has none.
+        """
         filled = polib.POEntry(msgstr=last)
         if entry.msgid_plural:
             # A language without plurals has one form for all numbers.
@@ -171,3 +154,49 @@ class Catalog(Document):
                 filled.msgstr_plural[number] = entry.msgstr_plural.get(number) or form
         lines = str(filled).removeprefix('msgid ""\n').removesuffix("\n")
         return lines.replace(ESCAPED, "\\")
+
+    def notice_with(self, refused: int, readings: int, is_new: bool) -> str:
+        """The notice about a catalog, whose header changes if it `is_new`."""
+        messages = [string.message for string in self.strings() if string.message]
+        counts = notice_of(
+            (REFUSED, refused),
+            *self.left.items(),
+            (READINGS_LEFT_OUT, readings),
+            lacking(messages, self.target),
+        )
+        notices = [counts, self.advice()]
+        if is_new:
+            notices.append(self.relabeled)
+        return "; ".join(filter(None, notices))
+
+    def advice(self) -> str:
+        """How to get plural messages translated, if they were left out."""
+        if not self.left[WITHOUT_FORMS] or not self.target:
+            return ""
+        line = plural_header(self.target)
+        return f"to translate them, add this line to the header: {line}" if line else ""
+
+
+def check_header(metadata: dict[str, str], target: str) -> None:
+    """Raise NMTError if the header is that of a template, or declares an encoding besides UTF-8."""
+    content_type = metadata.get("Content-Type", "charset=UTF-8")
+    charset = content_type.partition("charset=")[2].lower()
+    if charset == "charset" or "INTEGER" in metadata.get(PLURAL_FORMS, ""):
+        command = f"msginit -l {target or 'CODE'}"
+        raise NMTError(f"this is a template: first create a catalog with `{command}`")
+    if charset not in CHARSETS:
+        raise NMTError(f"declares the charset {charset}: {CONVERT}")
+
+
+def read_escape(escape: re.Match[str]) -> str:
+    """An escape for polib: another character stands for a backslash that polib would lose."""
+    return ESCAPED if escape[0] == "\\" else escape[0]
+
+
+def translation_of(entry: polib.POEntry, string: String, left: Iterator[Translated]) -> str:
+    """The next translation, that of a string of a message; empty if it does not fit the message."""
+    translated = list(islice(left, len(string.lines)))
+    text = string.render(translated)
+    if string.message and not string.keeps(translated, text):
+        return ""
+    return text if fits(entry, text) else ""

@@ -4,7 +4,7 @@ import codecs
 import re
 from contextlib import suppress
 
-from nmt.config import NMTError, require
+from nmt.config import NMTError
 from nmt.text import problem_of
 
 MARKS = {
@@ -84,27 +84,53 @@ def decode_file(
     Returns the text, the mark and the encoding. Raises NMTError if the encoding is unknown or
     does not fit the file; `convert` advises the user what to do.
     """
-    mark = next((mark for mark in MARKS if content.startswith(mark)), b"")
+    mark = mark_of(content)
     encoding = MARKS.get(mark, "utf-8")
     text = content[len(mark) :]
-    if not encoding.startswith("utf-16") and (problem := problem_of(content[:8192])):
-        raise NMTError(problem)
+    if not encoding.startswith("utf-16"):
+        problem = problem_of(content[:8192])
+        if problem:
+            raise NMTError(problem)
     names = codecs_of(declared)
-    require(bool(names), f"nmt cannot read its encoding {declared[:40]!r}: {convert}")
+    if not names:
+        raise NMTError(f"nmt cannot read its encoding {declared[:40]!r}: {convert}")
     try:
-        # ASCII text that declares another encoding stays ASCII, with character references for
-        # other characters.
-        is_plain = names != ["utf-8"] and not mark and text.isascii()
-        return text.decode(encoding), mark, "ascii" if is_plain else encoding
+        decoded = text.decode(encoding)
     except UnicodeDecodeError as error:
-        for is_same in (has_same_bytes, has_same_characters):
-            for name in names:
-                if name not in ("utf-8", "utf-16") and is_same(text, name):
-                    return text.decode(name), mark, name
+        name = fitting_codec(text, names)
+        if name:
+            return text.decode(name), mark, name
         what = f"neither UTF-8 nor {declared}"
         if names == ["utf-8"]:
             what = f"not {encoding.upper()} at byte {error.start + 1}"
         raise NMTError(f"{what}: {convert}") from error
+    # ASCII text that declares another encoding stays ASCII, with character references for other
+    # characters.
+    if names != ["utf-8"] and not mark and text.isascii():
+        encoding = "ascii"
+    return decoded, mark, encoding
+
+
+def mark_of(content: bytes) -> bytes:
+    """The byte order mark at the beginning of a file, if any."""
+    for mark in MARKS:
+        if content.startswith(mark):
+            return mark
+    return b""
+
+
+def fitting_codec(text: bytes, names: list[str]) -> str:
+    """The encoding of a text, which is not UTF-8; empty if none of these fits."""
+    # The text is not UTF-8. Without a mark, UTF-16 would decode nearly any bytes.
+    candidates = [name for name in names if name not in ("utf-8", "utf-16")]
+    for name in candidates:
+        if has_same_bytes(text, name):
+            return name
+    # Some encodings, such as Shift JIS, have several codes for a character.
+    for name in candidates:
+        if has_same_characters(text, name):
+            return name
+    return ""
 
 
 def has_same_bytes(text: bytes, name: str) -> bool:

@@ -7,7 +7,10 @@ from markdown_it.rules_block import StateBlock
 
 INSIDE = r"[\s\S]{0,1000}?"  # of a paragraph, so without empty lines
 TAG = re.compile(
-    rf"\{{\{{(?:<{INSIDE}>|%{INSIDE}%)\}}\}}|\{{%{INSIDE}%\}}|\{{#{INSIDE}#\}}|<%(?!=){INSIDE}%>"
+    rf"\{{\{{(?:<{INSIDE}>|%{INSIDE}%)\}}\}}"  # Hugo: {{< tag >}}, {{% tag %}}
+    rf"|\{{%{INSIDE}%\}}"  # Liquid and Jinja
+    rf"|\{{#{INSIDE}#\}}"  # their comments
+    rf"|<%(?!=){INSIDE}%>"  # ERB
 )
 """A tag of Hugo, Liquid, Jinja or ERB. Tags such as {{ name }} stand for words instead."""
 ADDRESS = re.compile(
@@ -23,18 +26,23 @@ MOST_LINES_OF_TAG = 50
 NAME_OF_TAG = re.compile(r"\{\{[<%]-?\s*([\w./-]+)|\{%-?\s*(\w+)")
 WITHOUT_TEXT = frozenset(
     [
-        *(
-            "highlight",
-            "code",
-            "codeblock",
-            "raw",
-            "verbatim",
-            "comment",
-            "script",
-            "style",
-            "schema",
-        ),
-        *("mermaid", "math", "katex", "latex", "chart", "gist", "plantuml", "graphviz"),
+        "chart",
+        "code",
+        "codeblock",
+        "comment",
+        "gist",
+        "graphviz",
+        "highlight",
+        "katex",
+        "latex",
+        "math",
+        "mermaid",
+        "plantuml",
+        "raw",
+        "schema",
+        "script",
+        "style",
+        "verbatim",
     ]
 )
 """Tags whose content is no text."""
@@ -56,6 +64,7 @@ ENVIRONMENT = re.compile(r"\\begin\{([a-z]+\*?)\}")
 
 
 def line_of(state: StateBlock, number: int) -> str:
+    """A line of the file, without its indentation."""
     begin = state.bMarks[number] + state.tShift[number]
     return state.src[begin : state.eMarks[number]].rstrip()
 
@@ -73,14 +82,27 @@ def add_block(state: StateBlock, first: int, after: int, silent: bool, tags: str
     return True
 
 
+def add_title(state: StateBlock, text: str, line: int) -> None:
+    """Add the title of a block, which is text, on this line."""
+    title = state.push("inline", "", 0)
+    title.content = text
+    title.map = [line, line + 1]
+    title.children = []
+
+
 def line_with_end(
-    state: StateBlock, first: int, end: int, is_end: Callable[[str], bool]
+    state: StateBlock,
+    first: int,
+    end: int,
+    is_end: Callable[[str], bool],
 ) -> int | None:
     """The number of the first line after `first` that ends a block; None if no line does."""
     for number in range(first + 1, end):
-        if state.sCount[number] < state.blkIndent and line_of(state, number):
+        line = line_of(state, number)
+        is_outside = state.sCount[number] < state.blkIndent
+        if line and is_outside:
             return None
-        if is_end(line_of(state, number)):
+        if is_end(line):
             return number
     return None
 
@@ -94,10 +116,11 @@ def read_template(state: StateBlock, first: int, end: int, silent: bool) -> bool
     if tag:
         return add_block(state, first, first + tag.count("\n") + 1, silent, tag)
     after = end_of_element(state, first, end)
-    is_whole = not TAG.sub("", line).strip()
-    if after is None and is_whole:
+    if after is None:
+        if TAG.sub("", line).strip():  # the line has text besides its tags
+            return False
         after = first + 1
-    return after is not None and add_block(state, first, after, silent)
+    return add_block(state, first, after, silent)
 
 
 def long_tag(state: StateBlock, first: int, end: int) -> str:
@@ -114,7 +137,8 @@ def long_tag(state: StateBlock, first: int, end: int) -> str:
         lines.append(line)
         if closing in line:
             text = "\n".join(lines)
-            return text if len(lines) > 1 and TAG.fullmatch(text) else ""
+            is_long = len(lines) > 1
+            return text if is_long and TAG.fullmatch(text) else ""
     return ""
 
 
@@ -133,10 +157,12 @@ def end_of_element(state: StateBlock, first: int, end: int) -> int | None:
         after_element = TAG.sub("", line[last_tag.start() :])
         return None if after_element.strip() else first + 1
     last = line_with_end(state, first, end, lambda text: bool(closing.search(text)))
-    if last is None and end == state.lineMax:
-        unclosed.add(name)
-    begins_element = not TAG.sub("", line).strip()
-    return last + 1 if last is not None and begins_element else None
+    if last is None:
+        if end == state.lineMax:
+            unclosed.add(name)
+        return None
+    has_text = bool(TAG.sub("", line).strip())
+    return None if has_text else last + 1
 
 
 def read_line_of_site(state: StateBlock, first: int, end: int, silent: bool) -> bool:
@@ -148,17 +174,13 @@ def read_line_of_site(state: StateBlock, first: int, end: int, silent: bool) -> 
 
 def read_formula(state: StateBlock, first: int, end: int, silent: bool) -> bool:
     """A rule of markdown-it for formulas on lines of their own."""
-    line = line_of(state, first)
     if state.is_code_block(first):
         return False
-    environment = ENVIRONMENT.match(line)
-    opening = next((sign for sign in FORMULAS if line.startswith(sign)), "")
-    if environment:
-        opening, closing = environment[0], rf"\end{{{environment[1]}}}"
-    elif opening:
-        closing = FORMULAS[opening]
-    else:
+    line = line_of(state, first)
+    marks = marks_of_formula(line)
+    if marks is None:
         return False
+    opening, closing = marks
     content = line[len(opening) :]
     if closing in content:
         is_alone = content.endswith(closing) and content.count(closing) == 1
@@ -167,6 +189,17 @@ def read_formula(state: StateBlock, first: int, end: int, silent: bool) -> bool:
     if last is None or not line_of(state, last).endswith(closing):
         return False
     return add_block(state, first, last + 1, silent)
+
+
+def marks_of_formula(line: str) -> tuple[str, str] | None:
+    """What opens and closes the formula at the beginning of a line; None if there is none."""
+    environment = ENVIRONMENT.match(line)
+    if environment:
+        return environment[0], rf"\end{{{environment[1]}}}"
+    for opening, closing in FORMULAS.items():
+        if line.startswith(opening):
+            return opening, closing
+    return None
 
 
 def read_container(state: StateBlock, first: int, end: int, silent: bool) -> bool:
@@ -178,7 +211,6 @@ def read_container(state: StateBlock, first: int, end: int, silent: bool) -> boo
     if not silent:
         text = marker["label"] or marker["title"]
         if text:
-            title = state.push("inline", "", 0)
-            title.content, title.map, title.children = text, [first, first + 1], []
+            add_title(state, text, first)
         add_block(state, first, first + 1, silent)  # its attributes stay as they are
     return True

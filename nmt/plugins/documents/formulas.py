@@ -19,10 +19,10 @@ def in_brackets(opening: str, closing: str) -> str:
 
 
 FORMULA_IN_BRACKETS = "|".join(
-    (
+    [
         in_brackets(r"\\\(", r"\\\)"),
         in_brackets(r"\\\\\(", r"\\\\\)"),
         in_brackets(r"\\\\\[", r"\\\\\]"),
-    )
+    ]
 )
 """A formula as MathJax and KaTeX know it. Brackets without signs of a formula are escaped text."""

@@ -6,9 +6,9 @@ LANGUAGE = "Language"
 
 
 def gettext_code(code: str) -> str:
-    """A language code as gettext writes it: zh_TW for zh-Hant, pt_BR for pt-BR, sr@latin for sr-Latn.
+    """A language code as gettext writes it; the code itself if it is unknown.
 
-    Returns the code itself if it is unknown.
+    Examples: zh_TW for zh-Hant, pt_BR for pt-BR, sr@latin for sr-Latn.
     """
     tag = language_tag(code)
     if not tag:
@@ -17,7 +17,8 @@ def gettext_code(code: str) -> str:
     _, script, region, _ = subtags(tag)
     by_region = usual_subtags(f"{language}_{region}") or usual_subtags(language)
     if script == by_region.get("script"):
-        return "_".join(filter(None, (language, region)))
+        return f"{language}_{region}" if region else language
+    # A region may tell the script: zh_TW has traditional characters.
     likely = region or usual_subtags(f"{language}_{script}").get("region", "")
     if usual_subtags(f"{language}_{likely}").get("script") == script:
         return f"{language}_{likely}"
@@ -33,11 +34,13 @@ def new_language(declared: str, source: str, target: str) -> tuple[str, str]:
     if not target or (declared and match_language(declared, [target])):
         return declared, ""
     code = gettext_code(target)
-    is_usual = not declared or (source and match_language(declared, [source]))
-    if is_usual:
+    if not declared or (source and match_language(declared, [source])):
         return code, ""
-    advice = "check the translations that the file had before"
-    return code, f"the header declared Language: {declared}, and now declares {code}: {advice}"
+    notice = (
+        f"the header declared Language: {declared}, and now declares {code}: "
+        "check the translations that the file had before"
+    )
+    return code, notice
 
 
 def plural_header(target: str) -> str:

@@ -6,16 +6,14 @@ Syntax: https://unicode-org.github.io/icu/userguide/format_parse/messages. An ex
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-
-from babel import Locale, UnknownLocaleError
-from babel.core import parse_locale
 
 PLURAL = ("plural", "selectordinal")
 KINDS = (*PLURAL, "select")
-# Java's choices are recognized so that they can be counted. Their syntax differs, so they are not parsed.
+CATEGORIES = ("zero", "one", "two", "few", "many", "other")
+DEEPEST = 20  # levels of arguments
+# Java's choices are recognized so that they can be counted. Their syntax differs, so they are not
+# parsed.
 STARTS = re.compile(r"\{\s*[^\s{},]+\s*,\s*(?:plural|selectordinal|select|choice)\s*,")
 SPECIAL = re.compile(r"['{}#]")
 WORD = r"[^\s{},'#]+"
@@ -23,11 +21,10 @@ HEAD = re.compile(rf"\{{\s*(?P<name>{WORD})\s*(?:\}}|,\s*(?P<kind>{WORD})\s*(?P<
 OFFSET = re.compile(r"\s*offset:\s*\d+")
 BRANCH = re.compile(r"\s*(?P<key>=\d+|[^\s{},'#=]+)\s*\{")
 QUOTED = re.compile(r"(?>(?:[^']++|'')*)'")  # from after the first apostrophe
+QUOTABLE = ("{", "}")
+QUOTABLE_IN_PLURAL = ("{", "}", "#")
 END = re.compile(r"\s*\}")
 CONTROLS = re.compile(r"[\0-\x08]")  # stand for arguments while a sentence is translated
-DEEPEST = 20  # levels of arguments
-CATEGORIES = ("zero", "one", "two", "few", "many", "other")
-NUMBERS = range(1000)  # from which the integers that belong to a category are known
 
 
 class UnknownSyntax(Exception):
@@ -50,8 +47,10 @@ class Argument:
     begin: int
     end: int
     name: str
-    kind: str = ""  # plural, select and others; for {name}, empty; for the number sign, "#"
-    shown: str = ""  # what stands for it in a sentence
+    kind: str = ""
+    """plural, select and others; for {name}, empty; for the number sign, "#"."""
+    shown: str = ""
+    """What stands for it in a sentence."""
     branches: dict[str, Message] = field(default_factory=dict)
 
 
@@ -77,25 +76,39 @@ def message_at(text: str, begin: int, number: str, depth: int) -> Message:
     """
     if depth > DEEPEST:
         raise UnknownSyntax
-    message, at = Message(begin), begin
+    message = Message(begin, len(text))
+    at = begin
     while special := SPECIAL.search(text, at):
-        begin, at = special.start(), special.end()
-        if special[0] == "}":
+        sign = special[0]
+        at = special.end()
+        argument: Argument | None = None
+        if sign == "}":
+            # Each opening brace has been read with its closing one, so this closes the message.
+            message.end = special.start()
             break
-        if special[0] == "{":
-            argument = argument_at(text, begin, number, depth)
+        if sign == "{":
+            argument = argument_at(text, special.start(), number, depth)
+        elif sign == "#":
+            if number:
+                argument = Argument(special.start(), at, number, "#", f"{{{number}}}")
+        elif text.startswith("'", at):
+            at += 1  # two apostrophes stand for one
+        else:
+            argument = quotation_at(text, special.start(), number)
+        if argument:
             message.arguments.append(argument)
             at = argument.end
-        elif special[0] == "#" and number:
-            message.arguments.append(Argument(begin, at, number, "#", f"{{{number}}}"))
-        elif text.startswith("'", at) and special[0] == "'":
-            at += 1  # two apostrophes stand for one
-        elif special[0] == "'" and text[at : at + 1] in ("{", "}", *("#" if number else "")):
-            at = end_of_quotation(text, at)
-            shown = text[begin + 1 : at - 1].replace("''", "'")
-            message.arguments.append(Argument(begin, at, "", "", shown))
-    message.end = special.start() if special else len(text)
     return message
+
+
+def quotation_at(text: str, begin: int, number: str) -> Argument | None:
+    """The quotation that begins at an apostrophe; None if the apostrophe is part of a word."""
+    content = begin + 1
+    if not text.startswith(QUOTABLE_IN_PLURAL if number else QUOTABLE, content):
+        return None
+    end = end_of_quotation(text, content)
+    shown = text[content : end - 1].replace("''", "'")
+    return Argument(begin, end, name="", shown=shown)
 
 
 def end_of_quotation(text: str, at: int) -> int:
@@ -111,15 +124,17 @@ def argument_at(text: str, begin: int, number: str, depth: int) -> Argument:
     head = HEAD.match(text, begin)
     if not head:
         raise UnknownSyntax
-    name, kind = head["name"], head["kind"] or ""
+    name = head["name"]
+    kind = head["kind"] or ""
+    has_more = head["mark"] == ","
     argument = Argument(begin, head.end(), name, kind, f"{{{name}}}")
     if kind in KINDS:
-        if head["mark"] != ",":
+        if not has_more:
             raise UnknownSyntax
         read_branches(text, argument, name if kind in PLURAL else number, depth)
     elif kind == "choice":
         raise UnknownSyntax
-    elif head["mark"] == ",":
+    elif has_more:
         argument.end = end_of_style(text, head.end())
     return argument
 
@@ -130,8 +145,8 @@ def read_branches(text: str, argument: Argument, number: str, depth: int) -> Non
     at = offset.end() if offset else argument.end
     while branch := BRANCH.match(text, at):
         key = branch["key"]
-        is_known = argument.kind == "select" or key in CATEGORIES or key.startswith("=")
-        if key in argument.branches or not is_known:
+        is_key = argument.kind == "select" or key in CATEGORIES or key.startswith("=")
+        if not is_key or key in argument.branches:
             raise UnknownSyntax
         message = message_at(text, branch.end(), number, depth + 1)
         if not text.startswith("}", message.end):
@@ -139,7 +154,7 @@ def read_branches(text: str, argument: Argument, number: str, depth: int) -> Non
         argument.branches[key] = message
         at = message.end + 1
     end = END.match(text, at)
-    if not (end and argument.branches):
+    if not end or not argument.branches:
         raise UnknownSyntax
     argument.end = end.end()
 
@@ -148,13 +163,17 @@ def end_of_style(text: str, at: int) -> int:
     """The offset after the brace that ends the style of a number, a date or similar."""
     depth = 1
     while special := SPECIAL.search(text, at):
+        sign = special[0]
         at = special.end()
-        if special[0] == "'":
+        if sign == "'":
             # In a style, each apostrophe begins a quotation: {d, date, h 'o''clock'}.
             at = end_of_quotation(text, at)
-        depth += {"{": 1, "}": -1}.get(special[0], 0)
-        if depth == 0:
-            return at
+        elif sign == "{":
+            depth += 1
+        elif sign == "}":
+            depth -= 1
+            if depth == 0:
+                return at
     raise UnknownSyntax
 
 
@@ -178,50 +197,8 @@ def skeleton(message: Message) -> Counter[object]:
     result = Counter[object]()
     for argument in message.arguments:
         if argument.name:
-            inside = [frozenset(skeleton(branch).items()) for branch in argument.branches.values()]
-            result[argument.name, argument.kind, (*argument.branches,), (*inside,)] += 1
+            names = tuple(argument.branches)
+            branches = [skeleton(branch) for branch in argument.branches.values()]
+            contents = tuple(frozenset(branch.items()) for branch in branches)
+            result[argument.name, argument.kind, names, contents] += 1
     return result
-
-
-def choices(message: Message) -> Iterator[Argument]:
-    """The arguments of a message with branches, also those in branches."""
-    for argument in message.arguments:
-        if argument.branches:
-            yield argument
-            for branch in argument.branches.values():
-                yield from choices(branch)
-
-
-@cache
-def numbers_of_forms(language: str, kind: str) -> dict[str, list[int]]:
-    """The plural forms of a language (CLDR) besides "other", and the small integers of each."""
-    try:
-        locale = Locale(parse_locale(language.replace("-", "_"))[0])
-    except (ValueError, UnknownLocaleError):
-        return {}
-    rule = locale.plural_form if kind == "plural" else locale.ordinal_form
-    numbers: dict[str, list[int]] = {form: [] for form in CATEGORIES if form in rule.tags}
-    for number in NUMBERS:
-        numbers.get(rule(number), []).append(number)
-    return numbers
-
-
-def missing_forms(message: Message, language: str) -> set[str]:
-    """The plural forms that a language has and that a plural of the message lacks."""
-    missing = set[str]()
-    for argument in choices(message):
-        forms = numbers_of_forms(language, argument.kind) if argument.kind in PLURAL else {}
-        for form, numbers in forms.items():
-            # =1 can stand for a category to which only 1 belongs.
-            explicit = {f"={number}" for number in numbers}
-            has_numbers = bool(numbers) and explicit <= argument.branches.keys()
-            if form not in argument.branches and not has_numbers:
-                missing.add(form)
-    return missing
-
-
-def lacking(messages: Sequence[Message], language: str) -> tuple[str, int]:
-    """A notice about messages that lack plural forms of a language, and their number."""
-    rows = [forms for message in messages if (forms := missing_forms(message, language))]
-    names = [form for form in CATEGORIES if any(form in forms for forms in rows)]
-    return f"messages without plural forms that {language} has ({', '.join(names)})", len(rows)

@@ -1,6 +1,6 @@
 """The languages that office documents declare for their text and spelling checkers go by."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from babel.core import get_global
@@ -13,10 +13,32 @@ from nmt.text import language_tag, subtags
 # Documents declare three languages for a text: one for characters of each kind of script.
 EAST_ASIAN = frozenset(["Hans", "Hant", "Jpan", "Kore"])
 COMPLEX = frozenset(
-    """Arab Beng Deva Gujr Guru Hebr Khmr Knda Laoo Mlym Mymr Nkoo Orya Sinh Syrc Taml Telu
-    Thaa Thai Tibt""".split()  # noqa: SIM905
+    [
+        "Arab",
+        "Beng",
+        "Deva",
+        "Gujr",
+        "Guru",
+        "Hebr",
+        "Khmr",
+        "Knda",
+        "Laoo",
+        "Mlym",
+        "Mymr",
+        "Nkoo",
+        "Orya",
+        "Sinh",
+        "Syrc",
+        "Taml",
+        "Telu",
+        "Thaa",
+        "Thai",
+        "Tibt",
+    ]
 )
 IN_RUNS = frozenset(["rPr", "endParaRPr", "defRPr"])  # elements with a language in DrawingML
+OF_WORD = ("val", "eastAsia", "bidi")
+OF_OPEN_DOCUMENT = ("language", "language-asian", "language-complex")
 
 
 @dataclass(frozen=True)
@@ -32,8 +54,9 @@ class Language:
         """The language as Word names it, such as ja-JP; with its script only if it has several."""
         likely = get_global("likely_subtags")
         usual = likely.get(f"{self.language}_{self.region}") or likely.get(self.language) or ""
-        script = "" if f"_{self.script}_" in usual else self.script
-        return "-".join(filter(None, (self.language, script, self.region)))
+        is_usual = f"_{self.script}_" in usual
+        parts = [self.language, "" if is_usual else self.script, self.region]
+        return "-".join(filter(None, parts))
 
     def is_named(self, value: str) -> bool:
         """True if a document's value, such as en or en-US, means this language in any region."""
@@ -42,7 +65,8 @@ class Language:
 
 def change_of(source: str, target: str) -> "Change | None":
     """The change between two language codes; None if one of them is empty or unknown."""
-    before, after = language_of(source), language_of(target)
+    before = language_of(source)
+    after = language_of(target)
     return Change(before, after) if before and after else None
 
 
@@ -51,13 +75,14 @@ def language_of(code: str) -> Language | None:
     _, script, region, is_plain = subtags(code)
     language = language_tag(code).partition("-")[0]
     likely = get_global("likely_subtags")
-    by_script = "" if is_plain else f"{language}_{script}"
-    names = [by_script, f"{language}_{region}", language]
-    usual = next((likely[name] for name in names if name in likely), None)
-    if usual is None:
-        return None
-    _, usual_script, usual_region = usual.split("_")
-    return Language(language, region or usual_region, script or usual_script)
+    names = [f"{language}_{region}", language]
+    if not is_plain:
+        names.insert(0, f"{language}_{script}")
+    for name in names:
+        if name in likely:
+            _, usual_script, usual_region = likely[name].split("_")
+            return Language(language, region or usual_region, script or usual_script)
+    return None
 
 
 @dataclass(frozen=True)
@@ -71,33 +96,43 @@ class Change:
         """Declarations of the source language, to be replaced with those of the target language."""
         for element in elements:
             if element.name == "lang":
-                yield from self.word(element)
+                yield from self.replaced(element, self.values_of_word(), OF_WORD)
             elif element.name in IN_RUNS:
-                yield from self.replaced(element, {"lang": self.target.tag}, "lang")
+                yield from self.replaced(element, {"lang": self.target.tag}, ["lang"])
             elif element.name == "text-properties":
-                yield from self.open_document(element)
+                values = self.values_of_open_document()
+                yield from self.replaced(element, values, OF_OPEN_DOCUMENT)
 
-    def word(self, element: Element) -> Iterator[Part]:
-        values = {"val": self.target.tag}
+    def values_of_word(self) -> dict[str, str]:
+        tag = self.target.tag
+        values = {"val": tag}
         if self.target.script in EAST_ASIAN:
-            values["eastAsia"] = self.target.tag
+            values["eastAsia"] = tag
         elif self.target.script in COMPLEX:
-            values["bidi"] = self.target.tag
-        yield from self.replaced(element, values, *("val", "eastAsia", "bidi"))
+            values["bidi"] = tag
+        return values
 
-    def open_document(self, element: Element) -> Iterator[Part]:
-        language, region = self.target.language, self.target.region or "none"
+    def values_of_open_document(self) -> dict[str, str]:
+        language = self.target.language
+        region = self.target.region or "none"
         values = {"language": language, "country": region}
         if self.target.script in EAST_ASIAN:
-            values |= {"language-asian": language, "country-asian": region}
+            values["language-asian"] = language
+            values["country-asian"] = region
         elif self.target.script in COMPLEX:
-            values |= {"language-complex": language, "country-complex": region}
-        kinds = ("language", "language-asian", "language-complex")
-        yield from self.replaced(element, values, *kinds)
+            values["language-complex"] = language
+            values["country-complex"] = region
+        return values
 
-    def replaced(self, element: Element, values: dict[str, str], *names: str) -> Iterator[Part]:
+    def replaced(
+        self,
+        element: Element,
+        values: dict[str, str],
+        names: Collection[str],
+    ) -> Iterator[Part]:
         """Set attributes to `values` if one of the attributes `names` is the source language."""
-        attributes, spans = element.attributes, element.spans
+        attributes = element.attributes
+        spans = element.spans
         if not any(self.source.is_named(attributes.get(name, "")) for name in names):
             return
         added = ""
@@ -105,6 +140,7 @@ class Change:
             if name in spans:
                 yield Part(*spans[name], otherwise=value)
             else:
+                # In OpenDocument, only these two have a prefix of their own.
                 is_western = name in ("language", "country")
                 prefix = "fo:" if is_western else element.tag.removesuffix(element.name)
                 added += f' {prefix}{name}="{value}"'
@@ -114,6 +150,9 @@ class Change:
 
 def declared(elements: Sequence[Element], change: Change | None, turn: Turn | None) -> list[Part]:
     """What a change of the language and of the direction changes in a file."""
-    languages = change.parts(elements) if change else ()
-    directions = turn.parts(elements) if turn else ()
-    return [*languages, *directions]
+    parts = list[Part]()
+    if change:
+        parts += change.parts(elements)
+    if turn:
+        parts += turn.parts(elements)
+    return parts

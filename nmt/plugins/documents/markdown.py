@@ -4,35 +4,46 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 from markdown_it.token import Token as Parsed
 
 from nmt.plugins.documents import html
-from nmt.plugins.documents.commonmark import PARSER, NestedPage, nested_page
+from nmt.plugins.documents.commonmark import PARSER
 from nmt.plugins.documents.declarations import Declarations
 from nmt.plugins.documents.document import Part, Text, Translated, notice_of
 from nmt.plugins.documents.inlines import Inline
 from nmt.plugins.documents.markup import Token, find_pairs
+from nmt.plugins.documents.nested_pages import NestedPage, nested_page
 from nmt.plugins.documents.parameters import count_readable
 from nmt.plugins.documents.scanner import Scanner
 from nmt.text import BLOCKS
 
-# YAML or TOML. After empty lines, --- is front matter only if a key follows; otherwise, it is a line across the page.
-FRONT_MATTER = re.compile(
-    r"(?:(?:---[ \t]*\r?\n|(?:[ \t]*\r?\n)+---[ \t]*\r?\n(?=(?:[ \t]*(?:#[^\n]*)?\r?\n)*[\w\"'-]+[ \t]*:(?:\s|\Z)))"
-    r".*?\n(?:---|\.\.\.)|(?:[ \t]*\r?\n)*\+\+\+[ \t]*\r?\n.*?\n\+\+\+)[ \t]*(?:\r?\n|\Z)",
-    re.DOTALL,
+EMPTY_LINE = r"[ \t]*\r?\n"
+COMMENT_LINE = r"[ \t]*(?:#[^\n]*)?\r?\n"
+DASHES = r"---[ \t]*\r?\n"
+KEY = r"[\w\"'-]+[ \t]*:(?:\s|\Z)"
+# After empty lines, --- is front matter only if a key follows; otherwise, it is a line across the
+# page.
+YAML = (
+    rf"(?:{DASHES}|(?:{EMPTY_LINE})+{DASHES}(?=(?:{COMMENT_LINE})*{KEY}))"
+    r".*?\n(?:---|\.\.\.)"
 )
+TOML = rf"(?:{EMPTY_LINE})*\+\+\+[ \t]*\r?\n.*?\n\+\+\+"
+FRONT_MATTER = re.compile(rf"(?:{YAML}|{TOML})[ \t]*(?:\r?\n|\Z)", re.DOTALL)
+TITLE_KEY = r"(?i:(?:link|short|sub|nav|sidebar)_?)?(?i:title|label)"
+SUMMARY_KEY = r"(?i:description|summary|excerpt|abstract|tagline)"
 SHOWN_KEY = re.compile(
-    r"^[\"']?((?i:(?:link|short|sub|nav|sidebar)_?)?(?i:title|label)|(?i:description|summary|excerpt|abstract|tagline))[\"']?"
-    r"[ \t]*[:=][ \t]*[^\s#]",
+    rf"^[\"']?({TITLE_KEY}|{SUMMARY_KEY})[\"']?[ \t]*[:=][ \t]*[^\s#]",
     re.MULTILINE,
-)  # of front matter, with text that readers of the page see
-TITLE = re.compile(r"\[!\w[\w|-]{0,40}\][+-]?[ \t]+[^\s][^\n]*\n[ \t>]*")
+)
+"""A key of front matter whose text readers of the page see."""
+TITLE_OF_ALERT = re.compile(r"\[!\w[\w|-]{0,40}\][+-]?[ \t]+[^\s][^\n]*\n[ \t>]*")
 BLOCK_TAG = re.compile(rf"</?(?:{'|'.join(BLOCKS)})\b", re.IGNORECASE)
 REFUSED = "blocks of text left untranslated because their markup would be lost"
+# What stays untranslated; the notice adds "left untranslated".
+BLOCKS_OF_TEXT = "blocks of text"
+HTML_BLOCKS = "HTML blocks"
 TITLES = "titles of links and images"
 ATTRIBUTES = "attributes of HTML in text"
 PARAMETERS = "parameters of tags"
@@ -47,12 +58,13 @@ class Markdown(Text):
 
     def parts(self, text: str, target: str) -> list[Part]:
         front = FRONT_MATTER.match(text)
-        keys = SHOWN_KEY.findall(front[0]) if front else []
+        self.front = ""
+        if front:
+            keys = dict.fromkeys(SHOWN_KEY.findall(front[0]))
+            if keys:
+                self.front = f"front matter left untranslated: {', '.join(keys)}"
         declarations = Declarations(self.source, target) if target else None
         self.blocks = Blocks(text, front.end() if front else 0, declarations)
-        self.front = (
-            f"front matter left untranslated: {', '.join(dict.fromkeys(keys))}" if keys else ""
-        )
         self.notice = self.notice_with(refused=0, readings=0)
         return self.blocks.parts
 
@@ -67,7 +79,8 @@ class Markdown(Text):
         inlines = [part for part in self.blocks.parts if isinstance(part, Inline)]
         refused = sum(inline.is_refused for inline in inlines)
         written = content.removeprefix(self.mark).decode(self.encoding)
-        self.notice = self.notice_with(refused, html.lost_readings(self.text.text, written))
+        readings = html.lost_readings(self.text.text, written)
+        self.notice = self.notice_with(refused, readings)
         return content
 
 
@@ -76,62 +89,80 @@ class Blocks:
 
     def __init__(self, text: str, begin: int, declarations: Declarations | None) -> None:
         """`begin` is the end of the front matter; `declarations` are those of blocks of HTML."""
-        self.text, self.at = text, begin
+        self.text = text
         self.declarations = declarations
-        self.parts, self.left = list[Part](), Counter[str]()
+        self.parts = list[Part]()
+        self.left = Counter[str]()
         body = text[begin:]
         lines = re.finditer(r"\r\n?|\n|.\Z", body)
-        self.begins = [begin, *(begin + line.end() for line in lines)]
+        self.begins = [begin, *(begin + line.end() for line in lines)]  # of lines
+        self.at = begin  # the end of the last block
+        # The parser adds the labels of references, which inline text needs.
         self.references = dict[str, Any]()
         tokens = PARSER.parse(body, self.references)
-        for opening, token in pairwise([Parsed("", "", 0), *tokens]):
+        self.labels = self.references.get("references", {})
+        self.add_blocks(tokens)
+        titles = [reference["title"] for reference in self.labels.values()]
+        for token in tokens:
+            self.count_attributes(token.children or (), titles)
+        self.left[TITLES] += sum(map(has_letters, titles))
+
+    def add_blocks(self, tokens: Sequence[Parsed]) -> None:
+        type_before = ""
+        for token in tokens:
             if token.type == "html_block":
                 self.add_html(token)
             elif token.type == "copied_block":
                 self.left[PARAMETERS] += count_readable(token.content)
             elif token.type == "inline" and token.content:
-                self.add_inline(token, opening.type)
-        titles = [
-            reference["title"] for reference in self.references.get("references", {}).values()
-        ]
-        for token in tokens:
-            self.count_attributes(token.children or (), titles)
-        self.left[TITLES] += sum(map(has_letters, titles))
+                self.add_inline(token, type_before)
+            type_before = token.type
 
     def begin_of(self, line: int) -> int:
+        """The offset of a line; after the last line, the end of the file."""
         return self.begins[min(line, len(self.begins) - 1)]
 
     def add_html(self, token: Parsed) -> None:
         first, after = token.map or (0, 0)
-        begin, self.at = self.begin_of(first), self.begin_of(after)
+        begin = self.begin_of(first)
+        self.at = self.begin_of(after)
         raw = self.text[begin : self.at]
-        page: html.Page | NestedPage | None = html.Page(raw, begin, self.declarations)
+        page: html.Page | NestedPage | None
         if token.level:
             page = nested_page(raw, begin, token.content, self.declarations)
+        else:
+            page = html.Page(raw, begin, self.declarations)
         if page:
             self.parts.append(page)
             self.left.update(page.left)
         else:
-            self.left["HTML blocks"] += 1
+            self.left[HTML_BLOCKS] += 1
 
     def add_inline(self, token: Parsed, opening: str) -> None:
         """Add the sentences of a block of text, which follows a token of the type `opening`."""
         span = self.span_of(token, is_cell=opening in ("th_open", "td_open"))
         if not span:
-            self.left["blocks of text"] += has_letters(token.content)
+            self.left[BLOCKS_OF_TEXT] += has_letters(token.content)
             return
         begin, self.at = span
         in_paragraph = opening == "paragraph_open"
-        # The first line of an alert is its title.
-        title = TITLE.match(self.text, begin, self.at) if in_paragraph else None
-        edges = [begin, title.end(), self.at] if title else [begin, self.at]
-        for part in pairwise(edges):
-            for number, stretch in enumerate(self.stretches(*part)):
-                is_first = in_paragraph and not number
-                inline = Inline(self.text, *stretch, self.references, is_first)
-                self.left[PARAMETERS] += inline.parameters_left
-                self.parts += [inline] if inline.lines else []
-                self.parts += inline.outside
+        title = TITLE_OF_ALERT.match(self.text, begin, self.at) if in_paragraph else None
+        if title:
+            self.add_sentences(begin, title.end(), in_paragraph)
+            begin = title.end()
+        self.add_sentences(begin, self.at, in_paragraph)
+
+    def add_sentences(self, begin: int, end: int, in_paragraph: bool) -> None:
+        """Add the sentences between two offsets of a block of text."""
+        # Only the beginning of a paragraph could look like another block.
+        is_first = in_paragraph
+        for span in self.spans_between_tags(begin, end):
+            inline = Inline(self.text, *span, self.references, is_first)
+            self.left[PARAMETERS] += inline.parameters_left
+            if inline.lines:
+                self.parts.append(inline)
+            self.parts += inline.outside
+            is_first = False
 
     def span_of(self, token: Parsed, is_cell: bool) -> tuple[int, int] | None:
         """The offsets of a block of text; None if its text looks otherwise in the file."""
@@ -139,25 +170,33 @@ class Blocks:
         content = token.content.replace("|", r"\|") if is_cell else token.content
         lines = content.rstrip().split("\n")
         last = first + len(lines) - 1
+        # Several cells of a table are on the same line, so search after the last block.
         at = max(self.at, self.begins[first])
         begin = self.text.find(lines[0].rstrip(), at, self.begins[first + 1])
-        end = self.text.find(lines[-1], max(begin, self.begins[last]), self.begins[last + 1])
-        return None if min(begin, end) < 0 else (begin, end + len(lines[-1]))
+        if begin < 0:
+            return None
+        at = max(begin, self.begins[last])
+        last_begin = self.text.find(lines[-1], at, self.begins[last + 1])
+        if last_begin < 0:
+            return None
+        return begin, last_begin + len(lines[-1])
 
-    def stretches(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
+    def spans_between_tags(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
         """The spans between the tags of blocks, which separate sentences, such as <li> in a cell."""
         if not BLOCK_TAG.search(self.text, begin, end):
             yield begin, end
             return
-        labels = self.references.get("references", {})
         tokens = list[Token]()
-        for token in Scanner(self.text[begin:end], labels).tokens:
+        for token in Scanner(self.text[begin:end], self.labels).tokens:
             is_block = token.name in BLOCKS and bool(token.raw)
             tokens.append(replace(token, kind="point") if is_block else token)
         partners = find_pairs(tokens)
-        depth, first, at = 0, begin, begin
+        depth = 0  # the number of elements around a token
+        first = begin
+        at = begin
         for index, token in enumerate(tokens):
-            if token.kind == "point" and token.name in BLOCKS and not depth:
+            # A tag inside of emphasis or a link cannot separate sentences.
+            if token.kind == "point" and token.name in BLOCKS and depth == 0:
                 yield first, at
                 first = at + len(token.raw)
             if index in partners:
@@ -170,16 +209,21 @@ class Blocks:
         in_image = False
         for token in tokens:
             title = str(token.attrs.get("title", ""))
+            # A link with a reference has its title, which is counted once.
             self.left[TITLES] += title not in titles and has_letters(title)
             if token.type == "html_inline":
                 for tag in html.tags_of(token.content):
-                    for name in html.readable_attributes(tag, token.content):
-                        value = html.value_of(tag, name, token.content)
-                        self.left[ATTRIBUTES] += has_letters(value)
+                    self.count_attributes_of(tag, token.content)
                     if tag.name == "svg":
                         in_image = not tag.closes
             elif in_image:  # only text elements have content
                 self.left[html.TEXTS_IN_IMAGES] += has_letters(token.content)
+
+    def count_attributes_of(self, tag: html.Tag, text: str) -> None:
+        """Count the attributes of a tag of this text that stay untranslated."""
+        for name in html.readable_attributes(tag, text):
+            value = html.value_of(tag, name, text)
+            self.left[ATTRIBUTES] += has_letters(value)
 
 
 def has_letters(text: str) -> bool:

@@ -27,19 +27,27 @@ class Paragraph(Sentence):
         escape: Callable[[str], str],
     ) -> None:
         super().__init__(begin, tokens, escape)
-        inside = [note for note in notes if self.begin <= note.begin < self.end]
-        self.notes = {note.begin: note for note in inside if self.lines}
-        self.lines += (line for note in self.notes.values() for line in note.lines)
+        self.notes = dict[int, Spliced]()
+        if self.lines:
+            inside = [note for note in notes if self.begin <= note.begin < self.end]
+            self.notes = {note.begin: note for note in inside}
+        for note in self.notes.values():
+            self.lines += note.lines
 
     def render(self, translations: Sequence[Translated]) -> str:
         if not self.notes:
             return super().render(translations)
+        # The first line is that of the sentence itself.
+        sentence = super().render(translations[:1])
         left = iter(translations[1:])
         notes = {begin: note.render(left) for begin, note in self.notes.items()}
-        return NOTE.sub(lambda mark: notes[int(mark[1])], super().render(translations[:1]))
+        return NOTE.sub(lambda mark: notes[int(mark[1])], sentence)
 
 
 def paragraph_parts(sentence: Paragraph, notes: Sequence[Spliced]) -> list[Part]:
     """The parts of a paragraph: itself, if it has words, and sentences of notes outside of it."""
-    outside = [part for note in notes if note.begin not in sentence.notes for part in note.parts]
-    return [sentence, *outside] if sentence.lines else outside
+    parts: list[Part] = [sentence] if sentence.lines else []
+    for note in notes:
+        if note.begin not in sentence.notes:
+            parts += note.parts
+    return parts

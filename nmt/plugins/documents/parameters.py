@@ -6,20 +6,53 @@ from collections.abc import Iterator
 from nmt.plugins.documents.extensions import NAME_OF_TAG, TAG
 from nmt.plugins.documents.html import READ
 
-QUOTED = r"\"(?P<double>(?:[^\"\\]|\\.)*)\"|'(?P<single>(?:[^'\\]|\\.)*)'|`(?P<raw>[^`]*)`"
+QUOTED = (
+    r"\"(?P<double>(?:[^\"\\]|\\.)*)\""
+    r"|'(?P<single>(?:[^'\\]|\\.)*)'"
+    r"|`(?P<raw>[^`]*)`"
+)
 NAMED = re.compile(rf"(?<![\w-])(?P<name>[\w-]+)[ \t]*[=:][ \t]*(?:{QUOTED})", re.DOTALL)
 UNNAMED = re.compile(rf"(?<=\s)(?:{QUOTED})", re.DOTALL)
-WORDS = re.compile(r"[^\W\d_][^\s/]*\s+\S*[^\W\d_]")
+TWO_WORDS = re.compile(r"[^\W\d_][^\s/]*\s+\S*[^\W\d_]")
 READABLE = frozenset(READ) | {
-    *("caption", "label", "summary", "description", "desc", "heading", "header", "subtitle"),
-    *("text", "tooltip", "message", "content", "footer", "attribution"),
+    "attribution",
+    "caption",
+    "content",
+    "desc",
+    "description",
+    "footer",
+    "header",
+    "heading",
+    "label",
+    "message",
+    "subtitle",
+    "summary",
+    "text",
+    "tooltip",
 }
 """Names of parameters with text."""
 OF_LOGIC = frozenset(
     [
-        *("if", "elsif", "elif", "unless", "for", "case", "when", "assign", "set", "include"),
-        *("include_relative", "render", "extends", "import", "from", "ref", "relref", "link"),
-        *("post_url", "param"),
+        "assign",
+        "case",
+        "elif",
+        "elsif",
+        "extends",
+        "for",
+        "from",
+        "if",
+        "import",
+        "include",
+        "include_relative",
+        "link",
+        "param",
+        "post_url",
+        "ref",
+        "relref",
+        "render",
+        "set",
+        "unless",
+        "when",
     ]
 )
 """Tags whose values without a name are compared or lead to files."""
@@ -27,10 +60,15 @@ OF_LOGIC = frozenset(
 
 def count_readable(text: str) -> int:
     """How many parameters in a line of tags, or in a tag, contain text that readers see."""
-    return sum(any(map(str.isalpha, value)) for value in readable_values(text))
+    count = 0
+    for value in readable_values(text):
+        if any(map(str.isalpha, value)):
+            count += 1
+    return count
 
 
 def readable_values(text: str) -> Iterator[str]:
+    """The values of parameters with text, and of those without a name that have several words."""
     for parameter in NAMED.finditer(text):
         if parameter["name"].lower() in READABLE:
             yield value_of(parameter)
@@ -39,8 +77,11 @@ def readable_values(text: str) -> Iterator[str]:
         if not name or (name[1] or name[2]) in OF_LOGIC:
             continue
         without_named = NAMED.sub("", tag[0])
-        # A single word may be a name or an identifier.
-        yield from filter(WORDS.match, map(value_of, UNNAMED.finditer(without_named)))
+        for parameter in UNNAMED.finditer(without_named):
+            value = value_of(parameter)
+            # A single word may be a name or an identifier.
+            if TWO_WORDS.match(value):
+                yield value
 
 
 def value_of(parameter: re.Match[str]) -> str:

@@ -5,12 +5,12 @@ from collections.abc import Callable
 
 def register(add: Callable[..., None]) -> None:
     here = "nmt.plugins.documents"
-    add("job", "document", f"{here}.document:translate_document")
+    add("job", "document", f"{here}.job:translate_document")
     add("document", "html", f"{here}.html:Html", suffixes=(".html", ".htm", ".xhtml"))
     add("document", "markdown", f"{here}.markdown:Markdown", suffixes=(".md", ".markdown"))
     add("document", "po", f"{here}.catalogs:Catalog", suffixes=(".po", ".pot"))
-    add("document", "srt", f"{here}.subtitles:Subtitles", suffixes=(".srt",))
-    add("document", "vtt", f"{here}.subtitles:Subtitles", suffixes=(".vtt",))
+    for name in ("srt", "vtt"):
+        add("document", name, f"{here}.subtitles:Subtitles", suffixes=(f".{name}",))
     add("document", "xliff", f"{here}.xliff:Xliff", suffixes=(".xlf", ".xliff"))
     add("document", "json", f"{here}.json_strings:Strings", suffixes=(".json",))
     for name in ("docx", "pptx", "xlsx", "odt", "odp", "ods", "epub"):

@@ -1,9 +1,8 @@
-"""What documents say about themselves: titles, descriptions and languages."""
+"""What office documents and books say about themselves: titles, descriptions and languages."""
 
 import re
 from collections.abc import Iterator, Sequence
 from html import escape
-from itertools import chain
 
 from nmt.plugins.documents.declarations import Declarations
 from nmt.plugins.documents.directions import with_attribute
@@ -22,11 +21,11 @@ class Properties(Flow):
     paragraphs = frozenset(["dc:title", "dc:subject", "dc:description"])
 
     def sentences(self, element: Element) -> list[Part]:
-        if element.tag == "dc:language":
-            if self.change and self.change.source.is_named(element.text.strip()):
-                return [Part(element.inside, element.outside, otherwise=self.change.target.tag)]
+        if element.tag != "dc:language":
+            return super().sentences(element)
+        if not self.change or not self.change.source.is_named(element.text.strip()):
             return []
-        return super().sentences(element)
+        return [Part(element.inside, element.outside, otherwise=self.change.target.tag)]
 
 
 class Contents(Flow):
@@ -38,21 +37,25 @@ class Contents(Flow):
         super().__init__(content, source, target)
 
     def declarations(self, elements: Sequence[Element]) -> list[Part]:
-        return list(chain.from_iterable(map(self.declared, elements))) if self.book else []
+        parts = list[Part]()
+        if self.book:
+            for element in elements:
+                parts += declared(element, self.book)
+        return parts
 
-    def declared(self, element: Element) -> Iterator[Part]:
-        """What changes in the language and direction of an element, and in the order of pages."""
-        assert self.book is not None
-        attributes = element.attributes
-        spans = element.spans
-        if self.book.is_source(attributes.get("lang", "")):
-            yield Part(*spans["lang"], otherwise=self.book.tag)
-        if not self.book.turns:
-            return
-        if attributes.get("dir") == self.book.before:
-            yield Part(*spans["dir"], otherwise=self.book.after)
-        if element.name == "spine":
-            yield with_attribute(element, "page-progression-direction", self.book.after)
+
+def declared(element: Element, book: Declarations) -> Iterator[Part]:
+    """What changes in the language and direction of an element, and in the order of pages."""
+    attributes = element.attributes
+    spans = element.spans
+    if book.is_source(attributes.get("lang", "")):
+        yield Part(*spans["lang"], otherwise=book.tag)
+    if not book.turns:
+        return
+    if attributes.get("dir") == book.before:
+        yield Part(*spans["dir"], otherwise=book.after)
+    if element.name == "spine":
+        yield with_attribute(element, "page-progression-direction", book.after)
 
 
 class Package(Contents):

@@ -1,140 +1,203 @@
-"""Superscripts and subscripts that are no words: powers, indices, chemical formulas, and calls of footnotes.
+"""Superscripts and subscripts that are no words: powers, indices, chemical formulas, and footnotes.
 
-Their text must not be joined to the word before: a model would read the power in 10<sup>6</sup> as 106.
+Their text must not be joined to the word before: a model would read the power in 10<sup>6</sup> as
+106.
 """
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from nmt.plugins.documents.markup import Token, find_pairs, without_ends
 
-NAMES = frozenset(("sup", "sub"))  # elements of HTML
+NAMES = frozenset(["sup", "sub"])  # elements of HTML
 LONGEST = 20  # characters
-# Signs, digits and single letters, but not the "st" of 1st.
 SCRIPT = re.compile(r"(?:[^\w]|[\d_]|[^\W\d_](?![^\W\d_]))+|TM|SM")
+"""Signs, digits and single letters, but not the "st" of 1st."""
 INDEX = re.compile(r"\w+")  # of a symbol: the max of U<sub>max</sub>
 ORDINALS = frozenset("aeor\u00e8")  # the French 2e and the like, after a number
 UNIT = (
-    "[kcdmhn\u00b5\u03bc]?m|km|k?g|s|ft|yd|mi|[kM]?W|k?J|k?N|[kM]?Pa|[kMG]?Hz|mol|ha|px|h|A|K|V|L|l"
+    r"[kcdmhn\u00b5\u03bc]?m|km|k?g|s|ft|yd|mi"
+    r"|[kM]?W|k?J|k?N|[kM]?Pa|[kMG]?Hz|mol|ha|px|h|A|K|V|L|l"
 )
 NUMBER = r"[-+\u2212\u00b1]?(?:\d[\d.,\u00d7\u00b7*/=+\u2212-]*)?\d"
 SYMBOL = r"[^\W\d_]"
+SYMBOL_AT_END = re.compile(rf"(?<!\w){SYMBOL}$")
 EQUATION = r"\w{1,3}(?:[=+*/\u00b7\u00d7\u2212-]\w{1,3})+"
 FORMULA = r"(?:[A-Z][a-z]?\d*|[()\[\]])+"
-# What a script belongs to, at the end of the text before it.
 BASE = re.compile(
-    rf"(?<!\w)(?:{NUMBER}|(?:{UNIT})(?:[/\u00b7](?:{UNIT}))*|{EQUATION}|{SYMBOL}|\([^\s()]{{1,{LONGEST}}}\)"
-    r"|sin|cos|tan|log|ln|exp|lim|max|min)$|(?<=\d )in$"
+    r"(?<!\w)(?:"
+    rf"{NUMBER}"
+    rf"|(?:{UNIT})(?:[/\u00b7](?:{UNIT}))*"
+    rf"|{EQUATION}"
+    rf"|{SYMBOL}"
+    rf"|\([^\s()]{{1,{LONGEST}}}\)"
+    r"|sin|cos|tan|log|ln|exp|lim|max|min"
+    r")$"
+    r"|(?<=\d )in$"
 )
-# Before a subscript or a charge, a chemical formula, too.
+"""What a script belongs to, at the end of the text before it."""
 CHEMICAL_BASE = re.compile(rf"(?<![\w]){FORMULA}$")
+"""What a subscript or a charge may belong to, besides."""
 CHARGE = re.compile(r"\d*[-+\u2212\u2013]")
-# The rest of a formula behind a script: the O of H2O.
 REST = re.compile(rf"{FORMULA}(?![a-z])")
+"""The rest of a formula behind a script: the O of H2O."""
+
+
+@dataclass(frozen=True)
+class Script:
+    """A superscript or subscript."""
+
+    text: str
+    raw: str
+    is_sub: bool
 
 
 def join_scripts(tokens: Sequence[Token]) -> list[Token]:
-    """Join each script to the number, unit, symbol or formula before it, as one item that is copied.
+    """Join each script to the number, unit, symbol or formula before it, as one copied item.
 
-    A script after a word or punctuation, such as the call of a footnote, becomes a tag without text.
+    A script after a word or punctuation, such as the call of a footnote, becomes a tag without
+    text.
     """
     if not any(token.is_script for token in tokens):
         return [*tokens]
     tokens = joined_texts(tokens)
-    partners, result, at = find_pairs(tokens), list[Token](), 0
+    partners = find_pairs(tokens)
+    result = list[Token]()
+    at = 0
     while at < len(tokens):
-        token, last = tokens[at], partners.get(at, at)
-        text = "".join(inside.text for inside in tokens[at : last + 1]).strip()
-        is_sub = token.name == "sub"
-        if (
-            token.is_script
-            and last > at
-            and len(text) <= LONGEST
-            and is_no_text(text, is_sub, result)
-        ):
-            raw = "".join(inside.raw for inside in tokens[at : last + 1])
-            base = take_base(result, text, is_sub)
-            if base is None:  # an ordinal number
-                result.append(token)
-                at += 1
-                continue
+        token = tokens[at]
+        last = partners.get(at, at)
+        item: Token | None = None
+        if token.is_script and last > at:
+            script = script_of(tokens[at : last + 1])
+            item = take_item(script, result, tokens, last + 1)
+        if item:
+            result.append(item)
             at = last + 1
-            rest = tokens[at] if at < len(tokens) and tokens[at].kind == "text" else None
-            follows = REST.match(rest.text) if rest and (base or is_at_edge(result)) else None
-            if rest and follows and rest.raw.startswith(follows[0]) and (is_sub or not base):
-                raw += follows[0]
-                tokens[at] = without_ends(rest, len(follows[0]), 0)
-            elif not base:
-                result.append(Token("point", raw))
-                continue
-            result.append(Token("copy", base + raw, name="expression"))
         else:
             result.append(token)
             at += 1
     return result
 
 
-def is_no_text(script: str, is_sub: bool, before: Sequence[Token]) -> bool:
+def script_of(element: Sequence[Token]) -> Script:
+    """The script that an element contains, from its opening to its closing tag."""
+    text = "".join(token.text for token in element).strip()
+    raw = "".join(token.raw for token in element)
+    return Script(text, raw, is_sub=element[0].name == "sub")
+
+
+def take_item(
+    script: Script,
+    before: list[Token],
+    tokens: list[Token],
+    after: int,
+) -> Token | None:
+    """The token for a script and what it belongs to; None for a script with words.
+
+    What the script belongs to is removed from the tokens `before` it, and from its successor
+    `tokens[after]`.
+    """
+    if len(script.text) > LONGEST or not is_no_text(script, before):
+        return None
+    base = take_base(before, script)
+    if base is None:
+        return None
+    rest = ""
+    if base:
+        if script.is_sub:  # a superscript ends a formula, as a charge does
+            rest = take_rest(tokens, after)
+    elif is_at_edge(before):
+        rest = take_rest(tokens, after)
+    if not base and not rest:
+        return Token("point", script.raw)
+    return Token("copy", base + script.raw + rest, name="expression")
+
+
+def is_no_text(script: Script, before: Sequence[Token]) -> bool:
     """True if a script does not consist of words; an index may be a word."""
-    if SCRIPT.fullmatch(script):
+    if SCRIPT.fullmatch(script.text):
         return True
+    if not script.is_sub or not INDEX.fullmatch(script.text):
+        return False
     base = before[-1].text if before else ""
-    return is_sub and bool(INDEX.fullmatch(script) and re.search(rf"(?<!\w){SYMBOL}$", base))
+    return SYMBOL_AT_END.search(base) is not None
 
 
 def joined_texts(tokens: Sequence[Token]) -> list[Token]:
     """The tokens with neighboring texts joined, and without empty ones."""
     result = list[Token]()
     for token in tokens:
-        if token.kind == "text" and result and result[-1].kind == "text":
-            result[-1] = replace(
-                result[-1], raw=result[-1].raw + token.raw, text=result[-1].text + token.text
-            )
-        elif token.kind != "text" or token.raw:
+        if token.kind != "text":
+            result.append(token)
+        elif result and result[-1].kind == "text":
+            before = result[-1]
+            raw = before.raw + token.raw
+            result[-1] = replace(before, raw=raw, text=before.text + token.text)
+        elif token.raw:
             result.append(token)
     return result
 
 
 def is_at_edge(tokens: Sequence[Token]) -> bool:
     """True if no text directly precedes: the beginning of the isotope 14C."""
-    return not tokens or (tokens[-1].kind == "text" and tokens[-1].text[-1:] in (" ", "\n", "("))
+    if not tokens:
+        return True
+    last = tokens[-1]
+    return last.kind == "text" and last.text[-1:] in (" ", "\n", "(")
 
 
-def take_base(tokens: list[Token], script: str, is_sub: bool) -> str | None:
+def take_base(tokens: list[Token], script: Script) -> str | None:
     """Remove what a script belongs to from the end of the tokens, and return it.
 
     Empty if the script belongs to nothing; None if it is an ordinal, whose letter is text.
     """
-    before = tokens[-1] if tokens else Token("point", "")
+    if not tokens:
+        return ""
+    before = tokens[-1]
     if before.kind == "copy":
         return tokens.pop().raw
-    # A symbol in italics: <i>x</i><sub>i</sub>
-    if (
-        before.kind == "close"
-        and len(tokens) > 2
-        and tokens[-3].kind == "open"
-        and tokens[-3].name == before.name
-    ):
-        if base_of(tokens[-2], script, is_sub) != tokens[-2].text:
-            return ""
-        element = tokens[-3:]
-        del tokens[-3:]
-        return "".join(token.raw for token in element)
-    base = base_of(before, script, is_sub)
-    if base and base[-1].isdigit() and script in ORDINALS:
+    if before.kind == "close" and len(tokens) > 2:
+        opening, content, _ = tokens[-3:]
+        # A symbol in italics: <i>x</i><sub>i</sub>
+        if opening.kind == "open" and opening.name == before.name:
+            if base_of(content, script) != content.text:
+                return ""
+            del tokens[-3:]
+            return opening.raw + content.raw + before.raw
+    base = base_of(before, script)
+    if not base:
+        return ""
+    if base[-1].isdigit() and script.text in ORDINALS:
         return None
-    if base:
-        tokens[-1] = without_ends(before, 0, len(base))
+    tokens[-1] = without_ends(before, 0, len(base))
     return base
 
 
-def base_of(token: Token, script: str, is_sub: bool) -> str:
-    """The end of a text that a script belongs to; empty if there is none, or if it is written with escapes."""
+def base_of(token: Token, script: Script) -> str:
+    """The end of a text that a script belongs to.
+
+    It is empty if there is none, or if it is written with escapes.
+    """
     if token.kind != "text":
         return ""
     tail = token.text[-2 * LONGEST :]
-    match = BASE.search(tail)
-    if not match and (is_sub or CHARGE.fullmatch(script)):
-        match = CHEMICAL_BASE.search(tail)
-    return match[0] if match and token.raw.endswith(match[0]) else ""
+    base = BASE.search(tail)
+    if not base and (script.is_sub or CHARGE.fullmatch(script.text)):
+        base = CHEMICAL_BASE.search(tail)
+    if not base or not token.raw.endswith(base[0]):
+        return ""
+    return base[0]
+
+
+def take_rest(tokens: list[Token], at: int) -> str:
+    """Remove the rest of a formula from the beginning of a text, and return it."""
+    if at == len(tokens) or tokens[at].kind != "text":
+        return ""
+    text = tokens[at]
+    rest = REST.match(text.text)
+    if not rest or not text.raw.startswith(rest[0]):
+        return ""
+    tokens[at] = without_ends(text, len(rest[0]), 0)
+    return rest[0]

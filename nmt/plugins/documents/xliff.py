@@ -3,31 +3,29 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from html import unescape
-from itertools import chain
 
-from nmt.config import NMTError, require
-from nmt.plugins.documents import icu
+from nmt.config import NMTError
 from nmt.plugins.documents.document import Part, Translated, notice_of
 from nmt.plugins.documents.elements import Element, escaped, parse_xml, text_of
-from nmt.plugins.documents.markup import Sentence, Token, find_pairs
+from nmt.plugins.documents.markup import Sentence, Token
+from nmt.plugins.documents.message_units import MessageUnit, message_unit
+from nmt.plugins.documents.plural_forms import lacking
 from nmt.plugins.documents.scripts import join_scripts
-from nmt.plugins.documents.strings import CODE, FIRST_CODE, String
+from nmt.plugins.documents.xliff_scripts import with_scripts
 from nmt.plugins.documents.xml import CODES, Flow, text_token
 from nmt.text import language_tag, match_language, with_code
 
-OPEN = ("new", "needs-translation")  # states of targets that nmt replaces
+OPEN = ("new", "needs-translation")
+"""States of targets that nmt replaces."""
 STATE = re.compile(r"""(?<!\s)(?:\s++state\s*=\s*("[^"]*"|'[^']*')|\s*+/?>$)""")
-SCRIPT_TAG = re.compile(r"<(/?)(sup|sub)\b[^<>]*>", re.IGNORECASE)
-SCRIPT_KIND = re.compile(
-    r"""\sctype\s*=\s*["'](?:x-)?(?:html-)?"""
-    r"""(sup|sub)(?:erscript|script)?["']""",
-    re.IGNORECASE,
-)
+"""What to remove from the opening tag of a target: its state and its end."""
+REVIEW = ' state="needs-review-translation">'
 LINE_BREAK = re.compile(r"((?:[ ]*(?:[\t\r\n]|&#(?:[xX]0*[aAdD9]|0*(?:9|10|13));))+[ ]*)")
-UNREADABLE = "{n, plural, {"  # stands for a message that cannot be translated
-LOST = "units left untranslated because the model lost their placeholders"
+LONGEST_CODE = 40  # of a language, in messages
+TEXT_BETWEEN = "units with text between segments, which is left untranslated"
+MISSING = "segments left untranslated because their target lacks them"
+REFUSED = "units left untranslated because the model lost their placeholders"
+UNREADABLE = "units left untranslated because nmt cannot parse their ICU syntax"
 
 
 def needs_target(file: Element) -> bool:
@@ -47,12 +45,14 @@ def declared_target(file: Element, target: str) -> Part:
 def check_languages(file: Element, source: str, target: str) -> None:
     """Raise NMTError if a file orders a translation between other languages than the model's."""
     for name, language in (("source-language", source), ("target-language", target)):
-        declared = file.attributes.get(name, "").strip()[:40]
-        if declared and language and not match_language(declared, [language]):
-            line = file.file.count("\n", 0, file.begin) + 1
-            problem = f'line {line}: declares {name}="{declared}", but the model has'
-            advice = f"use a model for {with_code(declared)}, or change {name}"
-            raise NMTError(f"{problem} {with_code(language)}: {advice}")
+        declared = file.attributes.get(name, "").strip()[:LONGEST_CODE]
+        if not declared or not language or match_language(declared, [language]):
+            continue
+        line = file.file.count("\n", 0, file.begin) + 1
+        raise NMTError(
+            f'line {line}: declares {name}="{declared}", but the model has {with_code(language)}: '
+            f"use a model for {with_code(declared)}, or change {name}"
+        )
 
 
 class Xliff(Flow):
@@ -64,43 +64,52 @@ class Xliff(Flow):
 
     def parts(self, text: str, target: str) -> Sequence[Part]:
         self.left = Counter[str]()  # what stays untranslated, by the reason
-        self.units = list[MessageUnit]()
+        self.messages = list[MessageUnit]()
         self.language = target
         elements = parse_xml(text)
-        files = [element for element in elements if element.name == "file" and target]
-        for file in files:
-            check_languages(file, self.source, target)
-        declarations = [declared_target(file, target) for file in files if needs_target(file)]
-        return [*declarations, *self.sentences(elements[0])]
+        parts = list[Part]()
+        if target:
+            files = [element for element in elements if element.name == "file"]
+            for file in files:
+                check_languages(file, self.source, target)
+            parts += [declared_target(file, target) for file in files if needs_target(file)]
+        return [*parts, *self.sentences(elements[0])]
 
     def text_tokens(self, raw: str) -> list[Token]:
-        """Line breaks and tabs keep their places: Xcode's units and others contain whole paragraphs."""
+        """Line breaks and tabs keep their places: units, as of Xcode, contain whole paragraphs."""
         tokens = list[Token]()
         for number, piece in enumerate(LINE_BREAK.split(raw)):
-            is_break = number % 2 > 0
+            is_break = number % 2 == 1  # the pattern's group, which `split` includes
             tokens.append(Token("point", piece, breaks=True) if is_break else text_token(piece))
         return tokens
 
     def sentences(self, element: Element, translate: str = "") -> list[Part]:
         attributes = element.attributes
-        is_new = element.name == "xliff" and attributes.get("version", "").startswith("2")
-        require(not is_new, "cannot read XLIFF 2: convert it to XLIFF 1.2")
+        if element.name == "xliff" and attributes.get("version", "").startswith("2"):
+            raise NMTError("cannot read XLIFF 2: convert it to XLIFF 1.2")
         translate = attributes.get("translate", translate)
-        if element.name != "trans-unit":
-            inside = (self.sentences(child, translate) for child in element.children)
-            return list(chain.from_iterable(inside))
-        parts = {child.name: child for child in element.children}
-        source, target = parts.get("source"), parts.get("target")
-        if translate == "no" or source is None:
+        if element.name == "trans-unit":
+            return [] if translate == "no" else self.parts_of_unit(element)
+        parts = list[Part]()
+        for child in element.children:
+            parts += self.sentences(child, translate)
+        return parts
+
+    def parts_of_unit(self, unit: Element) -> list[Part]:
+        children = {child.name: child for child in unit.children}
+        source = children.get("source")
+        segmented = children.get("seg-source")
+        target = children.get("target")
+        if source is None:
             return []
-        segmented = parts.get("seg-source")
         segments = list(segments_of(segmented)) if segmented else []
-        state = target.attributes.get("state") if target else "new"
-        if target and state not in OPEN and target.text.strip():
+        if target and is_translated(target):
             return self.filled(target, segments)
+        # A new target follows the source and its segments, as the standard orders them.
         end = (target or segmented or source).end
-        content = segmented if segmented and segments else source
-        return self.new_target(content, segments or [source], target, end)
+        if segmented and segments:
+            return self.new_target(segmented, segments, target, end)
+        return self.new_target(source, [source], target, end)
 
     def new_target(
         self,
@@ -110,76 +119,108 @@ class Xliff(Flow):
         end: int,
     ) -> list[Part]:
         """A target with a copy of `content`, whose segments are translated; it ends at `end`."""
-        file, tag = content.file, (target or content).tag
-        tag = tag.removesuffix((target or content).name) + "target"
-        opening = STATE.sub("", file[target.begin : target.inside]) if target else f"<{tag}"
-        opening += ' state="needs-review-translation">'
-        parts = [Part(target.begin if target else end, end, otherwise=opening)]
+        file = content.file
+        if target:
+            begin = target.begin
+            tag = target.tag
+            opening = STATE.sub("", file[target.begin : target.inside])
+        else:
+            begin = end
+            tag = content.tag.removesuffix(content.name) + "target"
+            opening = f"<{tag}"
+        parts = [Part(begin, end, otherwise=opening + REVIEW)]
         at = content.inside
+        has_sentences = False
         for segment in segments:
             sentence = self.sentence_of(segment)
             if sentence.lines:
+                has_sentences = True
                 parts.append(Part(end, end, otherwise=file[at : sentence.begin]))
                 parts.append(sentence)
                 at = sentence.end
-                sentence.begin = sentence.end = end
+                # The copy of the sentence is at the end of the target.
+                sentence.begin = end
+                sentence.end = end
         if segments[0] is not content and has_words("".join(texts_between(content))):
-            self.left["units with text between segments, which is left untranslated"] += 1
+            self.left[TEXT_BETWEEN] += 1
         rest = file[at : content.outside]
         parts.append(Part(end, end, otherwise=f"{rest}</{tag}>"))
-        return parts if len(parts) > 2 else []
+        return parts if has_sentences else []
 
     def filled(self, target: Element, segments: list[Element]) -> list[Part]:
         """The translations of the segments that are empty in a target."""
         sources = {segment.attributes.get("mid", ""): segment for segment in segments}
-        parts, left = list[Part](), set(sources)
-        for empty in segments_of(target):
-            mid = empty.attributes.get("mid", "")
-            left.discard(mid)
-            sentence = self.sentence_of(sources[mid]) if mid in sources else None
-            if sentence and sentence.lines and not empty.text.strip():
-                file, segment, end = target.file, sources[mid], empty.end
-                tag = file[empty.begin : empty.inside]
-                opening = tag.removesuffix("/>").removesuffix(">") + ">"
-                before = opening + file[segment.inside : sentence.begin]
-                after = file[sentence.end : segment.outside] + f"</{empty.tag}>"
-                sentence.begin = sentence.end = end
-                parts += [
-                    Part(empty.begin, end, otherwise=before),
-                    sentence,
-                    Part(end, end, otherwise=after),
-                ]
-        if segments and any(segments_of(target)):
-            missing = sum(has_words(sources[mid].text) for mid in left)
-            self.left["segments left untranslated because their target lacks them"] += missing
+        missing = set(sources)
+        parts = list[Part]()
+        has_segments = False
+        for segment in segments_of(target):
+            has_segments = True
+            mid = segment.attributes.get("mid", "")
+            missing.discard(mid)
+            if mid in sources:
+                parts += self.filled_segment(segment, sources[mid])
+        if segments and has_segments:
+            self.left[MISSING] += sum(has_words(sources[mid].text) for mid in missing)
         return parts
+
+    def filled_segment(self, empty: Element, source: Element) -> list[Part]:
+        """The translation of a segment, if it is empty in the target."""
+        sentence = self.sentence_of(source)
+        if not sentence.lines or empty.text.strip():
+            return []
+        file = source.file
+        tag = file[empty.begin : empty.inside]
+        opening = tag.removesuffix("/>").removesuffix(">") + ">"
+        before = opening + file[source.inside : sentence.begin]
+        after = file[sentence.end : source.outside] + f"</{empty.tag}>"
+        sentence.begin = empty.end
+        sentence.end = empty.end
+        return [
+            Part(empty.begin, empty.end, otherwise=before),
+            sentence,
+            Part(empty.end, empty.end, otherwise=after),
+        ]
 
     def sentence_of(self, element: Element) -> Part:
         """The text of a source or a segment; without lines if it cannot be translated."""
         tokens = self.tokens_of(element)
         joined = join_scripts(with_scripts(tokens))
+        # A message may contain single codes, but no pairs of tags. If all scripts were joined, the
+        # results are single codes, too.
         has_tags = any(token.kind in ("open", "close") for token in joined)
-        unit = message_unit(element, tokens if has_tags else joined)
-        if unit is None:
+        message = message_unit(element, tokens if has_tags else joined)
+        if message is None:
             return Sentence(element.inside, joined, escaped)
-        self.units.append(unit)
-        if not unit.string.is_readable:
-            self.left["units left untranslated because nmt cannot parse their ICU syntax"] += 1
-        return unit
+        self.messages.append(message)
+        if not message.string.is_readable:
+            self.left[UNREADABLE] += 1
+        return message
 
     def join(self, translations: Sequence[Translated]) -> bytes:
         content = super().join(translations)
-        messages = [unit.string.message for unit in self.units if unit.string.message]
-        refused = sum(unit.is_refused for unit in self.units)
-        lacking = icu.lacking(messages, self.language)
-        self.notice = notice_of(*self.left.items(), (LOST, refused), lacking)
+        messages = [unit.string.message for unit in self.messages if unit.string.message]
+        refused = sum(unit.is_refused for unit in self.messages)
+        self.notice = notice_of(
+            *self.left.items(),
+            (REFUSED, refused),
+            lacking(messages, self.language),
+        )
         return content
+
+
+def is_translated(target: Element) -> bool:
+    """Whether a target has a translation to keep."""
+    return target.attributes.get("state") not in OPEN and bool(target.text.strip())
+
+
+def is_segment(element: Element) -> bool:
+    return element.name == "mrk" and element.attributes.get("mtype") == "seg"
 
 
 def segments_of(element: Element) -> Iterator[Element]:
     """The segments of a source or target, in order."""
     for child in element.children:
-        if child.name == "mrk" and child.attributes.get("mtype") == "seg":
+        if is_segment(child):
             yield child
         else:
             yield from segments_of(child)
@@ -191,80 +232,10 @@ def texts_between(element: Element) -> Iterator[str]:
     for child in element.children:
         yield text_of(element.file[at : child.begin])
         at = child.end
-        is_segment = child.name == "mrk" and child.attributes.get("mtype") == "seg"
-        if child.name not in CODES and not is_segment:
+        if child.name not in CODES and not is_segment(child):
             yield from texts_between(child)
     yield text_of(element.file[at : element.outside])
 
 
 def has_words(text: str) -> bool:
     return any(map(str.isalpha, text))
-
-
-class MessageUnit(Part):
-    """An ICU message in which single characters stand for codes."""
-
-    def __init__(self, element: Element, string: String, codes: dict[str, str]) -> None:
-        super().__init__(element.inside, element.outside, string.lines)
-        self.string, self.codes = string, codes
-        self.raw = element.file[self.begin : self.end]
-        self.is_refused = False
-
-    def render(self, translations: Sequence[Translated]) -> str:
-        text = self.string.render(translations)
-        self.is_refused = not self.string.keeps(translations, text)
-        if self.is_refused or text == self.string.text:
-            return self.raw
-        return CODE.sub(lambda code: self.codes[code[0]], escaped(text))
-
-
-def with_scripts(tokens: Sequence[Token]) -> list[Token]:
-    """The tokens in which codes for superscripts and subscripts are tags with these names."""
-    result = [*tokens]
-    partners = find_pairs(tokens)
-    opened = list[str]()  # by single codes
-    for index, token in enumerate(tokens):
-        script = None if token.kind in ("text", "copy") else script_of(token.raw)
-        if script is None:
-            continue
-        name, closes = script
-        if token.kind == "open" and index in partners:
-            last = partners[index]
-            result[index] = replace(token, name=name, is_script=True)
-            result[last] = replace(tokens[last], name=name)
-        elif token.kind == "point" and name in opened and closes is not False:
-            opened.remove(name)
-            result[index] = replace(token, kind="close", name=name)
-        elif token.kind == "point" and not closes:
-            opened.append(name)
-            result[index] = replace(token, kind="open", name=name, is_script=True)
-    return result
-
-
-def script_of(raw: str) -> tuple[str, bool | None] | None:
-    """The element, sup or sub, that a code stands for, and whether the code closes it, if known."""
-    text = unescape(unescape(raw))  # some tools escape the content twice
-    tags = SCRIPT_TAG.findall(text)
-    if len(tags) == 1:
-        [(slash, name)] = tags
-        return name.lower(), bool(slash)
-    kind = None if tags else SCRIPT_KIND.search(text)
-    return (kind[1].lower(), None) if kind else None
-
-
-def message_unit(element: Element, tokens: Sequence[Token]) -> MessageUnit | None:
-    """The ICU message that the tokens of an element form; None if they form none."""
-    if not icu.is_message("".join(token.text for token in tokens)):
-        return None
-    text, codes = "", dict[str, str]()
-    for token in tokens:
-        code = chr(ord(FIRST_CODE) + len(codes))
-        if token.kind == "text" and not CODE.search(token.text):
-            text += token.text
-        elif token.kind in ("point", "copy") and CODE.fullmatch(code):
-            codes[code] = token.raw
-            text += code
-        else:  # the translation could tear a pair of tags apart
-            text = UNREADABLE
-            break
-    return MessageUnit(element, String(text), codes)

@@ -1,25 +1,37 @@
-"""Translation memories in TMX 1.4 (https://www.gala-global.org/tmx-14b), read unit by unit in constant memory."""
+"""Translation memories in TMX 1.4 (https://www.gala-global.org/tmx-14b).
+
+They are read unit by unit in constant memory.
+"""
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from lxml import etree
 
-from nmt.config import DataConfig, NMTError, require
+from nmt.config import DataConfig, NMTError
 from nmt.text import LINE_BYTES, Pair, open_text, reading, separates_words
 
 LANG = "{http://www.w3.org/XML/1998/namespace}lang"
-CODES = (
-    "bpt",
-    "ept",
-    "it",
-    "ph",
-    "ut",
-)  # elements with markup of the original document instead of text
-LONGEST = 4 * LINE_BYTES  # the most bytes without the end of a unit
+CODES = ("bpt", "ept", "it", "ph", "ut")
+"""Elements with markup of the original document instead of text."""
+LONGEST = 4 * LINE_BYTES
+"""The most bytes without the end of a unit."""
+CHUNK = 2**15
+EXAMINED = 1000
+"""The units at the beginning of a file from which its languages are known."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A text in several languages."""
+
+    line: int
+    segments: dict[str, Any]
+    """Language in lowercase -> XML element; valid until the next unit is read."""
 
 
 def text_of(element: Any) -> str:
@@ -29,8 +41,9 @@ def text_of(element: Any) -> str:
     """
     pieces = [element.text or ""]
     for inside in element:
-        require(inside.tag is not etree.Entity, f"replace the entity {inside.text} with its text")
-        if isinstance(inside.tag, str):
+        if inside.tag is etree.Entity:
+            raise NMTError(f"replace the entity {inside.text} with its text")
+        if isinstance(inside.tag, str):  # otherwise a comment
             is_code = etree.QName(inside).localname in CODES
             text = code_text(inside) if is_code else text_of(inside)
             pieces.append(text)
@@ -40,38 +53,36 @@ def text_of(element: Any) -> str:
 
 def code_text(code: Any) -> str:
     """A space for a code that separates the words around it, otherwise nothing."""
-    content = (code.text or "") + "".join(inside.tail or "" for inside in code)
+    pieces = [code.text or ""]
+    for inside in code:
+        pieces.append(inside.tail or "")
+    content = "".join(pieces)
     return " " if separates_words(content, code.get("type", "")) else ""
 
 
-def units(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The units of a file: line, and language in lowercase -> segment element, valid until the next unit."""
-    parser, size = (
-        etree.XMLPullParser(("end",), tag="{*}tu", resolve_entities=False, no_network=True),
-        0,
+def units(path: str | Path) -> Iterator[Unit]:
+    """The units of a file."""
+    # Entities are not resolved: they could read other files, or grow without limit.
+    parser = etree.XMLPullParser(
+        ("end",),
+        tag="{*}tu",
+        resolve_entities=False,
+        no_network=True,
     )
+    size = 0  # bytes since the last unit
     with open_text(str(path)) as file, reading(path):
         try:
-            while chunk := file.read(2**15):
+            while chunk := file.read(CHUNK):
                 parser.feed(chunk)
                 size += len(chunk)
-                for _, unit in parser.read_events():
+                for _, element in parser.read_events():
                     size = 0
-                    parts = (
-                        (tuv.get(LANG, tuv.get("lang", "")), tuv.find("{*}seg"))
-                        for tuv in unit.iter("{*}tuv")
+                    yield unit_of(element)
+                    free(element)
+                if size > LONGEST:
+                    raise NMTError(
+                        f"{path}: more than {LONGEST:,} bytes without a unit: is it a TMX file?"
                     )
-                    yield (
-                        unit.sourceline,
-                        {code.lower().replace("_", "-"): x for code, x in parts if x is not None},
-                    )
-                    unit.clear()
-                    while unit.getprevious() is not None:
-                        del unit.getparent()[0]
-                require(
-                    size <= LONGEST,
-                    f"{path}: more than {LONGEST:,} bytes without a unit: is it a TMX file?",
-                )
             parser.close()
         except etree.XMLSyntaxError as error:
             raise NMTError(
@@ -79,36 +90,79 @@ def units(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
             ) from error
 
 
+def unit_of(element: Any) -> Unit:
+    segments = {}
+    for variant in element.iter("{*}tuv"):
+        segment = variant.find("{*}seg")
+        if segment is not None:
+            language = variant.get(LANG, variant.get("lang", ""))
+            segments[normalized(language)] = segment
+    return Unit(element.sourceline, segments)
+
+
+def free(element: Any) -> None:
+    """Remove a unit, and what precedes it, from the tree that lxml keeps."""
+    element.clear()
+    while element.getprevious() is not None:
+        del element.getparent()[0]
+
+
+def normalized(language: str) -> str:
+    return language.lower().replace("_", "-")
+
+
+def without_region(language: str) -> str:
+    return language.split("-")[0]
+
+
 def languages(path: str) -> dict[str, str]:
-    """The keys for the languages of the first 1,000 units if there are two; regions matter if all else is equal."""
-    codes = [*dict.fromkeys(code for _, unit in islice(units(path), 1000) for code in unit)]
-    short = [*dict.fromkeys(code.split("-")[0] for code in codes)]
-    named = short if len(short) == len(codes) else codes
-    return {"data.source": named[0], "data.target": named[1]} if len(named) == 2 else {}
+    """The keys for the languages of the first units, if there are two.
+
+    Regions matter if the codes are otherwise the same.
+    """
+    codes = dict[str, None]()
+    for unit in islice(units(path), EXAMINED):
+        codes.update(dict.fromkeys(unit.segments))
+    short = list(dict.fromkeys(without_region(code) for code in codes))
+    named = short if len(short) == len(codes) else list(codes)
+    if len(named) != 2:
+        return {}
+    source, target = named
+    return {"data.source": source, "data.target": target}
 
 
 def read_pairs(path: Path, config: DataConfig, counts: Counter[str]) -> Iterator[Pair]:
-    """The pairs of a file; a unit without one is an error or, with data.errors=skip, only counted."""
-    for line, unit in units(path):
+    """The pairs of a file.
+
+    A unit without a pair is an error or, with data.errors=skip, only counted.
+    """
+    for unit in units(path):
         try:
             yield text_in(unit, config.source), text_in(unit, config.target)
         except NMTError as error:
-            require(
-                config.errors == "skip", f"{path}, line {line}: {error}, or pass data.errors=skip"
-            )
+            if config.errors != "skip":
+                raise NMTError(
+                    f"{path}, line {unit.line}: {error}, or pass data.errors=skip"
+                ) from error
             counts["malformed"] += 1
 
 
-def text_in(unit: dict[str, Any], language: str) -> str:
+def text_in(unit: Unit, language: str) -> str:
     """The text in a language; en also accepts en-US, and en-US also accepts en, but not en-GB."""
-    code = language.lower().replace("_", "-")
-    near = [code] * (code in unit) + [
-        name for name in unit if name.split("-")[0] == code or name == code.split("-")[0]
-    ]
-    require(
-        bool(near),
-        f"no {language}, only {', '.join(unit) or 'nothing'}: pass data.source and data.target",
-    )
-    text = text_of(unit[near[0]])
-    require(len(text.encode()) <= LINE_BYTES, f"a segment is longer than {LINE_BYTES:,} bytes")
+    segment = segment_in(unit, normalized(language))
+    if segment is None:
+        names = ", ".join(unit.segments) or "nothing"
+        raise NMTError(f"no {language}, only {names}: pass data.source and data.target")
+    text = text_of(segment)
+    if len(text.encode()) > LINE_BYTES:
+        raise NMTError(f"a segment is longer than {LINE_BYTES:,} bytes")
     return text
+
+
+def segment_in(unit: Unit, language: str) -> Any | None:
+    if language in unit.segments:
+        return unit.segments[language]
+    for name, segment in unit.segments.items():
+        if without_region(name) == language or name == without_region(language):
+            return segment
+    return None

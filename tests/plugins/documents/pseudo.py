@@ -1,6 +1,7 @@
-"""Translators for tests: the same text, or capitals, word for word, with placeholders as they were."""
+"""Fake translators for tests, which need no model."""
 
 import re
+from collections.abc import Callable
 
 from nmt.plugins.documents import Translated, read_document
 
@@ -12,19 +13,32 @@ def same(lines: list[str]) -> list[Translated]:
 
 
 def capitals(lines: list[str]) -> list[Translated]:
-    texts = [
-        "".join(
-            part if number % 2 else part.upper() for number, part in enumerate(ITEM.split(line))
-        )
-        for line in lines
-    ]
-    return [Translated(text, [(n, n) for n in range(len(text.split()))]) for text in texts]
+    """The lines in capitals, word for word, with placeholders as they were."""
+    translations = []
+    for line in lines:
+        text = ""
+        for number, part in enumerate(ITEM.split(line)):
+            is_item = number % 2 == 1
+            text += part if is_item else part.upper()
+        alignment = [(n, n) for n in range(len(text.split()))]
+        translations.append(Translated(text, alignment))
+    return translations
 
 
-def pseudo(format: str, text: str, by=capitals, target: str = "", source: str = ""):
-    """The lines of a file, its translation, and the notice; the same lines return the same bytes."""
+def pseudo(
+    format: str,
+    text: str,
+    by: Callable[[list[str]], list[Translated]] = capitals,
+    target: str = "",
+    source: str = "",
+) -> tuple[list[str], str, str]:
+    """Translate a file with a fake translator: its lines, the result, and the notice.
+
+    Also checks that a translation that equals the source does not change a byte.
+    """
     document = read_document(format, text.encode(), target, source)
     unchanged = document.join(same(document.lines)).decode()
-    assert format == "po" or unchanged == text  # catalogs are written anew
+    # Catalogs mark all translations, even these.
+    assert format == "po" or unchanged == text
     result = document.join(by(document.lines)).decode()
     return document.lines, result, document.notice

@@ -1,4 +1,7 @@
-"""Office documents and books: other libraries write them, and read their translation into capitals."""
+"""Office documents and books.
+
+Other libraries write them, and read their translation into capitals.
+"""
 
 import io
 import re
@@ -16,6 +19,9 @@ from test_documents import archive_of, same, upper
 from nmt.errors import NMTError
 from nmt.plugins.documents import read_document
 
+# Each case is a generator: it writes a file, receives the translated file, and yields whether the
+# translation is right.
+
 
 def slides(file):
     deck = pptx.Presentation()
@@ -23,15 +29,16 @@ def slides(file):
     slide.shapes.title.text = "One line\vand another\tcolumn"
     for text in ("A man is ", "ri", "ding a", " horse."):
         run = slide.placeholders[1].text_frame.paragraphs[0].add_run()
-        run.text, run.font.bold = text, (not text.endswith((" ", "."))) or None
+        run.text = text
+        is_linked = not text.endswith((" ", "."))
+        run.font.bold = True if is_linked else None
     run.hyperlink.address = "https://example.org/a"
     slide.notes_slide.notes_text_frame.text = "my notes"
     deck.save(file)
     (slide,) = pptx.Presentation((yield)).slides
     assert slide.shapes.title.text == "ONE LINE\vAND ANOTHER\tCOLUMN"
-    runs = [
-        (run.text, run.font.bold) for run in slide.placeholders[1].text_frame.paragraphs[0].runs
-    ]
+    paragraph = slide.placeholders[1].text_frame.paragraphs[0]
+    runs = [(run.text, run.font.bold) for run in paragraph.runs]
     assert runs == [("A MAN IS ", None), ("RIDING A", True), (" ", None), ("HORSE.", None)]
     yield slide.notes_slide.notes_text_frame.text == "MY NOTES"
 
@@ -47,9 +54,8 @@ def sheet(file):
         page.write("B1", "Dark green")
         page.add_table("D1:D2", {"data": [["a boy"]], "columns": [{"header": "Name"}]})
     page = openpyxl.load_workbook((yield), rich_text=True)["Data"]
-    assert [
-        part.text for part in page["A7"].value if not isinstance(part, str) and part.font.b
-    ] == ["RED"]
+    runs = [part for part in page["A7"].value if not isinstance(part, str)]
+    assert [run.text for run in runs if run.font.b] == ["RED"]
     texts = [page["A1"].comment.text, page["D1"].value, *page.tables["Table1"].column_names]
     assert texts == ["a comment", "Name", "Name"]
     texts = [str(cell.value) for cell in (*page["A"], page["D2"])]
@@ -68,18 +74,15 @@ def sheet(file):
 
 
 def text(file):
-    document, paragraph, table = (
-        Document("text"),
-        Paragraph("A man rides a horse today."),
-        Table("T", 3, 1),
-    )
+    document = Document("text")
+    paragraph = Paragraph("A man rides a horse today.")
+    table = Table("T", 3, 1)
     paragraph.set_span("Bold", regex="rides a horse")
     paragraph.insert_note(after="horse", note_id="n", citation="1", body="a big one")
     paragraph.append(Annotation("my comment", creator="Bob"))
-    for place, cell in enumerate(
-        (Cell("a cell"), Cell(12.5, text="12 euros"), Cell("c", formula='of:=IF("A cat")'))
-    ):
-        table.set_cell((place, 0), cell)
+    table.set_cell((0, 0), Cell("a cell"))
+    table.set_cell((1, 0), Cell(12.5, text="12 euros"))
+    table.set_cell((2, 0), Cell("c", formula='of:=IF("A cat")'))
     document.body.clear()
     document.body.extend(
         [Header(1, "a title"), paragraph, table, Paragraph("a cat"), Paragraph("A cat")]
@@ -103,19 +106,19 @@ def text(file):
 
 
 def book(file):
-    book, chapter = (
-        epub.EpubBook(),
-        epub.EpubHtml(title="day one", file_name="text/1 é.xhtml", lang="en"),
-    )
+    book = epub.EpubBook()
+    chapter = epub.EpubHtml(title="day one", file_name="text/1 é.xhtml", lang="en")
     book.set_title("a book")
     book.set_language("en")
     book.add_author("Jane Doe")
     chapter.content = "<script src='x.js'/><p>A <b>red</b> ball<br/>is here.</p><pre>code</pre>"
     for item in (chapter, epub.EpubNcx(), epub.EpubNav()):
         book.add_item(item)
-    book.toc, book.spine = [chapter], ["nav", chapter]
+    book.toc = [chapter]
+    book.spine = ["nav", chapter]
     epub.write_epub(file, book)
-    book = epub.read_epub(translation := (yield))
+    translation = yield
+    book = epub.read_epub(translation)
     texts = [book.title, book.toc[0].title, *book.get_metadata("DC", "creator")[0]]
     assert texts[:3] == ["A BOOK", "DAY ONE", "Jane Doe"]
     assert b"DAY ONE" in book.get_item_with_id("nav").content
@@ -132,39 +135,43 @@ def book(file):
     ("format", "case"), [("pptx", slides), ("xlsx", sheet), ("odt", text), ("epub", book)]
 )
 def test_other_libraries_read_the_translation(format, case):
-    next(steps := case(file := io.BytesIO()))
-    document, unchanged = (
-        read_document(format, file.getvalue(), "de"),
-        read_document(format, file.getvalue()),
-    )
+    file = io.BytesIO()
+    steps = case(file)
+    next(steps)  # writes the file
+    unchanged = read_document(format, file.getvalue())
     assert unchanged.join(same(unchanged.lines)) == file.getvalue()
+    document = read_document(format, file.getvalue(), "de")
     result = io.BytesIO(document.join(upper(document.lines)))
     assert steps.send(result)
+    changed = set()
     with zipfile.ZipFile(file) as before, zipfile.ZipFile(result) as after:
-        pairs = [*zip(before.infolist(), after.infolist(), strict=True)]
-        assert all((a.filename, a.compress_type) == (b.filename, b.compress_type) for a, b in pairs)
-        changed = {a.filename for a, b in pairs if before.read(a) != after.read(b)}
-        assert changed == {name for name, member in document.members.items() if member.lines}
+        for old, new in zip(before.infolist(), after.infolist(), strict=True):
+            assert old.filename == new.filename
+            assert old.compress_type == new.compress_type
+            if before.read(old) != after.read(new):
+                changed.add(old.filename)
+    assert changed == {name for name, member in document.members.items() if member.lines}
 
 
-def test_a_book_reports_the_texts_in_the_images_of_its_chapters():
-    content = archive_of(
-        "<html><p>one</p><svg><text>two</text></svg></html>",
-        "c.xhtml",
-        **{
-            "META-INF/container.xml": '<x><rootfile full-path="a.opf"/></x>',
-            "a.opf": '<x><item id="c" href="c.xhtml" media-type="text/html"/><itemref idref="c"/></x>',
-        },
-    )
+def test_texts_in_images_of_chapters_are_reported():
+    item = '<item id="c" href="c.xhtml" media-type="text/html"/>'
+    files = {
+        "META-INF/container.xml": '<x><rootfile full-path="a.opf"/></x>',
+        "a.opf": f'<x>{item}<itemref idref="c"/></x>',
+    }
+    chapter = "<html><p>one</p><svg><text>two</text></svg></html>"
+    content = archive_of(chapter, "c.xhtml", **files)
     document = read_document("epub", content)
     document.join(upper(document.lines))
     assert document.notice == "texts in SVG images left untranslated: 1"
 
 
 def test_a_member_larger_than_it_says_is_not_unpacked():
-    content, size = archive_of(" " * 2**28, "word/document.xml"), (2**28).to_bytes(4, "little")
+    content = archive_of(" " * 2**28, "word/document.xml")
+    size = (2**28).to_bytes(4, "little")
+    declared_size = (9).to_bytes(4, "little")
     tracemalloc.start()
     with pytest.raises(NMTError, match="damaged"):
-        read_document("docx", content.replace(size, (9).to_bytes(4, "little")))
+        read_document("docx", content.replace(size, declared_size))
     assert tracemalloc.get_traced_memory()[1] < 2**22
     tracemalloc.stop()

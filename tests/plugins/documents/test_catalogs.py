@@ -1,4 +1,4 @@
-"""Message catalogs keep every line that is not a translation."""
+"""Message catalogs: every line besides the translations stays as it is."""
 
 import shutil
 import subprocess
@@ -61,7 +61,7 @@ msgstr ""
 msgid "seven"
 msgstr ""
 """
-TRANSLATIONS = {
+CHANGES = {
     'msgid "one"\nmsgstr ""': '#, fuzzy\nmsgid "one"\nmsgstr "ONE"',
     "#, python-brace-format, ": "#, fuzzy, python-brace-format, ",
     '"More."\nmsgstr ""': '"More."\nmsgstr ""\n"LANGUAGE: {}.\\n"\n"MORE."',
@@ -71,6 +71,7 @@ TRANSLATIONS = {
     'msgid "seven"\nmsgstr ""': '#, fuzzy\nmsgid "seven"\nmsgstr "SEVEN"',
     "Language: en\\": "Language: de\\",
 }
+"""What a translation into capitals changes in the catalog."""
 
 
 def translated(catalog: str, target: str = "") -> str:
@@ -83,18 +84,24 @@ def translated(catalog: str, target: str = "") -> str:
 def test_only_translations_flags_and_the_language_change(line_end, last):
     catalog = CATALOG.rstrip("\n") + last
     expected = catalog
-    for old, new in TRANSLATIONS.items():
+    for old, new in CHANGES.items():
         assert expected.count(old) == 1
         expected = expected.replace(old, new)
     assert translated(catalog.replace("\n", line_end), "de") == expected.replace("\n", line_end)
 
 
-def test_a_header_need_not_be_there_or_first():
-    message = 'msgid "a"\nmsgstr ""\n'
-    done = '#, fuzzy\nmsgid "a"\nmsgstr "A"\n'
+MESSAGE = 'msgid "a"\nmsgstr ""\n'
+TRANSLATED_MESSAGE = '#, fuzzy\nmsgid "a"\nmsgstr "A"\n'
+
+
+def test_a_catalog_may_lack_a_header():
+    assert translated(MESSAGE) == TRANSLATED_MESSAGE
+
+
+def test_a_header_may_be_the_last_entry():
     header = '\nmsgid ""\nmsgstr ""\n"Language: en\\n"\n'
-    assert translated(message) == done
-    assert translated(message + header, "de") == done + header.replace("en", "de")
+    result = translated(MESSAGE + header, "de")
+    assert result == TRANSLATED_MESSAGE + header.replace("en", "de")
 
 
 @pytest.mark.skipif(not shutil.which("msgfmt"), reason="needs GNU gettext")
@@ -109,7 +116,7 @@ def test_a_header_need_not_be_there_or_first():
         ('msgid "a"\nmsgstr ""\n#.\n"b"\n', 4),
     ],
 )
-def test_a_damaged_catalog(catalog, line):
+def test_what_msgfmt_rejects_is_an_error(catalog, line):
     with pytest.raises(NMTError, match=f"damaged: line {line} "):
         translated(catalog)
     command = ["msgfmt", "-o", "/dev/null", "-"]

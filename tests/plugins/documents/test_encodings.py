@@ -1,11 +1,10 @@
-"""Encodings that files declare are those of browsers, which are larger than their names say."""
+"""Declared encodings are read as browsers read them, with more characters than their names say."""
 
 import pytest
 
 from nmt.errors import NMTError
 from nmt.plugins.documents import Translated, read_document
 
-# Labels, an encoding of Python that has all of the text, and a text.
 ENCODED = [
     ("euc-kr KS_C_5601-1987 windows-949 korean", "cp949", "똠방각하"),
     ("big5 big5-hkscs cn-big5 x-x-big5", "big5hkscs", "啲嘢喺邊度"),
@@ -25,17 +24,21 @@ ENCODED = [
     ("iso-8859-9 latin5", "cp1254", "“İstanbul”"),
     ("us-ascii iso-8859-1", "cp1252", "“é”"),
 ]
-ROWS = [(label, encoding, text) for labels, encoding, text in ENCODED for label in labels.split()]
+"""Labels, an encoding of Python that has all characters of the text, and a text."""
+ROWS = []
+for labels, encoding, text in ENCODED:
+    ROWS += [(label, encoding, text) for label in labels.split()]
 
 
 @pytest.mark.parametrize(("label", "encoding", "text"), ROWS)
 @pytest.mark.parametrize("format", ["html", "xliff"])
-def test_a_declared_encoding_is_that_of_browsers(format, label, encoding, text):
+def test_declared_encodings_are_those_of_browsers(format, label, encoding, text):
     if format == "html":
         source = f"<meta charset={label}><p>{text}</p>"
     else:
         unit = f"<trans-unit id='1'><source>{text}</source></trans-unit>"
-        source = f"<?xml version='1.0' encoding='{label}'?><xliff><file><body>{unit}</body></file></xliff>"
+        source = f"<?xml version='1.0' encoding='{label}'?>"
+        source += f"<xliff><file><body>{unit}</body></file></xliff>"
     document = read_document(format, source.encode(encoding))
     assert document.lines == [text]
     assert text[::-1] in document.join([Translated(text[::-1])]).decode(encoding)

@@ -1,4 +1,4 @@
-"""ICU messages: the text in their branches is translated, and nothing else changes."""
+"""ICU messages: only the text in their branches is translated."""
 
 import json
 
@@ -19,36 +19,44 @@ It''s '{so}' for {n, plural, other {John''s # '#' days}} | It's {so} for {n} | J
 {n, plural, other {<b>#</b> days<br>left}} at {t, time, 'o''clock {' h} | {n} days left | {n} at {t}
 {n, plural, other {1}} {m, select, a {b} other {}} on {d, date, long} | {n} {m} on {d} | b
 """
+"""A message and its lines."""
 ROWS = [row.split(" | ") for row in MESSAGES.strip().splitlines()]
-KEPT = ["plural", "select", "offset:1", "one {", "other", "{color}", "{folder}", "date, long"]
+KEPT = [
+    "plural",
+    "select",
+    "selectordinal",
+    "offset:1",
+    "one {",
+    "other",
+    "{color}",
+    "{folder}",
+    "date, long",
+]
 
 
-@pytest.mark.parametrize("row", ROWS, ids=[row[0] for row in ROWS])
-def test_text_of_all_branches_is_translated(row):
-    lines, result, notice = pseudo("json", json.dumps({"a": row[0]}))
-    assert sorted(map(readable, lines)) == sorted(row[1:])
+@pytest.mark.parametrize(("message", "expected"), [(row[0], row[1:]) for row in ROWS])
+def test_the_text_of_all_branches_is_translated(message, expected):
+    lines, result, notice = pseudo("json", json.dumps({"a": message}))
+    assert sorted(map(readable, lines)) == sorted(expected)
+    assert notice == ""
     text = json.loads(result)["a"]
     # Both sides in capitals are the same if only letters of texts changed.
-    assert text.upper() == row[0].upper()
-    for kept in (
-        "plural",
-        "select",
-        "selectordinal",
-        "offset:1",
-        "one {",
-        "other",
-        "{color}",
-        "{folder}",
-        "date, long",
-    ):
-        assert text.count(kept) == row[0].count(kept)
-    assert notice == ""
-    catalog, result, _ = pseudo("po", f'msgid "{row[0]}"\nmsgstr ""\n')
-    assert catalog == lines
-    assert polib.pofile(result)[0].msgstr == text
+    assert text.upper() == message.upper()
+    for syntax in KEPT:
+        assert text.count(syntax) == message.count(syntax)
+
+
+@pytest.mark.parametrize("message", [row[0] for row in ROWS])
+def test_catalogs_and_json_have_the_same_messages(message):
+    lines, result, _ = pseudo("json", json.dumps({"a": message}))
+    lines_of_catalog, catalog, _ = pseudo("po", f'msgid "{message}"\nmsgstr ""\n')
+    assert lines_of_catalog == lines
+    assert polib.pofile(catalog)[0].msgstr == json.loads(result)["a"]
 
 
 def translated(text: str, *translations: str) -> tuple[str, str]:
+    """A message with these translations of its lines, and the notice."""
+
     def by(lines: list[str]) -> list[Translated]:
         # The argument as the line has it, between marks.
         [argument] = {copy[0] for copy in COPY.finditer("".join(lines))}
@@ -58,17 +66,18 @@ def translated(text: str, *translations: str) -> tuple[str, str]:
     return json.loads(result)[0], notice
 
 
-def test_a_translation_is_written_as_icu_reads_it():
-    source = "{n, plural, one {a} other {# b}} c"
-    assert (
-        translated(source, "l'ami {n}", "x", "{n} #'")[0]
-        == "l''ami {n, plural, one {x} other {# '#'''}}"
-    )
-    text, notice = translated(source, "c", "{n} a", "{n} b")
-    assert (text, notice) == (
-        source,
-        "strings left untranslated because the model lost their placeholders: 1",
-    )
+MESSAGE = "{n, plural, one {a} other {# b}} c"
+
+
+def test_apostrophes_and_number_signs_of_a_translation_are_quoted():
+    text, _ = translated(MESSAGE, "l'ami {n}", "x", "{n} #'")
+    assert text == "l''ami {n, plural, one {x} other {# '#'''}}"
+
+
+def test_a_message_that_would_lose_an_argument_stays():
+    text, notice = translated(MESSAGE, "c", "{n} a", "{n} b")
+    assert text == MESSAGE
+    assert notice == "strings left untranslated because the model lost their placeholders: 1"
 
 
 @pytest.mark.parametrize("text", [
@@ -81,7 +90,7 @@ def test_a_translation_is_written_as_icu_reads_it():
     "{n, plural, other {\0}}",
     "{n, select, a {" * 30 + "x" + "}}" * 30,
 ])  # fmt: skip
-def test_malformed_messages_stay_and_are_counted(text):
+def test_malformed_messages_stay_and_are_reported(text):
     lines, _, notice = pseudo("json", json.dumps([text, "Hi"]))
     assert lines == ["Hi"]
     assert notice == "strings left untranslated because nmt cannot parse their ICU syntax: 1"
@@ -100,9 +109,8 @@ def test_malformed_messages_stay_and_are_counted(text):
     ("{n, select, a {b} other {c}}", "ru", ""),
     ("{g, select, other {{n, plural, other {b}}}}", "cs", "one, few, many"),
 ])  # fmt: skip
-def test_plural_forms_that_the_target_needs_are_named(text, target, forms):
+def test_missing_plural_forms_of_the_target_language_are_reported(text, target, forms):
     _, result, notice = pseudo("json", json.dumps([text]), target=target)
-    assert notice == (
-        f"messages without plural forms that {target} has ({forms}): 1" if forms else ""
-    )
+    expected = f"messages without plural forms that {target} has ({forms}): 1"
+    assert notice == (expected if forms else "")
     assert json.loads(result)[0].upper() == text.upper()

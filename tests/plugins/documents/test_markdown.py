@@ -1,4 +1,4 @@
-"""Markdown: which text is translated, and where the markup goes. CommonMark's parser is the judge."""
+"""Markdown: which text is translated, and where its markup is in the translation."""
 
 import pytest
 from markdown_it import MarkdownIt
@@ -8,7 +8,6 @@ from nmt.plugins.documents import read_document
 
 MARKDOWN_IT = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 
-# Files and their translations into capitals; \n is a line end.
 TRANSLATED = r"""
 # A vertical bar inside a cell.
 | a \| b | c |\n|---|---|\n| one \| two | `x\|y` or | => | A \| B | C |\n|---|---|\n| ONE \| TWO | `x\|y` OR |
@@ -81,17 +80,17 @@ see {{< icon\n "a b" >}} so => SEE {{< icon\n "a b" >}} SO
 End.\n![a](x)\nmore => END.\n![A](x)\nMORE
 a^[b c] d^[e] => A^[B C] D^[E]
 """
+"""Files and their translations into capitals; \\n is a line end, and # begins a comment."""
 LEFT_IN_TAGS = "parameters of tags left untranslated: {}"
 ROWS = [row.split(" => ") for row in TRANSLATED.strip().split("\n") if row[0] != "#"]
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
 @pytest.mark.parametrize(("source", "expected"), ROWS)
-def test_markdown_in_capitals(source, expected):
-    source, expected = (text.replace(r"\n", "\n") for text in (source, expected))
-    for end in ("\n", "\r\n"):
-        file = source.replace("\n", end)
-        assert translated("markdown", file, same) == file
-        assert translated("markdown", file) == expected.replace("\n", end)
+def test_markup_keeps_its_place_in_a_translation_into_capitals(source, expected, end):
+    file = source.replace(r"\n", end)
+    assert translated("markdown", file, same) == file
+    assert translated("markdown", file) == expected.replace(r"\n", end)
 
 
 @pytest.mark.parametrize(
@@ -103,10 +102,9 @@ def test_markdown_in_capitals(source, expected):
         ("one<wbr>two", ["onetwo"]),
     ],
 )
-def test_words_beside_tags_and_notes_stay_apart(source, lines):
-    assert [
-        " ".join(line.split()) for line in read_document("markdown", source.encode()).lines
-    ] == lines
+def test_tags_and_notes_separate_words(source, lines):
+    document = read_document("markdown", source.encode())
+    assert [" ".join(line.split()) for line in document.lines] == lines
 
 
 @pytest.mark.parametrize(
@@ -120,21 +118,27 @@ def test_words_beside_tags_and_notes_stay_apart(source, lines):
     ],
 )
 def test_a_comment_that_moves_does_not_turn_a_paragraph_into_html(source):
-    result = translated("markdown", source, turned)
-    types = [[token.type for token in MARKDOWN_IT.parse(text)] for text in (source, result)]
-    assert types[0] == types[1]
+    assert block_types(translated("markdown", source, turned)) == block_types(source)
 
 
-def test_letters_do_not_become_part_of_a_bare_address():
-    for translation, expected in (
+def block_types(text: str) -> list[str]:
+    return [token.type for token in MARKDOWN_IT.parse(text)]
+
+
+@pytest.mark.parametrize(
+    ("translation", "expected"),
+    [
         ("①を参照", "https://a.b/c を参照"),
         ("Siehe①-Seite", "Siehe https://a.b/c -Seite"),
         ("Siehe (①).", "Siehe (https://a.b/c)."),
-    ):
-        assert translated("markdown", "See https://a.b/c", aligned(translation, "0-0")) == expected
+    ],
+)
+def test_letters_do_not_become_part_of_a_bare_address(translation, expected):
+    by = aligned(translation, "0-0")
+    assert translated("markdown", "See https://a.b/c", by) == expected
 
 
-def test_a_translation_that_would_lose_markup_is_left_out_and_reported():
+def test_a_block_that_would_lose_markup_stays_and_is_reported():
     document = read_document("markdown", b"one <x/>\ntwo")
     swapped = aligned("TWO ONE", "0-1 1-0")
     assert document.join(swapped(document.lines)) == b"one <x/>\ntwo"

@@ -1,4 +1,7 @@
-"""Readings over words (ruby): a translation has none, because they show how to pronounce the source."""
+"""Readings over words (ruby).
+
+A translation has none, because they tell how to pronounce the source.
+"""
 
 import io
 import zipfile
@@ -9,14 +12,8 @@ from pseudo import capitals, same
 from nmt.plugins.documents import read_document
 
 WORD = "<ruby>base<rp>(</rp><rt>reading</rt><rp>)</rp></ruby>"
-PO = """msgid ""
-msgstr "Content-Type: text/plain; charset=UTF-8\\n"
-
-{flag}msgid "{source}"
-msgstr "{translation}"
-"""
+PO_HEADER = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\n'
 ROWS = [
-    # Format, file, translation, and how many readings it lacks.
     ("html", f"<p>{WORD}</p>", "<p>BASE</p>", 1),
     ("html", f"<p>a {WORD}, <b>b</b></p>", "<p>A BASE, <b>B</b></p>", 1),
     ("html", "<p><b><ruby>a<rt>x</ruby></b> b", "<p><b>A</b> B", 1),
@@ -51,6 +48,7 @@ ROWS = [
         1,
     ),
 ]
+"""Format, file, translation, and how many readings it lacks."""
 
 
 def notice_of(count: int) -> str:
@@ -67,11 +65,11 @@ def test_a_translation_has_the_word_without_its_reading(format, file, translatio
 
 
 def test_messages_lose_their_readings():
-    source = f"a {WORD}"
-    catalog = PO.format(flag="", source=source, translation="")
-    expected = PO.format(flag="#, fuzzy\n", source=source, translation="A BASE")
+    message = f'msgid "a {WORD}"\n'
+    catalog = f'{PO_HEADER}{message}msgstr ""\n'
     document = read_document("po", catalog.encode(), "en", "ja")
-    assert expected in document.join(capitals(document.lines)).decode()
+    result = document.join(capitals(document.lines)).decode()
+    assert f'{PO_HEADER}#, fuzzy\n{message}msgstr "A BASE"\n' in result
     assert document.notice == notice_of(1)
 
 
@@ -81,14 +79,18 @@ def test_messages_lose_their_readings():
         (
             "docx",
             "word/document.xml",
-            "<w:p><w:r><w:ruby><w:rt><w:r><w:t>x</w:t></w:r></w:rt>"
-            "<w:rubyBase><w:r><w:t>base</w:t></w:r></w:rubyBase></w:ruby></w:r></w:p>",
+            "<w:p><w:r><w:ruby>"
+            "<w:rt><w:r><w:t>x</w:t></w:r></w:rt>"
+            "<w:rubyBase><w:r><w:t>base</w:t></w:r></w:rubyBase>"
+            "</w:ruby></w:r></w:p>",
         ),
         (
             "odt",
             "content.xml",
-            "<text:p><text:ruby><text:ruby-base>base</text:ruby-base>"
-            "<text:ruby-text>x</text:ruby-text></text:ruby></text:p>",
+            "<text:p><text:ruby>"
+            "<text:ruby-base>base</text:ruby-base>"
+            "<text:ruby-text>x</text:ruby-text>"
+            "</text:ruby></text:p>",
         ),
     ],
 )
@@ -98,8 +100,8 @@ def test_office_documents_report_the_readings_that_they_lose(format, name, parag
         archive.writestr(name, f'<x xmlns:w="w" xmlns:text="t">{paragraph}</x>')
     document = read_document(format, file.getvalue(), "en", "ja")
     assert document.lines == ["base"]
-    content = document.join(capitals(document.lines))
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+    translation = io.BytesIO(document.join(capitals(document.lines)))
+    with zipfile.ZipFile(translation) as archive:
         result = archive.read(name).decode()
     assert "BASE" in result
     assert "ruby" not in result

@@ -1,4 +1,4 @@
-"""XLIFF 1.2: what becomes of segments, codes and messages."""
+"""XLIFF 1.2: segments, codes and messages."""
 
 from html import unescape
 from xml.etree import ElementTree
@@ -14,7 +14,8 @@ STATE = ' state="needs-review-translation"'
 
 def translated(unit: str, by=capitals, target: str = "") -> tuple[list[str], str, str]:
     """The lines of a unit, the unit with its translation, and the notice."""
-    before, after = "<xliff version='1.2'><body><trans-unit id='1'>", "</trans-unit></body></xliff>"
+    before = "<xliff version='1.2'><body><trans-unit id='1'>"
+    after = "</trans-unit></body></xliff>"
     document = read_document("xliff", f"{before}{unit}{after}".encode(), target)
     result = document.join(by(document.lines)).decode()
     ElementTree.fromstring(result)
@@ -25,23 +26,26 @@ def seg(mid: int, text: str) -> str:
     return f'<mrk mtype="seg" mid="{mid}">{text}</mrk>'
 
 
-A, B = 'One <g id="1">red</g> ball.', "A bird &amp; x!"
-NEW_A, NEW_B = 'ONE <g id="1">RED</g> BALL.', "A BIRD &amp; X!"
+A = 'One <g id="1">red</g> ball.'
+B = "A bird &amp; x!"
+NEW_A = 'ONE <g id="1">RED</g> BALL.'
+NEW_B = "A BIRD &amp; X!"
 SOURCE = f"<source>{A} {B}</source>"
 SEGMENTS = f"<seg-source>{seg(0, A)} {seg(1, B)}</seg-source>"
+DONE = seg(0, "Ein Ball.")
 NEW = f"<target{STATE}>{seg(0, NEW_A)} {seg(1, NEW_B)}</target>"
 
 
 @pytest.mark.parametrize(
     "target", ["", f"<target>{seg(0, '')} {seg(1, ' ')}</target>", '<target state="new">x</target>']
 )
-def test_a_target_gets_the_segments_of_its_source(target):
+def test_a_new_target_has_the_segments_of_its_source(target):
     lines, result, notice = translated(f"{SOURCE}{SEGMENTS}{target}")
     assert lines == ["One red ball.", "A bird & x!"]
     assert (result, notice) == (f"{SOURCE}{SEGMENTS}{NEW}", "")
 
 
-def test_segments_inside_of_elements_and_what_is_between_them():
+def test_segments_inside_of_other_elements():
     two = seg(3, '<x id="4"/>Two!')
     inside = f"  <g id='9'>{seg(1, 'One.')} - {seg(2, '12')}</g><ph id='3'>and</ph>\n{two} "
     lines, result, notice = translated(
@@ -50,30 +54,36 @@ def test_segments_inside_of_elements_and_what_is_between_them():
     expected = inside.replace("One", "ONE").replace("Two", "TWO")
     assert (lines, notice) == (["One.", "Two!"], "")
     assert result.endswith(f"<target{STATE}>{expected}</target>")
-    between = f"<seg-source>{seg(1, 'One')} and {seg(2, 'two')}</seg-source>"
-    assert translated(f"<source>x</source>{between}")[2].startswith(
-        "units with text between segments"
-    )
+
+
+def test_text_between_segments_is_reported():
+    segments = f"<seg-source>{seg(1, 'One')} and {seg(2, 'two')}</seg-source>"
+    _, _, notice = translated(f"<source>x</source>{segments}")
+    assert notice.startswith("units with text between segments")
 
 
 @pytest.mark.parametrize(
     "empty", ['<mrk mtype="seg" mid="1"></mrk>', '<mrk mtype="seg" mid="1" />', seg(1, " ")]
 )
 def test_empty_segments_of_a_target_are_filled(empty):
-    done = seg(0, "Ein Ball.")
-    lines, result, notice = translated(
-        f"{SOURCE}{SEGMENTS}<target state='translated'>{done} {empty}</target>"
-    )
+    target = f"<target state='translated'>{DONE} {empty}</target>"
+    lines, result, notice = translated(f"{SOURCE}{SEGMENTS}{target}")
     assert (lines, notice) == (["A bird & x!"], "")
-    target = ElementTree.fromstring(result.partition("</seg-source>")[2])
-    assert ["".join(segment.itertext()) for segment in target] == ["Ein Ball.", "A BIRD & X!"]
-    unit = f"{SOURCE}{SEGMENTS}<target>{done}</target>"
-    assert translated(unit) == (
-        [],
-        unit,
-        "segments left untranslated because their target lacks them: 1",
-    )
-    unit = f"{SOURCE}{SEGMENTS}<target>{done} {seg(1, 'b')}</target>"
+    _, _, new_target = result.partition("</seg-source>")
+    texts = ["".join(segment.itertext()) for segment in ElementTree.fromstring(new_target)]
+    assert texts == ["Ein Ball.", "A BIRD & X!"]
+
+
+def test_segments_that_a_target_lacks_are_reported():
+    unit = f"{SOURCE}{SEGMENTS}<target>{DONE}</target>"
+    lines, result, notice = translated(unit)
+    assert lines == []
+    assert result == unit
+    assert notice == "segments left untranslated because their target lacks them: 1"
+
+
+def test_a_whole_target_stays():
+    unit = f"{SOURCE}{SEGMENTS}<target>{DONE} {seg(1, 'b')}</target>"
     assert translated(unit) == ([], unit, "")
 
 
@@ -102,11 +112,12 @@ CODES = """
 
 
 @pytest.mark.parametrize("row", CODES)
-def test_codes_that_break_a_line_separate_words(row):
+def test_only_codes_that_break_a_line_separate_words(row):
     code, expected = row.split("|")
     lines, result, _ = translated(f"<source>One{code}two</source>")
     words = ["One", "x", "two"] if code.startswith("<g") else ["One", "two"]
-    assert lines == [(" " if expected == "apart" else "").join(words)]
+    blank = " " if expected == "apart" else ""
+    assert lines == [blank.join(words)]
     assert result.count(code.partition(">")[0]) == 2
 
 
@@ -116,23 +127,26 @@ MESSAGE = '{N, plural, =0 {now} =1 {one minute} other {<x id="1"/> minutes &amp;
 def test_messages_are_translated_branch_by_branch():
     lines, result, notice = translated(f"<source>{MESSAGE}</source>", target="de")
     assert (lines, notice) == (["now", "one minute", "minutes & more"], "")
-    texts = ("now", "one minute", "minutes", "more")
     expected = MESSAGE
-    for text in texts:
+    for text in ("now", "one minute", "minutes", "more"):
         expected = expected.replace(text, text.upper())
     assert result.endswith(f"<target{STATE}>{expected}</target>")
-    paired = "<source>{N, plural, other {<g id='1'>a</g> b}}</source>"
-    assert translated(paired) == (
-        [],
-        paired,
-        "units left untranslated because nmt cannot parse their ICU syntax: 1",
-    )
-    kept = "<source>{N, plural, other {# {a} b}}</source>"
-    lost = translated(kept, by=lambda lines: [Translated("x")])
-    assert lost[1:] == (
-        kept + f"<target{STATE}>{kept[8:-9]}</target>",
-        "units left untranslated because the model lost their placeholders: 1",
-    )
+
+
+def test_messages_with_pairs_of_tags_stay():
+    unit = "<source>{N, plural, other {<g id='1'>a</g> b}}</source>"
+    lines, result, notice = translated(unit)
+    assert lines == []
+    assert result == unit
+    assert notice == "units left untranslated because nmt cannot parse their ICU syntax: 1"
+
+
+def test_a_message_that_would_lose_an_argument_is_copied():
+    message = "{N, plural, other {# {a} b}}"
+    source = f"<source>{message}</source>"
+    _, result, notice = translated(source, by=lambda lines: [Translated("x")])
+    assert result == f"{source}<target{STATE}>{message}</target>"
+    assert notice == "units left untranslated because the model lost their placeholders: 1"
 
 
 SCRIPTS = """
@@ -162,14 +176,21 @@ def test_powers_are_single_items(power):
     assert result.endswith(f"<target{STATE}>Neu {power} hier</target>")
 
 
-def test_scripts_of_words_are_text():
+def test_an_ordinal_is_text():
     ordinal = 'the 1<g id="1" ctype="x-sup">st</g> one'
-    assert translated(f"<source>{ordinal}</source>")[0] == ["the 1st one"]
+    lines, _, _ = translated(f"<source>{ordinal}</source>")
+    assert lines == ["the 1st one"]
+
+
+def test_the_call_of_a_footnote_is_a_tag():
     note = "the call<ph id='1'>&lt;sup></ph>1<ph id='2'>&lt;/sup></ph> ends"
     lines, result, _ = translated(f"<source>{note}</source>")
     assert lines == ["the call ends"]
     expected = note.replace("the call", "THE CALL").replace("ends", "ENDS")
     assert result.endswith(f"{expected}</target>")
+
+
+def test_a_message_may_contain_a_power():
     message = "{N, plural, other {10<ph id='1'>&lt;sup></ph>6<ph id='2'>&lt;/sup></ph> cells}}"
     lines, result, notice = translated(f"<source>{message}</source>")
     assert (lines, notice) == (["cells"], "")
