@@ -29,7 +29,6 @@ KINDS = (
     *(
         "stage",
         "transform",
-        "job",
         "api",
         "answer",
     ),

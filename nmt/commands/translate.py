@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
-from nmt import registry, translation
+from nmt import translation
 from nmt.commands import paths_and_texts
 from nmt.config import Command, TranslateConfig, documents, require
 
@@ -44,7 +44,7 @@ def render(
 def run(config: TranslateConfig) -> None:
     """Translate `config.input` to `config.output`: lines in order as they arrive, a document as a whole."""
     if config.format in documents():
-        registry.entries_of("job")["document"].load()(config)
+        translation.translate_document(config)
         return
     translation.check_lines(config)
     with ExitStack() as stack:

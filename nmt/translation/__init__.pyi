@@ -46,3 +46,8 @@ from .stages import with_refused as with_refused
 from .translator import NO_TRANSLATION as NO_TRANSLATION
 from .translator import Translator as Translator
 from .translator import lines_of as lines_of
+from .document_job import translate_document as translate_document
+from .documents import Alignment as Alignment
+from .documents import Document as Document
+from .documents import Translated as Translated
+from .documents import read_document as read_document

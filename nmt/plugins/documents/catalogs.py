@@ -11,13 +11,14 @@ import polib
 from nmt.config import NMTError
 from nmt.plugins.documents.catalog_lines import CatalogLines, damaged_line
 from nmt.plugins.documents.directives import FORMAT, same_directives
-from nmt.plugins.documents.document import Document, Translated, notice_of
+from nmt.plugins.documents.document import notice_of
 from nmt.plugins.documents.encodings import decode_file
 from nmt.plugins.documents.headers import LANGUAGE, new_language, plural_header
 from nmt.plugins.documents.html import READINGS_LEFT_OUT, lost_readings
 from nmt.plugins.documents.plural_forms import lacking
 from nmt.plugins.documents.string_markup import ESCAPED
 from nmt.plugins.documents.strings import FRONT_MATTER_LEFT, String
+from nmt.translation import Document, Translated
 
 CONVERT = "convert it with `msgconv -t UTF-8`"
 PLURAL_FORMS = "Plural-Forms"

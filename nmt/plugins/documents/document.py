@@ -1,56 +1,16 @@
 """The base of all document formats.
 
-It extracts the lines to translate from a document, and puts the translations back.
+It splices translations into the text of a document.
 """
 
 import re
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import NamedTuple
 
-from nmt.config import NMTError
-from nmt.items import readable
 from nmt.plugins.documents.encodings import decode_file
-from nmt.registry import entries_of
-from nmt.text import LINE_BYTES, TOO_LONG
-
-Alignment = Sequence[tuple[int, int]] | None
-"""Pairs of source and target word indices, counted from 0."""
-
-
-class Translated(NamedTuple):
-    text: str
-    alignment: Alignment = None
-
-
-class Document(ABC):
-    """A file in one of the supported formats."""
-
-    lines: list[str]
-    """The lines to translate; none is blank or contains a line break."""
-    notice = ""
-    """A warning for the user, complete after `join`."""
-
-    @abstractmethod
-    def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
-        """Parse a file; the language codes may be empty. Raise NMTError if the file is damaged."""
-
-    @abstractmethod
-    def join(self, translations: Sequence[Translated]) -> bytes:
-        """Return the file with each line replaced by its translation."""
-
-
-def read_document(format: str, content: bytes, target: str = "", source: str = "") -> Document:
-    """Parse a file; raise NMTError if it is damaged or a line is too long."""
-    reader = entries_of("document")[format].load()
-    document: Document = reader(content, source, target)
-    for line in document.lines:
-        # A character has at most 4 bytes in UTF-8, so most lines need not be encoded.
-        if len(line) > LINE_BYTES // 4 and len(line.encode()) > LINE_BYTES:
-            raise NMTError(f"{readable(line[:40])!r}: {TOO_LONG}")
-    return document
+from nmt.translation import Document, Translated
 
 
 @dataclass

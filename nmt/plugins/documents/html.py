@@ -8,7 +8,7 @@ from html import escape, unescape
 
 from nmt.items import USUAL, Finder
 from nmt.plugins.documents.declarations import Declarations, declares_direction
-from nmt.plugins.documents.document import MarkedUp, Part, Spliced, Translated, notice_of
+from nmt.plugins.documents.document import MarkedUp, Part, Spliced, notice_of
 from nmt.plugins.documents.markup import Sentence
 from nmt.plugins.documents.neighbors import keep_apart
 from nmt.plugins.documents.nodes import Kind, Token
@@ -38,6 +38,7 @@ from nmt.plugins.documents.tags import (
     value_of as value_of,
 )
 from nmt.text import BETWEEN, INLINE
+from nmt.translation import Translated
 
 TEXT_OF_IMAGE = re.compile(
     r"<(?P<name>text|title|desc)\b[^>]*+>(?P<inside>.*?)</(?P=name)\s*>",

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from markdown_it.token import Token as MarkdownToken
 
 from nmt.plugins.documents.commonmark import PARSER
-from nmt.plugins.documents.document import Part, Spliced, Translated
+from nmt.plugins.documents.document import Part, Spliced
 from nmt.plugins.documents.markup import Sentence
 from nmt.plugins.documents.neighbors import keep_apart
 from nmt.plugins.documents.nodes import Token
@@ -19,6 +19,7 @@ from nmt.plugins.documents.scripts import join_scripts
 from nmt.plugins.documents.syntax import LINE_PREFIX
 from nmt.plugins.documents.tags import tags_of
 from nmt.plugins.documents.trees import without_optional
+from nmt.translation import Translated
 
 ACTIVE = r"[\\`|]|\*(?!\s)|(?<!\s)\*|(?<!\w)_|_(?!\w)|<(?=[a-zA-Z/!?])|&(?=#?\w+;)|~(?=~)|(?<=~)~"
 """Signs that would be markup, except brackets."""

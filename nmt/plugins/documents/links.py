@@ -3,9 +3,9 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
-from nmt.plugins.documents.document import Alignment
 from nmt.plugins.documents.refinement import kept_names, refined
 from nmt.plugins.documents.words import Tokens
+from nmt.translation import Alignment
 
 
 class Links:

@@ -11,13 +11,14 @@ from markdown_it.token import Token as Parsed
 from nmt.plugins.documents import html
 from nmt.plugins.documents.commonmark import PARSER
 from nmt.plugins.documents.declarations import Declarations
-from nmt.plugins.documents.document import Part, Text, Translated, notice_of
+from nmt.plugins.documents.document import Part, Text, notice_of
 from nmt.plugins.documents.inlines import Inline
 from nmt.plugins.documents.markup import Token, find_pairs
 from nmt.plugins.documents.nested_pages import NestedPage, nested_page
 from nmt.plugins.documents.parameters import count_readable
 from nmt.plugins.documents.scanner import Scanner
 from nmt.text import BLOCKS
+from nmt.translation import Translated
 
 EMPTY_LINE = r"[ \t]*\r?\n"
 COMMENT_LINE = r"[ \t]*(?:#[^\n]*)?\r?\n"

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from nmt.items import COPY
-from nmt.plugins.documents.document import Part, Translated
+from nmt.plugins.documents.document import Part
 from nmt.plugins.documents.nodes import (
     DEEPEST as DEEPEST,
     Kind as Kind,
@@ -24,6 +24,7 @@ from nmt.plugins.documents.trees import (
 )
 from nmt.plugins.documents.trimming import core, with_whole_words, without_ends as without_ends
 from nmt.text import blank_between
+from nmt.translation import Translated
 
 
 def on_one_line(plain: str) -> tuple[str, list[int]]:

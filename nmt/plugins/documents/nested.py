@@ -3,8 +3,9 @@
 import re
 from collections.abc import Callable, Sequence
 
-from nmt.plugins.documents.document import Part, Spliced, Translated
+from nmt.plugins.documents.document import Part, Spliced
 from nmt.plugins.documents.markup import Sentence, Token
+from nmt.translation import Translated
 
 MARK = "\0"  # encloses markup in a sentence
 INSIDE = "\1"  # markup inside a run, or what pads a note

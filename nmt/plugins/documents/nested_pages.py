@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from nmt.plugins.documents.declarations import Declarations
-from nmt.plugins.documents.document import Part, Translated
+from nmt.plugins.documents.document import Part
 from nmt.plugins.documents.html import Page
+from nmt.translation import Translated
 
 
 class NestedPage(Part):

@@ -4,13 +4,14 @@ import re
 from collections.abc import Iterator, Sequence
 
 from nmt.plugins.documents.directions import Turn, turn_of
-from nmt.plugins.documents.document import MarkedUp, Part, Spliced, Translated
+from nmt.plugins.documents.document import MarkedUp, Part, Spliced
 from nmt.plugins.documents.elements import Element, escaped, parse_xml
 from nmt.plugins.documents.languages import Change, change_of, declared
 from nmt.plugins.documents.markup import Sentence
 from nmt.plugins.documents.nodes import Token
 from nmt.plugins.documents.office_runs import RunReader
 from nmt.plugins.documents.xml_tokens import attribute_escaped, attribute_token, text_token
+from nmt.translation import Translated
 
 READ = {
     "docPr": ("title", "descr"),

@@ -11,13 +11,14 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from nmt.plugins.documents.document import Part, Spliced, Translated
+from nmt.plugins.documents.document import Part, Spliced
 from nmt.plugins.documents.elements import Element, escaped
 from nmt.plugins.documents.markup import Sentence
 from nmt.plugins.documents.nested import INSIDE, MARK
 from nmt.plugins.documents.nodes import Kind, Token
 from nmt.plugins.documents.scripts import join_scripts
 from nmt.plugins.documents.xml_tokens import AROUND, BREAKS
+from nmt.translation import Translated
 
 PARAGRAPHS = frozenset(["p", "si", "is"])
 """Paragraphs, and the strings of cells."""

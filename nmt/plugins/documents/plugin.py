@@ -5,7 +5,6 @@ from collections.abc import Callable
 
 def register(add: Callable[..., None]) -> None:
     here = "nmt.plugins.documents"
-    add("job", "document", f"{here}.job:translate_document")
     add("document", "html", f"{here}.html:Html", suffixes=(".html", ".htm", ".xhtml"))
     add("document", "markdown", f"{here}.markdown:Markdown", suffixes=(".md", ".markdown"))
     add("document", "po", f"{here}.catalogs:Catalog", suffixes=(".po", ".pot"))

@@ -5,12 +5,12 @@ from collections.abc import Callable
 import regex
 
 from nmt.items import COPIES
-from nmt.plugins.documents.document import Alignment
 from nmt.plugins.documents.links import Links
 from nmt.plugins.documents.nodes import Placed, Token
 from nmt.plugins.documents.placement import Placement
 from nmt.plugins.documents.trees import all_nodes
 from nmt.plugins.documents.words import Tokens
+from nmt.translation import Alignment
 
 BEGINS_WITH_BREAK = regex.compile(r"\A[ \t]*+\\?\r?\n[ \t>]*+")
 ENDS_WITH_BREAK = regex.compile(r"\n[ \t>]*+\Z")

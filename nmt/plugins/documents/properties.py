@@ -6,11 +6,12 @@ from html import escape
 
 from nmt.plugins.documents.declarations import Declarations
 from nmt.plugins.documents.directions import with_attribute
-from nmt.plugins.documents.document import Part, Translated
+from nmt.plugins.documents.document import Part
 from nmt.plugins.documents.elements import Element, parse_xml
 from nmt.plugins.documents.html import Page
 from nmt.plugins.documents.xml import Flow
 from nmt.text import language_tag
+from nmt.translation import Translated
 
 HTML = re.compile(r"</?[a-zA-Z][^<>]*>|&#?\w{1,32};")
 

@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from functools import partial
 from html import escape, unescape
 
-from nmt.plugins.documents.document import Part, Spliced, Text, Translated
+from nmt.plugins.documents.document import Part, Spliced, Text
 from nmt.plugins.documents.html import READINGS_LEFT_OUT, lost_readings
 from nmt.plugins.documents.string_markup import BEGINS_PARAGRAPH, DASH, STRING_MARKUP
 from nmt.plugins.documents.string_reader import Kind, Reader
 from nmt.plugins.documents.subtitle_rows import Row, is_webvtt, rows_of, spans_of_text
 from nmt.text import direction, direction_of_text
+from nmt.translation import Translated
 
 HARD_SPACE = r"(?P<hard_space>(?:\\h)+)"
 WEBVTT_MARKUP = re.compile(

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from nmt.config import NMTError
-from nmt.plugins.documents.document import Part, Translated, notice_of
+from nmt.plugins.documents.document import Part, notice_of
 from nmt.plugins.documents.elements import Element, escaped, parse_xml, text_of
 from nmt.plugins.documents.markup import Sentence, Token
 from nmt.plugins.documents.message_units import MessageUnit, message_unit
@@ -14,6 +14,7 @@ from nmt.plugins.documents.scripts import join_scripts
 from nmt.plugins.documents.xliff_scripts import with_scripts
 from nmt.plugins.documents.xml import CODES, Flow, text_token
 from nmt.text import language_tag, match_language, with_code
+from nmt.translation import Translated
 
 OPEN = ("new", "needs-translation")
 """States of targets that nmt replaces."""

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple, cast
 
 from nmt import files, hardware, translation
 from nmt.config import require
-from nmt.plugins.documents import Translated
 from nmt.plugins.serve.command import ServeConfig
 from nmt.plugins.serve.failures import Failed, failure_of, log
 from nmt.plugins.serve.parsing import Line
 from nmt.search import Engine
 from nmt.text import NO_BLANK_BESIDE, TARGET, WITHOUT_BLANKS, Tokenizer, word_spans
+from nmt.translation import Translated
 
 LONG = 1000  # characters; each longer line forms a separate batch, and only one such batch runs at a time
 BATCH_LINES, BATCH_CHARACTERS = 128, 8000  # maximum per batch

@@ -8,9 +8,17 @@ from pathlib import PurePath
 from typing import NamedTuple
 
 from nmt.config import NMTError
-from nmt.plugins.documents import Document, Translated, read_document
 from nmt.registry import entries_of
-from nmt.translation import HEAD_BYTES, advice_for, is_name_of_text, kind_of_content, may_be_code
+from nmt.translation import (
+    HEAD_BYTES,
+    Document,
+    Translated,
+    advice_for,
+    is_name_of_text,
+    kind_of_content,
+    may_be_code,
+    read_document,
+)
 
 NICENESS = 5  # translation has priority, but parsing still gets a quarter of a busy core
 Line = list[Translated]  # the translations of a line, best first

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any, NamedTuple
 
-from nmt.plugins.documents import Translated, plain_text
+from nmt.plugins.documents import plain_text
 from nmt.plugins.serve.command import ServeConfig
 from nmt.plugins.serve.failures import Failed
 from nmt.plugins.serve.fields import FileForm, TranslateForm
@@ -14,7 +14,7 @@ from nmt.plugins.serve.models import Request, Search, ServedModel
 from nmt.plugins.serve.parsing import Line, SentDocument, Written, read_lines, write
 from nmt.plugins.serve.processes import Parsers
 from nmt.text import did_you_mean, match_language, with_code, word_spans
-from nmt.translation import Translation
+from nmt.translation import Translated, Translation
 
 AUTO = "auto"
 

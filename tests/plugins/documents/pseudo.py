@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from nmt.plugins.documents import Translated, read_document
+from nmt.translation import Translated, read_document
 
 ITEM = re.compile(r"(\{[^{}]*\}|%\w)")
 

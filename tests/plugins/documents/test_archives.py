@@ -17,7 +17,7 @@ from odfdo import Annotation, Cell, Document, Header, Paragraph, Table
 from test_documents import archive_of, same, upper
 
 from nmt.errors import NMTError
-from nmt.plugins.documents import read_document
+from nmt.translation import read_document
 
 # Each case is a generator: it writes a file, receives the translated file, and yields whether the
 # translation is right.

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from nmt.errors import NMTError
-from nmt.plugins.documents import Translated, read_document
+from nmt.translation import Translated, read_document
 
 LONG = "word " * 30
 # polib would wrap long lines, drop empty comments and order comments by their kind.

@@ -13,8 +13,8 @@ from pptx.util import Inches
 from pseudo import capitals, same
 
 from nmt.config import NMTError
-from nmt.plugins.documents import Translated, read_document
 from nmt.plugins.documents.subtitles import with_marks
+from nmt.translation import Translated, read_document
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 DRAWING = "http://schemas.openxmlformats.org/drawingml/2006/main"

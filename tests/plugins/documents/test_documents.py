@@ -18,8 +18,9 @@ from markdown_it import MarkdownIt
 
 from nmt.errors import NMTError
 from nmt.items.finding import COPIES, COPY
-from nmt.plugins.documents import Translated, plain_text, read_document
+from nmt.plugins.documents import plain_text
 from nmt.registry import entries_of
+from nmt.translation import Translated, read_document
 
 for entry in entries_of("document").values():
     entry.load()  # which takes longer than an example may

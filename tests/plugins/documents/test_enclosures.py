@@ -5,9 +5,9 @@ import re
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 
-from nmt.plugins.documents import Translated, read_document
 from nmt.plugins.documents.brackets import find_brackets
 from nmt.text import word_spans
+from nmt.translation import Translated, read_document
 
 
 def words_of(text: str, part: str) -> list[int]:

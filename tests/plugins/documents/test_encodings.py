@@ -3,7 +3,7 @@
 import pytest
 
 from nmt.errors import NMTError
-from nmt.plugins.documents import Translated, read_document
+from nmt.translation import Translated, read_document
 
 ENCODED = [
     ("euc-kr KS_C_5601-1987 windows-949 korean", "cp949", "똠방각하"),

@@ -7,7 +7,7 @@ import pytest
 from pseudo import pseudo
 
 from nmt.items.finding import COPY, readable
-from nmt.plugins.documents import Translated
+from nmt.translation import Translated
 
 MESSAGES = r"""
 {count, plural, one {# old house} other {# old houses}} | {count} old house | {count} old houses

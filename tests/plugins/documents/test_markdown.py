@@ -4,7 +4,7 @@ import pytest
 from markdown_it import MarkdownIt
 from test_documents import aligned, same, translated, turned
 
-from nmt.plugins.documents import read_document
+from nmt.translation import read_document
 
 MARKDOWN_IT = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 

@@ -5,8 +5,8 @@ from difflib import SequenceMatcher
 
 import pytest
 
-from nmt.plugins.documents import Translated, read_document
 from nmt.text import is_word_border, word_spans
+from nmt.translation import Translated, read_document
 
 WORDS = {
     "Open": "開きます",

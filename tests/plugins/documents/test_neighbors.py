@@ -4,7 +4,7 @@ import pytest
 from test_documents import translated, turned
 
 from nmt.items.finding import COPY
-from nmt.plugins.documents import Translated, read_document
+from nmt.translation import Translated, read_document
 
 LINKS = '<a href="/">Home</a><a href="/a">About us</a>'
 ROWS = [

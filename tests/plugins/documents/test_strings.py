@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from pseudo import pseudo
 
 from nmt.items.finding import COPY
-from nmt.plugins.documents import Translated, read_document
+from nmt.translation import Translated, read_document
 
 
 def empty(lines: list[str]) -> list[Translated]:

@@ -7,7 +7,7 @@ import pytest
 from pseudo import capitals
 
 from nmt.items.finding import COPY
-from nmt.plugins.documents import Translated, read_document
+from nmt.translation import Translated, read_document
 
 STATE = ' state="needs-review-translation"'
 

@@ -14,13 +14,13 @@ from hypothesis import given, strategies as st
 
 from nmt.commands import compose
 from nmt.errors import NMTError
-from nmt.plugins.documents import Translated
 from nmt.plugins.serve import app
 from nmt.plugins.serve.app import Server
 from nmt.plugins.serve.failures import Failed, Rate
 from nmt.plugins.serve.models import Queue, Request, Search, Turns, Words, joined
 from nmt.plugins.serve.parsing import SentDocument, read_lines, write
 from nmt.plugins.serve.processes import Lane, Parsers
+from nmt.translation import Translated
 
 pytestmark = pytest.mark.anyio
 

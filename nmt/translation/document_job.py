@@ -6,24 +6,28 @@ from typing import TYPE_CHECKING
 
 from nmt.config import NMTError, TranslateConfig, shown
 from nmt.items import readable
-from nmt.plugins.documents.document import Translated, read_document
+from nmt.translation.documents import Translated, read_document
+from nmt.translation.job import open_document
+from nmt.translation.load import open_translator
+from nmt.translation.models import find_models
+from nmt.translation.reporting import progress_of, report, summarize, warn
+from nmt.translation.stages import RefusedLine
+from nmt.translation.translator import Translator
 
 if TYPE_CHECKING:
-    from nmt.translation import Translator
+    from nmt.translation.devices import DeviceTranslator
 
 
 def translate_document(config: TranslateConfig) -> None:
     """Translate the file `config.input` to `config.output`."""
-    import nmt.translation as steps
-
     with ExitStack() as stack:
-        content, output = steps.open_document(config, stack)
+        content, output = open_document(config, stack)
         if content.startswith(b"PK") and output.file.isatty():
             raise NMTError(
                 f"{config.format} is not text to show: "
                 f"pass output=FILE.{config.format}, or redirect with > FILE"
             )
-        models = steps.find_models(config.translator.run)
+        models = find_models(config.translator.run)
         source = models.descriptions[0].source
         target = models.target(config.translator)
         try:
@@ -33,23 +37,23 @@ def translate_document(config: TranslateConfig) -> None:
             raise NMTError(f"{name}: {error}") from error
         counts = output.notes.counts
         lines = document.lines
-        show = steps.progress_of(config, "translate", 0, len(lines), stack)
+        show = progress_of(config, "translate", 0, len(lines), stack)
         translations = list[Translated]()
         if lines:
-            translator = steps.open_translator(config, stack)
+            translator = open_translator(config, stack)
             for best in translate_lines(translator, lines, config.buffer, counts):
                 translations.append(best)
                 show(len(translations))
         else:
-            steps.warn(f"{config.format}: the document has no text to translate")
+            warn(f"{config.format}: the document has no text to translate")
         output.write(document.join(translations), len(translations))
         if document.notice:
-            steps.warn(document.notice)
-    steps.summarize(counts)
+            warn(document.notice)
+    summarize(counts)
 
 
 def translate_lines(
-    translator: "Translator",
+    translator: "Translator | DeviceTranslator",
     lines: Sequence[str],
     buffer: int,
     counts: dict[str, int],
@@ -58,13 +62,11 @@ def translate_lines(
 
     Raises NMTError for a line that cannot be translated.
     """
-    import nmt.translation as steps
-
     try:
         for line, ranked in zip(lines, translator.stream(lines, buffer), strict=True):
             best = ranked[0]
-            steps.report(translator.stages, line, best, repr(shown(readable(line))), counts)
+            report(translator.stages, line, best, repr(shown(readable(line))), counts)
             yield Translated(best.text, best.details.alignment if best.details else None)
-    except steps.RefusedLine as error:
+    except RefusedLine as error:
         line = lines[error.index]
         raise NMTError(f"{shown(readable(line))!r}: {error.problem}") from error
