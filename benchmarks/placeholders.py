@@ -16,7 +16,8 @@ from pathlib import Path
 import polib
 
 from nmt.evaluation import score
-from nmt.plugins.protection.items import Finder, Items
+from nmt.plugins.protection.finder import Finder
+from nmt.plugins.protection.items import Items
 from nmt.text import Pair
 
 PLACEHOLDER = re.compile(r"%\(\w+\)|%[sd]|\{\w*\}|https?:|`|</?[a-z]")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from nmt.config import NMTError, TranslateConfig, require, shown
 from nmt.plugins.documents.encodings import decode_file
-from nmt.plugins.protection.items import readable
+from nmt.plugins.protection.copies import readable
 from nmt.registry import entries_of
 from nmt.text import LINE_BYTES, TOO_LONG
 

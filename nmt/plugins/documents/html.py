@@ -12,7 +12,7 @@ from nmt.plugins.documents.document import MarkedUp, Part, Spliced, Translated, 
 from nmt.plugins.documents.markup import Kind, Sentence, Token
 from nmt.plugins.documents.neighbors import keep_apart
 from nmt.plugins.documents.scripts import NAMES as NAMES_OF_SCRIPTS, join_scripts
-from nmt.plugins.protection.items import USUAL, Finder
+from nmt.plugins.protection.finder import USUAL, Finder
 from nmt.text import BETWEEN as BETWEEN, BLOCKS, INLINE
 
 # Quantifiers are possessive or atomic so that every input takes linear time.

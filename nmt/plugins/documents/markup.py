@@ -18,7 +18,7 @@ from nmt.plugins.documents.nodes import (
     find_pairs as find_pairs,
 )
 from nmt.plugins.documents.projection import Placed, Projection
-from nmt.plugins.protection.items import COPIES, COPY, copy_of
+from nmt.plugins.protection.copies import COPIES, COPY, copy_of
 from nmt.text import blank_between
 
 # As written in a file: of HTML, of office documents, of subtitles, as an escape, as a reference.

@@ -18,7 +18,7 @@ from nmt.plugins.documents.enclosures import certain, enclosed
 from nmt.plugins.documents.nodes import Token
 from nmt.plugins.documents.refinement import kept_names, refined, verb_is_last
 from nmt.plugins.documents.words import Tokens
-from nmt.plugins.protection.items import COPIES
+from nmt.plugins.protection.copies import COPIES
 from nmt.text import INLINE, WITHOUT_BLANKS
 
 BEGINS_WITH_BREAK = regex.compile(r"\A[ \t]*+\\?\r?\n[ \t>]*+")

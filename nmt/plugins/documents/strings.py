@@ -25,7 +25,8 @@ from nmt.plugins.documents.markup import Token
 from nmt.plugins.documents.neighbors import keep_apart
 from nmt.plugins.documents.nested import Paragraph, marked, paragraph_parts
 from nmt.plugins.documents.scripts import NAMES as NAMES_OF_SCRIPTS, join_scripts
-from nmt.plugins.protection.items import USUAL, Finder, Items
+from nmt.plugins.protection.finder import USUAL, Finder
+from nmt.plugins.protection.items import Items
 from nmt.text import AMBIGUOUS, BLOCKS, SEPARATORS
 
 ESCAPED = "\ue000"  # stands for the backslash of C escapes in catalogs

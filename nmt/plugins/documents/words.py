@@ -8,7 +8,8 @@ from typing import NamedTuple
 import regex
 
 from nmt.plugins.documents.brackets import SIGN, Pair, find_brackets
-from nmt.plugins.protection.items import COPY, USUAL, Finder
+from nmt.plugins.protection.copies import COPY
+from nmt.plugins.protection.finder import USUAL, Finder
 from nmt.text import (
     DEPENDENT,
     HIRAGANA,

@@ -19,7 +19,8 @@ from nmt.plugins.protection.constraints import (
     kinds,
     phrases,
 )
-from nmt.plugins.protection.items import Finder, hidden
+from nmt.plugins.protection.finder import Finder
+from nmt.plugins.protection.items import hidden
 from nmt.plugins.protection.occurrences import Form, term_words, which_are_used
 from nmt.plugins.protection.terms import Casing, Match, Term, casing_of, texts_of, with_case_of_line
 from nmt.plugins.protection.written_terms import WrittenTerms

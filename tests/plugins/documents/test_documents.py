@@ -18,7 +18,7 @@ from markdown_it import MarkdownIt
 
 from nmt.errors import NMTError
 from nmt.plugins.documents import Translated, plain_text, read_document
-from nmt.plugins.protection.items import COPIES, COPY
+from nmt.plugins.protection.copies import COPIES, COPY
 from nmt.registry import entries_of
 
 for entry in entries_of("document").values():

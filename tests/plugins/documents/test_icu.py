@@ -7,7 +7,7 @@ import pytest
 from pseudo import pseudo
 
 from nmt.plugins.documents import Translated
-from nmt.plugins.protection.items import COPY, readable
+from nmt.plugins.protection.copies import COPY, readable
 
 MESSAGES = r"""
 {count, plural, one {# old house} other {# old houses}} | {count} old house | {count} old houses

@@ -4,7 +4,7 @@ import pytest
 from test_documents import translated, turned
 
 from nmt.plugins.documents import Translated, read_document
-from nmt.plugins.protection.items import COPY
+from nmt.plugins.protection.copies import COPY
 
 LINKS = '<a href="/">Home</a><a href="/a">About us</a>'
 # Format, file, its line for the model, translations in the same and in the opposite order.

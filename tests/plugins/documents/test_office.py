@@ -13,7 +13,7 @@ from pptx.util import Inches
 from pseudo import capitals, same
 
 from nmt.plugins.documents import read_document
-from nmt.plugins.protection.items import COPY
+from nmt.plugins.protection.copies import COPY
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 NAMES = f"""xmlns:w="{WORD}" xmlns:a="a" xmlns:wp="wp" xmlns:pic="pic" xmlns:v="v" xmlns:dc="dc" xmlns:cp="cp"

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from pseudo import pseudo
 
 from nmt.plugins.documents import Translated, read_document
-from nmt.plugins.protection.items import COPY
+from nmt.plugins.protection.copies import COPY
 
 
 def lines_of(text: str) -> list[str]:

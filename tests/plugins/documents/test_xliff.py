@@ -7,7 +7,7 @@ import pytest
 from pseudo import capitals
 
 from nmt.plugins.documents import Translated, read_document
-from nmt.plugins.protection.items import COPY
+from nmt.plugins.protection.copies import COPY
 
 STATE = ' state="needs-review-translation"'
 

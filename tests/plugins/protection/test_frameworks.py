@@ -2,7 +2,8 @@
 
 import pytest
 
-from nmt.plugins.protection.items import Finder, Items, is_counted, item
+from nmt.plugins.protection.finder import Finder
+from nmt.plugins.protection.items import Items, is_counted, item
 
 USUAL = Finder(["usual"])
 FRAMEWORKS = {

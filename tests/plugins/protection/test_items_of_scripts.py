@@ -5,7 +5,8 @@ import time
 import pytest
 from babel.units import format_unit
 
-from nmt.plugins.protection.items import Finder, Items, item
+from nmt.plugins.protection.finder import Finder
+from nmt.plugins.protection.items import Items, item
 
 USUAL = Finder(["usual"])
 

@@ -12,10 +12,13 @@ from options import translate_config
 from test_segments import Echo
 
 from nmt.config import DecodeConfig, NMTError, TokenizerConfig
-from nmt.plugins.protection import items as protected
-from nmt.plugins.protection.items import BLANK, COPIES, COPY, Finder, Items, copy_of, item
+from nmt.plugins.protection import finder
+from nmt.plugins.protection.copies import BLANK, COPIES, COPY, copy_of
+from nmt.plugins.protection.finder import Finder
+from nmt.plugins.protection.items import Items, item
+from nmt.plugins.protection.masking import MaskedLine, ProtectedLine
 from nmt.plugins.protection.plugin import ProtectionConfig
-from nmt.plugins.protection.protection import HeldLine, Masked, Protection
+from nmt.plugins.protection.protection import Protection
 from nmt.search import Hypothesis
 from nmt.text import train_tokenizer
 from nmt.translation import Details, Limits, Line, Translation, Translator
@@ -103,7 +106,7 @@ def test_stretches():
 
 
 def test_a_pattern_that_takes_too_long_is_told_in_a_line(monkeypatch):
-    monkeypatch.setattr(protected, "SECONDS", 0.2)
+    monkeypatch.setattr(finder, "SECONDS", 0.2)
     with pytest.raises(
         NMTError, match=r"^protect=.* takes more than 0\.2 s for a line of 61 characters"
     ):
@@ -195,7 +198,7 @@ def test_wrong_patterns_are_refused(value):
 @settings(max_examples=300)
 @given(st.text("aAx1 .:/\\{}%$#@`()_-wshtp~<>|°KB\u0663,+[]!²½⁻₂§n", max_size=15))
 def test_what_is_found_has_a_sign(line):
-    assert protected.SIGN.search(line) or not any(each[0] for each in protected.ALL.finditer(line))
+    assert finder.SIGN.search(line) or not any(each[0] for each in finder.ALL.finditer(line))
 
 
 WORDS = ["the", "old", "house", "stands", "on", "a", "hill", "and", "waits"]
@@ -409,7 +412,7 @@ def test_where_an_item_is_put_and_when_a_line_is_cut():
 
 def test_a_name_put_behind_a_word_is_a_word_of_the_details():
     line = "the old {name} stands"
-    mask = Masked(HeldLine(Line(line), USUAL.stretches(line)), ["A1"])
+    mask = MaskedLine(ProtectedLine(Line(line), USUAL.stretches(line)), ["A1"])
     details = Details(["Das", "steht"], [-0.1, -0.2, -0.3], [(0, 0), (2, 1), (3, 1)], [-0.1, -0.2])
     found = mask.aligned(Translation("Das steht", -1.0, -1.0, details))
     assert found.text == "Das steht A1"

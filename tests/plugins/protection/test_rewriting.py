@@ -2,8 +2,8 @@
 
 import pytest
 
-from nmt.plugins.protection.items import Finder
-from nmt.plugins.protection.protection import HeldLine, Masked
+from nmt.plugins.protection.finder import Finder
+from nmt.plugins.protection.masking import MaskedLine, ProtectedLine
 from nmt.plugins.protection.rewriting import Change, Rewriting
 from nmt.text import word_spans
 from nmt.translation import Details, Line, Translation
@@ -28,7 +28,7 @@ def test_what_words_become(text, changes, result, words):
 
 def found(line: str, text: str, alignment: list[tuple[int, int]], name: str = "A1") -> Translation:
     """A translation in which the lost name of the line's item is restored."""
-    mask = Masked(HeldLine(Line(line), Finder(["usual"]).stretches(line)), [name])
+    mask = MaskedLine(ProtectedLine(Line(line), Finder(["usual"]).stretches(line)), [name])
     scores: list[float | None] = [-1.0] * len(word_spans(text))
     details = Details([], [], alignment, scores)
     return mask.aligned(Translation(text, -1.0, -1.0, details))

@@ -21,8 +21,8 @@ from nmt.plugins.protection.constraints import (
     kinds,
     phrases,
 )
+from nmt.plugins.protection.finder import Finder
 from nmt.plugins.protection.glossary import Glossary, Terms, constraint_of, judge, read_glossary
-from nmt.plugins.protection.items import Finder
 from nmt.plugins.protection.occurrences import term_words
 from nmt.search import TorchEngine
 from nmt.text import TARGET, train_tokenizer

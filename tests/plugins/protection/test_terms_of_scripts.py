@@ -6,8 +6,8 @@ import torch
 from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig
 from nmt.model import Transformer
 from nmt.plugins.protection.casing import capitalized
+from nmt.plugins.protection.finder import Finder
 from nmt.plugins.protection.glossary import Glossary, Terms, judge
-from nmt.plugins.protection.items import Finder
 from nmt.search import TorchEngine
 from nmt.text import TARGET, Tokenizer, train_tokenizer
 from nmt.translation import Limits, Segment, Translator
