@@ -30,8 +30,10 @@ from nmt.config import TokenizerConfig
 from nmt.evaluation import score
 from nmt.plugins.judge.flags import flags
 from nmt.plugins.protection.finder import USUAL, Finder
-from nmt.plugins.protection.glossary import Glossary, Terms, judge
+from nmt.plugins.protection.glossary import Glossary
 from nmt.plugins.protection.items import Items
+from nmt.plugins.protection.term_stage import Terms
+from nmt.plugins.protection.terms import judge
 from nmt.plugins.sentences.sentences import split_sentences
 from nmt.text import TARGET, Tokenizer, clean, scripts_of_language, single_blanks, train_tokenizer
 from nmt.translation import Segment

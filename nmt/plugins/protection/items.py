@@ -1,4 +1,4 @@
-"""Items of a line, which its translation must keep unchanged, and where the translation has them."""
+"""Where translations have the items of a line, which they must keep unchanged."""
 
 import re
 from collections import Counter

@@ -42,7 +42,7 @@ class ProtectedLine:
         self.is_bare = not any(map(str.isalnum, rest))
 
     def is_known(self, characters: frozenset[str] | None) -> bool:
-        """Whether the model knows all characters of the items and can translate the line unmodified.
+        """Whether the model knows all characters of the items, as it must to see the line unmodified.
 
         No model knows the marks of copies.
         """
@@ -151,7 +151,8 @@ class MaskedLine:
         if sorted(names) != sorted(self.names):
             return None
         # Names are distinct even if their items are equal, so they show the order of the items.
-        if self.counted(names) != self.counted(self.names) or self.is_garbled(text):
+        is_in_order = self.counted(names) == self.counted(self.names)
+        if not is_in_order or self.is_garbled(text):
             return None
         details = translation.details
         if details:
@@ -166,10 +167,10 @@ class MaskedLine:
 
     def rewriting(self, text: str) -> Rewriting:
         """A masked text with its items restored."""
-        changes = [
-            Change(match.start(), match.end(), self.unmasked(match[0]))
-            for match in self.items.pattern.finditer(text)
-        ]
+        changes = list[Change]()
+        for match in self.items.pattern.finditer(text):
+            begin, end = match.span()
+            changes.append(Change(begin, end, self.unmasked(match[0])))
         return Rewriting(text, changes)
 
     def is_garbled(self, text: str) -> bool:

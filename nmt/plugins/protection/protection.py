@@ -59,45 +59,38 @@ class Protection(Stage):
         return {}
 
     def translate(self, lines: list[Line], rest: Rest) -> list[Outcome]:
-        results = dict[int, Outcome]()
-        protected = dict[int, ProtectedLine]()
+        protected, results = self.find_items(lines)
+        unmodified = dict[int, Line]()
         for index, line in enumerate(lines):
-            try:
-                stretches = self.finder.stretches(line.text)
-            except NMTError as error:
-                results[index] = RefusedLine(index, str(error))
-                continue
-            if stretches:
-                protected[index] = ProtectedLine(line, stretches)
-
-        masked_first = [
-            index for index, line in protected.items() if not line.is_known(self.characters)
-        ]
-        decided = {*results, *masked_first}
-        unmodified = {index: line for index, line in enumerate(lines) if index not in decided}
+            is_refused = index in results
+            must_mask = index in protected and not protected[index].is_known(self.characters)
+            if not is_refused and not must_mask:
+                unmodified[index] = line
         results |= outcomes(unmodified, rest)
-        unsettled = [
-            index for index, line in protected.items() if not is_settled(line, results.get(index))
-        ]
-        self.translate_masked(unsettled, protected, results, rest)
-
-        # No fallback can mask these lines, such as one with more items than there are marks.
-        remaining = [index for index in masked_first if index not in results]
-        cut_lines = {index: cut_at_copies(lines[index]) for index in remaining}
-        for index, outcome in outcomes(cut_lines, rest).items():
-            if not isinstance(outcome, RefusedLine):
-                restore_copies(outcome, lines[index])
-            results[index] = outcome
-
+        self.translate_masked(protected, results, rest)
+        translate_without_masks(protected, results, rest)
         for index, protected_line in protected.items():
             outcome = results[index]
             if not isinstance(outcome, RefusedLine):
                 flag_lost_items(protected_line, outcome)
         return [results[index] for index in range(len(lines))]
 
+    def find_items(self, lines: list[Line]) -> tuple[dict[int, ProtectedLine], dict[int, Outcome]]:
+        """The lines with items, and the lines refused because of a user's pattern."""
+        protected = dict[int, ProtectedLine]()
+        refused = dict[int, Outcome]()
+        for index, line in enumerate(lines):
+            try:
+                stretches = self.finder.stretches(line.text)
+            except NMTError as error:
+                refused[index] = RefusedLine(index, str(error))
+                continue
+            if stretches:
+                protected[index] = ProtectedLine(line, stretches)
+        return protected, refused
+
     def translate_masked(
         self,
-        unsettled: list[int],
         protected: Mapping[int, ProtectedLine],
         results: dict[int, Outcome],
         rest: Rest,
@@ -106,6 +99,10 @@ class Protection(Stage):
 
         A translation that lacks items is kept only if the line has no other.
         """
+        unsettled = list[int]()
+        for index, line in protected.items():
+            if not is_settled(line, results.get(index)):
+                unsettled.append(index)
         for fallback in self.fallbacks:
             masks = dict[int, MaskedLine]()
             for index in unsettled:
@@ -145,7 +142,27 @@ def outcomes(lines: Mapping[int, Line], rest: Rest) -> dict[int, Outcome]:
     """What the rest of the pipeline makes of each line, by the line's index."""
     if not lines:
         return {}
-    return dict(zip(lines, rest([*lines.values()]), strict=True))
+    results = rest([*lines.values()])
+    return dict(zip(lines, results, strict=True))
+
+
+def translate_without_masks(
+    protected: Mapping[int, ProtectedLine],
+    results: dict[int, Outcome],
+    rest: Rest,
+) -> None:
+    """Cut the lines that have no translation yet at their copies, and add the `results`.
+
+    No fallback could mask them, such as a line with more items than there are marks.
+    """
+    lines = dict[int, Line]()
+    for index, protected_line in protected.items():
+        if index not in results:
+            lines[index] = cut_at_copies(protected_line.line)
+    for index, outcome in outcomes(lines, rest).items():
+        if not isinstance(outcome, RefusedLine):
+            restore_copies(outcome, protected[index].line)
+        results[index] = outcome
 
 
 def is_settled(line: ProtectedLine, outcome: Outcome | None) -> bool:
@@ -156,7 +173,7 @@ def is_settled(line: ProtectedLine, outcome: Outcome | None) -> bool:
 
 
 def cut_at_copies(line: Line) -> Line:
-    """The line with only the marks of its copies, to be cut there; it may have any number of them."""
+    """The line with only the marks of its copies, any number of them, to be cut there."""
     return replace(line, text=COPY.sub(r"\1", line.text), cut_at=frozenset(COPIES))
 
 
@@ -176,8 +193,12 @@ def restore_copies(translations: Iterable[Translation], line: Line) -> None:
 def flag_lost_items(line: ProtectedLine, translations: Iterable[Translation]) -> None:
     """Flag the translations that lack items, and hide the marks of documents from users."""
     for translation in translations:
-        copied = [text for text in translation.copied if COPY.sub("", text).strip()]
-        translation.copied = [readable(text) for text in copied]
+        copied = list[str]()
+        for text in translation.copied:
+            is_more_than_marks = COPY.sub("", text).strip()
+            if is_more_than_marks:
+                copied.append(readable(text))
+        translation.copied = copied
         if not line.items.arrive(translation.text):
             translation.notes.pop(CUT, None)
             translation.notes[MISMATCH] = ""

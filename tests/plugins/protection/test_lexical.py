@@ -10,7 +10,8 @@ from waits import counted_waits
 
 from nmt.config import PAD, UNK, DecodeConfig
 from nmt.plugins.protection.constrained_search import ConstrainedSearch
-from nmt.plugins.protection.constraints import (
+from nmt.plugins.protection.constraints import PhraseConstraints
+from nmt.plugins.protection.phrases import (
     BEGINS,
     CONTINUES,
     EDGE,
@@ -18,9 +19,8 @@ from nmt.plugins.protection.constraints import (
     GLUED,
     Constraint,
     Phrase,
-    PhraseConstraints,
-    Tracker,
 )
+from nmt.plugins.protection.tracker import Tracker
 from nmt.search import TorchEngine
 
 SIZE = UNK + 1 + 3

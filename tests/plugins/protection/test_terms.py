@@ -12,18 +12,21 @@ from hypothesis import given, settings, strategies as st
 from nmt.commands import compose
 from nmt.config import DecodeConfig, ModelConfig, NMTError, TokenizerConfig
 from nmt.model import Transformer
-from nmt.plugins.protection.constraints import (
+from nmt.plugins.protection.finder import Finder
+from nmt.plugins.protection.glossary import Glossary
+from nmt.plugins.protection.glossary_files import read_glossary
+from nmt.plugins.protection.occurrences import term_words
+from nmt.plugins.protection.phrases import (
     BEGINS,
     CONTINUES,
     EDGE,
     FOLLOWS,
     GLUED,
-    kinds,
-    phrases,
+    kinds_of_tokens,
+    phrases_of,
 )
-from nmt.plugins.protection.finder import Finder
-from nmt.plugins.protection.glossary import Glossary, Terms, constraint_of, judge, read_glossary
-from nmt.plugins.protection.occurrences import term_words
+from nmt.plugins.protection.term_stage import Terms, constraint_of
+from nmt.plugins.protection.terms import judge
 from nmt.search import TorchEngine
 from nmt.text import TARGET, train_tokenizer
 from nmt.translation import (
@@ -164,7 +167,9 @@ def segments(made: Translator, line: str) -> list[Segment]:
 @pytest.mark.parametrize("text", ["Datei öffnen", "ŁŹ ☃", "C++", "3D", "東京", "haustür"])
 def test_phrases_spell_their_text_behind_any_words(kind, text):
     tokenizer = KINDS[kind]
-    [begin], others, glued = (phrases(tokenizer, text, where) for where in (BEGINS, FOLLOWS, GLUED))
+    [begin], others, glued = (
+        phrases_of(tokenizer, text, where) for where in (BEGINS, FOLLOWS, GLUED)
+    )
     assert tokenizer.decode(begin.tokens) == text
     before = tokenizer.encode(["Die Tür für"], TARGET)[0]
     assert tokenizer.decode([*before, *others[0].tokens]) == f"Die Tür für {text}"
@@ -187,9 +192,9 @@ def test_what_continues_a_word_are_letters_behind_no_blank(kind):
             before, after = tokenizer.decode(ids[:at]), tokenizer.decode(ids[: at + 1])
             if "\ufffd" not in before + after:
                 joined = after[len(before) :][:1]
-                assert bool(kinds(tokenizer)[ids[at]] & CONTINUES) == joined.isalnum()
+                assert bool(kinds_of_tokens(tokenizer)[ids[at]] & CONTINUES) == joined.isalnum()
                 glues = not after[-1].isalnum() and after[-1] not in ".,;:!?)"
-                assert bool(kinds(tokenizer)[ids[at]] & EDGE) == glues
+                assert bool(kinds_of_tokens(tokenizer)[ids[at]] & EDGE) == glues
 
 
 TERMS_AND_WORDS = ["house", "Door", "open file", "iPhone", "printer", "x", "open", "a", ",", "the"]

@@ -6,8 +6,8 @@ from itertools import chain
 import pytest
 
 from nmt.config import UNK, TokenizerConfig
-from nmt.plugins.protection.constraints import kinds
 from nmt.plugins.protection.occurrences import which_are_used
+from nmt.plugins.protection.phrases import kinds_of_tokens
 from nmt.plugins.protection.terms import Term
 from nmt.plugins.protection.written_terms import Written, WrittenTerms
 from nmt.text import Tokenizer, train_tokenizer
@@ -55,7 +55,7 @@ def test_each_token_changes_the_terms_as_the_whole_text_says(tokenizer, language
     targets = draw.sample(TARGETS, 3)
     row = [Term("x", tuple(forms)).acceptable(language, False) for forms in targets]
     terms = WrittenTerms([row], tokenizer)
-    continues = kinds(tokenizer)
+    continues = kinds_of_tokens(tokenizer)
     changes = 0
     for _ in range(60):
         text = ""
@@ -82,7 +82,7 @@ def test_most_tokens_need_no_look_at_the_text(tokenizer, monkeypatch) -> None:
     looks = []
     monkeypatch.setattr(WrittenTerms, "met", lambda self, index, tokens: looks.append(tokens) or 0)
     tokens = tokenizer.encode(["abc café ab e-mail, user name. C++ abc"], 1)[0]
-    continues = kinds(tokenizer)
+    continues = kinds_of_tokens(tokenizer)
     written = Written()
     for token in tokens:
         written = terms.after(0, written, token, continues[token] != 0)
