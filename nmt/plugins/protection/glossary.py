@@ -68,10 +68,10 @@ class Glossary:
                 at += 1
                 continue
             term, stem, end = longest
-            first_character = spans[at][0] + stem.before
-            last_character = spans[end - 1][1] - stem.after
-            casing = casing_of(line[first_character:last_character], term)
-            matches.append(Match(term, first_character, last_character, casing))
+            term_begin = spans[at][0] + stem.before
+            term_end = spans[end - 1][1] - stem.after
+            casing = casing_of(line[term_begin:term_end], term)
+            matches.append(Match(term, term_begin, term_end, casing))
             at = end
         return with_case_of_line(matches, line)
 

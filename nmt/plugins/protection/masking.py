@@ -42,7 +42,7 @@ class ProtectedLine:
         self.is_bare = not any(map(str.isalnum, rest))
 
     def is_known(self, characters: frozenset[str] | None) -> bool:
-        """Whether the model knows all characters of the items, as it must to see the line unmodified.
+        """Whether the model knows all characters of the items, and may see the line as it is.
 
         No model knows the marks of copies.
         """

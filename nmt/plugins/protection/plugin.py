@@ -20,7 +20,8 @@ class ProtectionConfig:
 
     protect: list[str] = field(default_factory=lambda: ["usual"])
     """What to keep unchanged: usual (placeholders, addresses, file names, code, numbers with
-    units), none, or a list of regular expressions that may include usual, such as [usual,'ACME-[0-9]+']."""
+    units), none, or a list of regular expressions that may include usual, such as
+    [usual,'ACME-[0-9]+']."""
     glossary: str | None = setting(None, is_file=True)
     """Glossary file: each line has a term, a tab (in .csv files, a comma or semicolon) and the
     translation of the term (repeat the term to keep it); see docs/guides/glossaries.md."""

@@ -125,13 +125,13 @@ class Protection(Stage):
 
 def fallbacks(characters: frozenset[str] | None) -> list[Fallback]:
     """The fallbacks for a model that knows these characters, in the order in which to try them."""
-    ways = [Fallback(lambda line: line.with_texts(characters), {})]
+    in_order = [Fallback(lambda line: line.with_texts(characters), {})]
     for stand_in in STAND_INS:
         # Words with unknown characters are copied, so they cannot serve as stand-ins.
         if characters is None or characters.issuperset(stand_in(1)):
-            ways.append(masking_with(stand_in))
-    ways.append(Fallback(ProtectedLine.cut, {"cut_at": frozenset(MARKS)}))
-    return ways
+            in_order.append(masking_with(stand_in))
+    in_order.append(Fallback(ProtectedLine.cut, {"cut_at": frozenset(MARKS)}))
+    return in_order
 
 
 def masking_with(stand_in: NameOf) -> Fallback:
