@@ -16,7 +16,8 @@ from pathlib import Path
 import polib
 
 from nmt.evaluation import score
-from nmt.items.finding import Finder, Items
+from nmt.items.finder import Finder
+from nmt.items.items import Items
 from nmt.text import Pair
 
 PLACEHOLDER = re.compile(r"%\(\w+\)|%[sd]|\{\w*\}|https?:|`|</?[a-z]")

@@ -19,8 +19,10 @@ from pathlib import Path
 
 import nmt
 from nmt.evaluation import score
-from nmt.plugins.protection.glossary import Glossary, judge, read_glossary
+from nmt.plugins.protection.glossary import Glossary
+from nmt.plugins.protection.glossary_files import read_glossary
 from nmt.plugins.protection.occurrences import term_words
+from nmt.plugins.protection.terms import judge
 from nmt.text import clean
 
 DICTIONARY = Path("/usr/share/dictd/freedict-eng-deu.dict.dz")

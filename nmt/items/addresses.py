@@ -13,10 +13,23 @@ from nmt.items.patterns import LATIN_NAME, OPENING_MARKS, URL, compiled
 from nmt.text import ARABIC_PREFIX, HEBREW_PREFIX, HIRAGANA, WITHOUT_BLANKS, script
 
 QUOTES = {
-    **{'"': '"', "'": "'", "`": "`", "\u201c": "\u201d", "\u00ab": "\u00bb"},
-    **{"\u300c": "\u300d", "\u300e": "\u300f", "\u3010": "\u3011", "\u300a": "\u300b"},
+    '"': '"',
+    "'": "'",
+    "`": "`",
+    "\u201c": "\u201d",
+    "\u00ab": "\u00bb",
+    "\u300c": "\u300d",
+    "\u300e": "\u300f",
+    "\u3010": "\u3011",
+    "\u300a": "\u300b",
 }
-BRACKETS = {"(": ")", "[": "]", "<": ">", "\uff08": "\uff09"}
+"""Opening quotation marks, and what closes them."""
+BRACKETS = {
+    "(": ")",
+    "[": "]",
+    "<": ">",
+    "\uff08": "\uff09",
+}
 JAPANESE = ("HIRAGANA", "KATAKANA", "CJK")
 LATIN_CHARACTER = compiled(r"[\L]")
 ADJOINING = compiled(r"[\N]")
@@ -49,7 +62,8 @@ class Surroundings:
     @cached_property
     def scripts(self) -> set[str]:
         """The scripts of the line, apart from its URLs."""
-        return {*map(group, {*URL.sub(" ", self.line)})} - {""}
+        characters = {*URL.sub(" ", self.line)}
+        return {group(character) for character in characters} - {""}
 
     def has_script(self, letters: str) -> bool:
         """Whether the line is written in the script of some letters."""
@@ -61,7 +75,10 @@ class Surroundings:
         The end of the span may include the closing mark and punctuation.
         """
         closing = pairs.get(self.line[start - 1 : start])
-        return closing is not None and closing in self.line[max(start, end - 3) : end + 1]
+        if closing is None:
+            return False
+        last_characters = self.line[max(start, end - 3) : end + 1]
+        return closing in last_characters
 
     def without_words(self, start: int, end: int) -> tuple[int, int]:
         """The span of an address or file name, given with all letters that adjoin it.
@@ -72,8 +89,10 @@ class Surroundings:
             return start, end
         if end < len(self.line) and LETTERS.match(self.line, end):
             # A hyphen joins a particle: a@b.org-ზე.
-            end = start + len(self.line[start:end].rstrip("-"))
-        if NAME_ENDING.search(self.line[start:end]) and not URL.match(self.line, start):
+            without_hyphens = self.line[start:end].rstrip("-")
+            end = start + len(without_hyphens)
+        is_url = URL.match(self.line, start)
+        if not is_url and NAME_ENDING.search(self.line[start:end]):
             return self.without_words_before(start, end)
         if self.is_enclosed(start, end, BRACKETS):
             return start, end
@@ -81,11 +100,15 @@ class Surroundings:
 
     def without_words_after(self, start: int, end: int) -> int:
         """The end of an address, before the words that merely follow it."""
-        host = False
+        in_host = False
         for letters in LETTERS.finditer(self.line, start, end):
             before = self.line[start : letters.start()]
-            host = before.endswith("//") or (host and "/" not in before.rpartition("//")[2])
-            if not host and self.begins_text(before, letters, end):
+            if before.endswith("//"):
+                in_host = True
+            elif in_host:
+                in_host = "/" not in before.rpartition("//")[2]
+            # A host in letters of other scripts is part of the address: https://пример.рф.
+            if not in_host and self.begins_text(before, letters, end):
                 return start + len(before.rstrip("-"))
         return end
 
@@ -120,7 +143,10 @@ class Surroundings:
         latin = LATIN_FILE.search(self.line, start, end)
         if latin:
             return latin.span()
-        before, after = self.line[max(start - 1, 0) : start], self.line[end : end + 1]
+        before = self.line[max(start - 1, 0) : start]
+        after = self.line[end : end + 1]
         begins = not before or LEFT_BORDER.match(before)
         ends = not after or RIGHT_BORDER.match(after)
-        return (start, end) if begins and ends else (start, start)
+        if begins and ends:
+            return start, end
+        return start, start

@@ -44,8 +44,12 @@ FURTHER_NAMES = {
 
 def codes_of_currencies() -> dict[str, str]:
     """Maps the other forms of signs, and the codes of currencies, to the usual signs."""
-    signs = {other: sign for sign, others in OTHER_SIGNS.items() for other in others}
-    return signs | {code: sign for sign, codes in CURRENCIES.items() for code in codes}
+    usual_signs = dict[str, str]()
+    for sign, others in OTHER_SIGNS.items():
+        usual_signs |= dict.fromkeys(others, sign)
+    for sign, codes in CURRENCIES.items():
+        usual_signs |= dict.fromkeys(codes, sign)
+    return usual_signs
 
 
 def names_of_currency(sign: str, language: str) -> list[str]:

@@ -4,6 +4,7 @@
 """
 
 import re
+from collections.abc import Sequence
 
 DIRECTIVE = re.compile(
     r"%(?:(?P<number>[1-9]\d?)\$|\[(?P<index>[1-9]\d?)\]|)"
@@ -18,16 +19,20 @@ def number_of(directive: re.Match[str]) -> int | None:
     return int(number) if number else None
 
 
-def arguments(directives: list[re.Match[str]]) -> list[int] | None:
+def arguments(directives: Sequence[re.Match[str]]) -> list[int] | None:
     """The number of the argument that each directive takes, from 1.
 
     None unless either all or none are numbered, and each argument occurs once.
     """
-    numbers = [number for directive in directives if (number := number_of(directive))]
+    in_order = list(range(1, len(directives) + 1))
+    numbers = list[int]()
+    for directive in directives:
+        number = number_of(directive)
+        if number:
+            numbers.append(number)
     if not numbers:
-        return list(range(1, len(directives) + 1))
-    is_complete = sorted(numbers) == list(range(1, len(directives) + 1))
-    return numbers if is_complete else None
+        return in_order
+    return numbers if sorted(numbers) == in_order else None
 
 
 def as_in_source(source: str, translation: str) -> str | None:
@@ -37,24 +42,40 @@ def as_in_source(source: str, translation: str) -> str | None:
     """
     if WITH_VARIABLE_WIDTH.search(source) or WITH_VARIABLE_WIDTH.search(translation):
         return None
-    sides = [[*DIRECTIVE.finditer(text)] for text in (source, translation)]
-    originals, others = sides
-    if not originals or len(originals) != len(others):
+    directives = [*DIRECTIVE.finditer(translation)]
+    originals = reordered([*DIRECTIVE.finditer(source)], directives)
+    if originals is None:
         return None
-    if bool(number_of(originals[0])) == bool(number_of(others[0])):
-        return None
-    taken, taken_here = arguments(originals), arguments(others)
-    if taken is None or taken_here is None:
-        return None
-    if not number_of(others[0]) and taken != taken_here:
-        # A translation that only drops the numbers would swap the arguments.
-        return None
-    by_argument = dict(zip(taken, originals, strict=True))
-    text, end = "", 0
-    for argument, directive in zip(taken_here, others, strict=True):
-        original = by_argument[argument]
+    text = ""
+    end = 0
+    for original, directive in zip(originals, directives, strict=True):
         if original["type"] != directive["type"]:
             return None
         text += translation[end : directive.start()] + original[0]
         end = directive.end()
     return text + translation[end:]
+
+
+def reordered(
+    originals: Sequence[re.Match[str]],
+    directives: Sequence[re.Match[str]],
+) -> list[re.Match[str]] | None:
+    """For each directive of a translation, the source's own directive for the same argument.
+
+    None if the translation must have the source's directives as they are.
+    """
+    if not originals or len(originals) != len(directives):
+        return None
+    is_numbered = bool(number_of(directives[0]))
+    was_numbered = bool(number_of(originals[0]))
+    if is_numbered == was_numbered:
+        return None
+    arguments_before = arguments(originals)
+    arguments_after = arguments(directives)
+    if arguments_before is None or arguments_after is None:
+        return None
+    if not is_numbered and arguments_before != arguments_after:
+        # A translation that only drops the numbers would swap the arguments.
+        return None
+    by_argument = dict(zip(arguments_before, originals, strict=True))
+    return [by_argument[argument] for argument in arguments_after]

@@ -11,7 +11,13 @@ PART_OF = r"A-Za-z\d_/@\\"
 """If one of these adjoins a letter, digit or underscore at an item's edge, the item is a part."""
 NUMERIC = re.compile(r"[\d.:/-]+")
 """Times, dates and versions, which other scripts may write with their own digits."""
-NARROW_MARKS = dict(zip("\uff0e\uff0c\uff1a\uff0d", ".,:-", strict=True))
+NARROW_MARKS = {
+    "\uff0e": ".",
+    "\uff0c": ",",
+    "\uff1a": ":",
+    "\uff0d": "-",
+}
+"""The ASCII forms of full-width marks."""
 FULL_WIDTH = re.compile("[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a]")
 WIDE_DIGIT = "[\uff10-\uff19]"
 FULL_WIDTH_MARK = re.compile(
@@ -33,8 +39,12 @@ def pattern_of(text: str) -> str:
     if time:
         return time
     if NUMERIC.fullmatch(text):
-        return "".join(same_digit(sign) if sign.isdecimal() else re.escape(sign) for sign in text)
+        return "".join(map(pattern_of_sign, text))
     return re.escape(text)
+
+
+def pattern_of_sign(sign: str) -> str:
+    return same_digit(sign) if sign.isdecimal() else re.escape(sign)
 
 
 def with_narrow_numbers(text: str) -> str:
@@ -66,8 +76,10 @@ def edges(line: str, stretch: Span) -> tuple[str, str]:
     """
     start, end = stretch
     text = single_blanks(line[start:end])
-    before = f"(?<![{edge(text, line[start], line[start - 1 : start])}])"
-    after = f"(?!\\.?[{edge(text, line[end - 1], line[end : end + 1])}])"
+    left_neighbor = line[start - 1 : start]
+    right_neighbor = line[end : end + 1]
+    before = f"(?<![{edge(text, line[start], left_neighbor)}])"
+    after = f"(?!\\.?[{edge(text, line[end - 1], right_neighbor)}])"
     if text.endswith(")"):
         after = ""  # the text may enclose it in parentheses
     if text.startswith("--") or URL.fullmatch(text):
@@ -82,4 +94,6 @@ def is_measure(line: str, stretch: Span) -> bool:
     """Whether an item is a measurement that is not part of something longer."""
     start, end = stretch
     match = MEASURE.match(line, start) or MONEY.match(line, start)
-    return match is not None and match.end() == end and bool(UNCONTINUED.match(line, end))
+    if match is None or match.end() != end:
+        return False
+    return bool(UNCONTINUED.match(line, end))

@@ -34,7 +34,8 @@ BLANK = "[ \u00a0\u202f\u2009]"
 # Also with a fraction slash between digits, which may be raised and lowered.
 FRACTION = "(?:[¼-¾⅐-⅞↉]|[\\d⁰¹²³⁴-⁹]{1,3}\u2044[\\d₀-₉]{1,3})"
 POWER = "⁻?[⁰¹²³⁴-⁹]{1,4}"
-ARABIC_DECIMAL, ARABIC_THOUSANDS = "\u066b", "\u066c"
+ARABIC_DECIMAL = "\u066b"
+ARABIC_THOUSANDS = "\u066c"
 SEPARATORS = f".,'\u2019{ARABIC_DECIMAL}{ARABIC_THOUSANDS}"
 # 1,000.5, 1 000, 1e-5, 1/2, 2½, ¾, 10⁶ or 25²
 NUMBER = (
@@ -73,7 +74,14 @@ MINUS = "零下|氷点下|マイナス|영하|마이너스|负|負|минус|м
 # A word for Fahrenheit or per hour before a number gives another meaning to what follows it.
 OTHER_UNITS = "華氏 华氏 화씨 時速 时速 시속 毎時 每小时 每小時 秒速 초속 毎秒 每秒"
 OTHER_UNIT_BEFORE = "".join(f"(?<!{word})(?<!{word} )" for word in OTHER_UNITS.split())
-POWERS = {"万": 4, "萬": 4, "만": 4, "億": 8, "亿": 8, "억": 8}
+POWERS = {
+    "万": 4,
+    "萬": 4,
+    "만": 4,
+    "億": 8,
+    "亿": 8,
+    "억": 8,
+}
 """What multiplies a number before it, as powers of ten."""
 POWER_OF_TEN = f"{BLANK}?[{''.join(POWERS)}]"
 SIGNED_IN_TRANSLATION = rf"(?:(?:{MINUS})\s?{NUMBER}|{SIGNED})(?:{POWER_OF_TEN})?"
@@ -96,10 +104,27 @@ MARKS_OF_NUMBER = re.compile(f"[.,{ARABIC_DECIMAL}]")
 AMBIGUOUS = re.compile(r"[-+]?[1-9]\d{0,2}\D\d{3}")
 """One mark before three digits: 1.000 is one or a thousand."""
 ZEROS = (
-    *(0x30, 0x660, 0x6F0, 0x966, 0x9E6, 0xA66, 0xAE6, 0xB66, 0xBE6, 0xC66, 0xCE6, 0xD66),
-    *(0xE50, 0xED0, 0xF20, 0x1040, 0x17E0, 0x1810, 0xFF10),
+    0x0030,  # ASCII
+    0x0660,  # Arabic
+    0x06F0,  # Persian and Urdu
+    0x0966,  # Devanagari
+    0x09E6,  # Bengali
+    0x0A66,  # Gurmukhi
+    0x0AE6,  # Gujarati
+    0x0B66,  # Oriya
+    0x0BE6,  # Tamil
+    0x0C66,  # Telugu
+    0x0CE6,  # Kannada
+    0x0D66,  # Malayalam
+    0x0E50,  # Thai
+    0x0ED0,  # Lao
+    0x0F20,  # Tibetan
+    0x1040,  # Burmese
+    0x17E0,  # Khmer
+    0x1810,  # Mongolian
+    0xFF10,  # full-width
 )
-"""The digits 0 of the scripts in use, in ASCII, Arabic, Devanagari and so on."""
+"""The digits 0 of the scripts in use."""
 Reading = tuple[str, str]
 """A number and a unit, both in a standard form."""
 
@@ -108,12 +133,17 @@ def ascii_digits(text: str) -> str:
     """The text with ASCII digits instead of those of other scripts."""
     if text.isascii():
         return text
-    return "".join(str(int(sign)) if sign.isdecimal() else sign for sign in text)
+    narrow = ""
+    for sign in text:
+        narrow += str(int(sign)) if sign.isdecimal() else sign
+    return narrow
 
 
 def same_digit(digit: str) -> str:
     """A pattern for a digit in any script."""
-    return "[" + "".join(chr(zero + int(digit)) for zero in ZEROS) + "]"
+    value = int(digit)
+    digits = [chr(zero + value) for zero in ZEROS]
+    return f"[{''.join(digits)}]"
 
 
 def numbers(text: str) -> list[str]:
@@ -122,33 +152,50 @@ def numbers(text: str) -> list[str]:
     Only the language tells whether a single mark before three digits separates decimals or
     thousands. Such a number has the form `1|000`, and the form `1000` unless the mark is a point.
     """
-    if power := POWERS.get(text[-1]):
-        plain_forms = (form for form in numbers(text[:-1]) if PLAIN_NUMBER.fullmatch(form))
-        return [f"{Decimal(form).scaleb(power):f}" for form in plain_forms]
+    power = POWERS.get(text[-1])
+    if power:
+        return multiplied(numbers(text[:-1]), power)
     text = IS_MINUS.sub("-", text)
-    without_blanks, thousands = THOUSANDS_MARKS.subn("", text)
-    plain = ascii_digits("".join(without_blanks.split())).replace("\u2212", "-")
+    without_thousands, thousands_marks = THOUSANDS_MARKS.subn("", text)
+    without_blanks = "".join(without_thousands.split())
+    plain = ascii_digits(without_blanks).replace("\u2212", "-")
     marks = MARKS_OF_NUMBER.findall(plain)
-    whole, fraction = plain, ""
     if not MARKED_NUMBER.fullmatch(plain):
         return [MARKS_OF_NUMBER.sub(".", plain)]
-    if thousands == 1 and not marks:
+    if thousands_marks == 1 and not marks:
         return [plain, *grouped(plain)]
-    if len(marks) == 1 and not thousands and AMBIGUOUS.fullmatch(plain):
+    if len(marks) == 1 and not thousands_marks and AMBIGUOUS.fullmatch(plain):
         form = MARKS_OF_NUMBER.sub("|", plain)
         return [form] if marks == ["."] else [form, form.replace("|", "")]
     if len(marks) == 1 or len({*marks}) > 1:
-        whole, _, fraction = plain.rpartition(marks[-1])
-        fraction = f".{fraction}"
-    return [(MARKS_OF_NUMBER.sub("", whole) or "0") + fraction]
+        # The last mark separates the decimals, and others the thousands.
+        whole, _, decimals = plain.rpartition(marks[-1])
+        return [f"{without_marks(whole)}.{decimals}"]
+    return [without_marks(plain)]
+
+
+def multiplied(forms: Iterable[str], power: int) -> list[str]:
+    """Standard forms of numbers times a power of ten, without those of fractions and the like."""
+    products = list[str]()
+    for form in forms:
+        if PLAIN_NUMBER.fullmatch(form):
+            products.append(f"{Decimal(form).scaleb(power):f}")
+    return products
+
+
+def without_marks(number: str) -> str:
+    """A whole number without marks; 0 if there is no digit, as before the point in .5."""
+    return MARKS_OF_NUMBER.sub("", number) or "0"
 
 
 def grouped(number: str) -> list[str]:
     """The form of a whole number with a mark before its last three digits.
 
-    Translations may add such a mark.
+    Translations may add such a mark. Longer numbers would have several.
     """
-    return [f"{number[:-3]}|{number[-3:]}"] if number.isdecimal() and 4 <= len(number) <= 6 else []
+    if number.isdecimal() and 4 <= len(number) <= 6:
+        return [f"{number[:-3]}|{number[-3:]}"]
+    return []
 
 
 def readings(measure: str) -> list[Reading]:
@@ -170,15 +217,18 @@ def bare(unit: str) -> str:
 
 def pattern_after(form: str) -> str:
     """A pattern for a form of a unit that follows its number."""
-    return pattern_of_form(form) + (NOT_CONTINUED if WORD_CHARACTER.match(form[-1]) else "")
+    pattern = pattern_of_form(form)
+    if WORD_CHARACTER.match(form[-1]):
+        pattern += NOT_CONTINUED
+    return pattern
 
 
 def pattern_around(form: str) -> str:
     """A pattern for a measurement whose unit stands before its number, or around it."""
     before, _, after = form.partition(NUMBER_PLACE)
-    end = pattern_after(after) if after else NO_PERCENT_AFTER
     begin = rf"(?<![{EUROPEAN}\d_]){pattern_of_form(before)}"
-    return f"{begin}{GAP}{SIGNED_IN_TRANSLATION}{GAP if after else ''}{end}{AFTER_MEASURE}"
+    end = GAP + pattern_after(after) if after else NO_PERCENT_AFTER
+    return f"{begin}{GAP}{SIGNED_IN_TRANSLATION}{end}{AFTER_MEASURE}"
 
 
 class Measures:
@@ -190,8 +240,10 @@ class Measures:
             for number, unit in readings(text):
                 for form in (number, *grouped(number)):
                     self.texts.setdefault((form, unit), text)
-        self.units = list(dict.fromkeys(unit for _, unit in self.texts))
+        units = [unit for _, unit in self.texts]
+        self.units = list(dict.fromkeys(units))
         self.units_of_forms = defaultdict[str, list[str]](list)
+        """The units that a form may stand for; complete for the scripts of patterns made so far."""
 
     def patterns(self, scripts: Iterable[str]) -> list[str]:
         """Patterns of these units with any number, in international forms and those of scripts."""
@@ -199,28 +251,32 @@ class Measures:
             return []
         names = set[str]()
         for unit in self.units:
-            forms = [form for name in scripts for form in forms_of_unit(unit, name)]
-            for form in [*spellings(unit), *forms]:
+            forms = [*spellings(unit)]
+            for script_name in scripts:
+                forms += forms_of_unit(unit, script_name)
+            for form in forms:
                 self.units_of_forms[bare(form)].append(unit)
                 names.add(form)
         by_length = sorted(names, key=lambda form: (-len(bare(form)), form))
-        around = [form for form in by_length if NUMBER_PLACE in form]
-        after = "|".join(pattern_after(form) for form in by_length if NUMBER_PLACE not in form)
         # First those around a number, because a number may also have a unit of another measurement
         # after it: 摂氏25度 is no angle.
-        patterns = [pattern_around(form) for form in around]
+        patterns = [pattern_around(form) for form in by_length if NUMBER_PLACE in form]
+        after_number = [pattern_after(form) for form in by_length if NUMBER_PLACE not in form]
         number = f"{BEFORE_MEASURE}{OTHER_UNIT_BEFORE}{SIGNED_IN_TRANSLATION}"
-        patterns.append(f"{number}{GAP}(?:{after}){AFTER_MEASURE}")
+        patterns.append(f"{number}{GAP}(?:{'|'.join(after_number)}){AFTER_MEASURE}")
         return patterns
 
     def text_of(self, measure: str) -> str | None:
         """The line's own text for a measurement that these patterns match, if the line has it."""
         for number, unit in readings(measure):
-            units = unit, *self.units_of_forms.get(bare(unit), ())
-            # What looks like a sign may be a dash, but a word for minus is none.
-            unsigned = number if IS_MINUS.search(measure) else number.lstrip("-+")
-            for reading in product((number, unsigned), units):
-                if text := self.texts.get(reading):
+            units = [unit, *self.units_of_forms.get(bare(unit), ())]
+            signed_and_unsigned = [number]
+            if not IS_MINUS.search(measure):
+                # What looks like a sign may be a dash, but a word for minus is none.
+                signed_and_unsigned.append(number.lstrip("-+"))
+            for reading in product(signed_and_unsigned, units):
+                text = self.texts.get(reading)
+                if text:
                     return text
         return None
 
@@ -230,4 +286,7 @@ def is_whole(match: re.Match[str]) -> bool:
 
     In Korean and katakana, particles and other nouns may follow its unit.
     """
-    return bool(JOINED.match(match[0][-1])) or is_word_border(match.string, match.end())
+    last_character = match[0][-1]
+    if JOINED.match(last_character):
+        return True
+    return is_word_border(match.string, match.end())

@@ -20,7 +20,9 @@ NUMBERS = re.compile(r"\d+")
 def same_number(digits: str) -> str:
     """A pattern for a number of one or two digits in any script, with or without a leading zero."""
     pattern = "".join(map(same_digit, digits.lstrip("0") or "0"))
-    return f"{same_digit('0')}?{pattern}" if int(digits) < 10 else pattern
+    if int(digits) < 10:
+        return f"{same_digit('0')}?{pattern}"
+    return pattern
 
 
 def pattern_of_time(text: str) -> str | None:
@@ -50,7 +52,8 @@ def pattern_of_time(text: str) -> str | None:
 
 def standard_time(text: str) -> str:
     """The form that all forms of a time share; for other text, its numbers."""
-    numbers = [str(int(number)) for number in NUMBERS.findall(ascii_digits(text))]
-    if len(numbers) == 1:
+    digits = NUMBERS.findall(ascii_digits(text))
+    numbers = [str(int(number)) for number in digits]
+    if len(numbers) == 1:  # a whole or a half hour
         numbers.append("30" if re.search(HALF, text) else "0")
     return ":".join(numbers)

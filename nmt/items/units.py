@@ -4,6 +4,7 @@
 import re
 from collections.abc import Iterator
 from functools import cache
+from itertools import product
 
 from nmt.items.currencies import (
     CURRENCIES,
@@ -107,7 +108,8 @@ FURTHER_FORMS = {
     "s": "сек",
     "min": "мин",
     "h": "час",
-    "kg": "キロ, 킬로, килограммов, килограмма, كيلوغرامات, كيلوجرامات, كجم, كغ, किग्रा, कि.ग्रा., 公斤, 千克",
+    "kg": "キロ, 킬로, килограммов, килограмма, كيلوغرامات, كيلوجرامات, كجم, كغ, "
+    "किग्रा, कि.ग्रा., 公斤, 千克",
     "g": "граммов, грамма, غرامات, جرامات, جم",
     "mL": "мл, مل, ملل",
     "km": "キロ, километров, километра, كيلومترات, كلم, किमी, 公里, 千米",
@@ -126,31 +128,54 @@ FURTHER_FORMS = {
 }
 """Forms in use besides CLDR's."""
 SAME_UNITS = {
-    **{"KB": "kB", "byte": "B", "bytes": "B", "bits": "bit"},
-    **{"l": "L", "ml": "mL", "cl": "cL", "dl": "dL"},
-    **{"°م": "°C", "°س": "°C", "℃": "°C", "℉": "°F", "％": "%", "٪": "%", "؉": "‰"},
+    "KB": "kB",
+    "byte": "B",
+    "bytes": "B",
+    "bits": "bit",
+    "l": "L",
+    "ml": "mL",
+    "cl": "cL",
+    "dl": "dL",
+    "°م": "°C",
+    "°س": "°C",
+    "℃": "°C",
+    "℉": "°F",
+    "％": "%",
+    "٪": "%",
+    "؉": "‰",
     **codes_of_currencies(),
-    **{"㎎": "mg", "㎏": "kg", "㎜": "mm", "㎝": "cm", "㎞": "km", "㎖": "mL", "ℓ": "L"},
-    **{"bps": "bit/s", "kbps": "kbit/s", "Mbps": "Mbit/s", "Gbps": "Gbit/s"},
-    **{"DPI": "dpi", "Mhz": "MHz", "kph": "km/h"},
-    **{
-        "㎟": "mm²",
-        "㎠": "cm²",
-        "㎡": "m²",
-        "㎢": "km²",
-        "㎣": "mm³",
-        "㎤": "cm³",
-        "㎥": "m³",
-        "㎦": "km³",
-    },
+    "㎎": "mg",
+    "㎏": "kg",
+    "㎜": "mm",
+    "㎝": "cm",
+    "㎞": "km",
+    "㎖": "mL",
+    "ℓ": "L",
+    "bps": "bit/s",
+    "kbps": "kbit/s",
+    "Mbps": "Mbit/s",
+    "Gbps": "Gbit/s",
+    "DPI": "dpi",
+    "Mhz": "MHz",
+    "kph": "km/h",
+    "㎟": "mm²",
+    "㎠": "cm²",
+    "㎡": "m²",
+    "㎢": "km²",
+    "㎣": "mm³",
+    "㎤": "cm³",
+    "㎥": "m³",
+    "㎦": "km³",
 }
 """Maps units to how we write them."""
 BEFORE_NUMBERS = {
-    *("%", "％", "٪"),
+    "%",
+    "％",
+    "٪",
     *CURRENCIES,
     *codes_of_currencies(),
 }
-"""Units that may also stand before the number, percent so in Turkish, Basque and Persian."""
+"""Units that may also stand before the number, as percent does in Turkish, Basque and Persian."""
 VALUES = 1, 2, 5, 11, 100, 1.5
 """Numbers whose units differ in some language."""
 MARKS_BESIDE = r"[\s\u200e\u200f]*"
@@ -180,7 +205,10 @@ def same_unit(unit: str) -> str:
 @cache
 def spellings(unit: str) -> list[str]:
     """The spellings of an international unit, given by the form that they share."""
-    forms = [unit, *(other for other, shared in SAME_UNITS.items() if shared == unit)]
+    forms = [unit]
+    for other, shared in SAME_UNITS.items():
+        if shared == unit:
+            forms.append(other)
     return forms + [form + NUMBER_PLACE for form in forms if form in BEFORE_NUMBERS]
 
 
@@ -190,25 +218,37 @@ def forms_of_unit(unit: str, script_name: str) -> list[str]:
 
     Languages that write it with Latin letters are left out.
     """
-    per, slash, other = unit.partition("/")
+    numerator, slash, denominator = unit.partition("/")
     if slash and unit not in CLDR_NAMES:
-        firsts = [*forms_of_unit(per, script_name), per]
-        seconds = [*forms_of_unit(other, script_name), other]
-        forms = [f"{first}/{second}" for first in firsts for second in seconds]
+        forms = forms_of_quotient(numerator, denominator, script_name)
     else:
         forms = list[str]()
         for code in languages_in(script_name):
             forms += forms_of_language(unit, code)
         forms += FURTHER_FORMS.get(unit, "").split(", ")
-    in_script = (form for form in forms if any(script(sign) == script_name for sign in form))
+    in_script = [form for form in forms if has_script(form, script_name)]
     return [*dict.fromkeys(in_script)]
+
+
+def forms_of_quotient(numerator: str, denominator: str, script_name: str) -> list[str]:
+    """How a unit per another one is written; also with only one of them in the script."""
+    numerators = [*forms_of_unit(numerator, script_name), numerator]
+    denominators = [*forms_of_unit(denominator, script_name), denominator]
+    return ["/".join(pair) for pair in product(numerators, denominators)]
+
+
+def has_script(text: str, script_name: str) -> bool:
+    return any(script(character) == script_name for character in text)
 
 
 def languages_in(script_name: str) -> list[str]:
     """The codes of a script's languages, as far as CLDR has data about them."""
     from babel import localedata  # takes 30 ms, which few lines need
 
-    codes = [code for names, codes in SCRIPTS.items() if script_name in names for code in codes]
+    codes = list[str]()
+    for names, languages in SCRIPTS.items():
+        if script_name in names:
+            codes += languages
     if "zh" in codes:
         codes.append("zh_Hant")
     return [code for code in codes if localedata.exists(code)]
@@ -228,11 +268,17 @@ def forms_of_language(unit: str, code: str) -> Iterator[str]:
                 text = format_unit(value, name, length=length, locale=code)
             except UnknownUnitError:
                 return
-            if number := NUMBER_IN_FORM.search(text):
-                before, after = text[: number.start()], text[number.end() :]
-                yield before + NUMBER_PLACE + after if before else after
+            number = NUMBER_IN_FORM.search(text)
+            if number is None:  # such as the dual in Arabic
+                continue
+            before = text[: number.start()]
+            after = text[number.end() :]
+            yield before + NUMBER_PLACE + after if before else after
 
 
 def pattern_of_form(form: str) -> str:
     """A pattern for a part of a form of a unit, with or without its signs of abbreviation."""
-    return "".join(VARIANTS.get(sign) or re.escape(sign) for sign in form)
+    pattern = ""
+    for sign in form:
+        pattern += VARIANTS.get(sign) or re.escape(sign)
+    return pattern

@@ -14,7 +14,10 @@ WITH_CAPITAL_NOUNS = ("de", "lb")
 WITH_CAPITAL_IJ = ("nl",)
 """Languages in which the digraph ij has a capital of two letters."""
 WITHOUT_ACCENTS_ON_CAPITALS = ("el",)
-ACCENT, DIAERESIS = "\u0301", "\u0308"
+ACCENT = "\u0301"
+DIAERESIS = "\u0308"
+I_WITH_DOT_ABOVE = "i\u0307"
+"""What Unicode's rules make of \u0130 in small letters."""
 SEPARATE_VOWELS = re.compile(f"([\u03b1\u03b5\u03bf\u03c5]){ACCENT}([\u03b9\u03c5])(?!{DIAERESIS})")
 """Greek vowels that only the accent on the first one keeps from being read as one sound."""
 SIGMAS = "\u03c3\u03c2"
@@ -30,8 +33,7 @@ def folded(word: str, language: str) -> str:
     word = comparable(word)
     if is_one_of(language, WITH_DOTLESS_I):
         word = word.replace("I", "\u0131").replace("\u0130", "i")
-    # Unicode's rules add a dot to the i of \u0130.
-    return word.casefold().replace("i\u0307", "i")
+    return word.casefold().replace(I_WITH_DOT_ABOVE, "i")
 
 
 def capitalized(text: str, language: str) -> str:
@@ -50,7 +52,8 @@ def uncapitalized(text: str, language: str) -> str:
         return f"\u0131{text[1:]}"
     if text.startswith("IJ") and is_one_of(language, WITH_CAPITAL_IJ):
         return f"ij{text[2:]}"
-    return text[:1].lower().replace("i\u0307", "i") + text[1:]
+    first = text[:1].lower().replace(I_WITH_DOT_ABOVE, "i")
+    return first + text[1:]
 
 
 def in_capitals(text: str, language: str) -> str:
@@ -66,7 +69,8 @@ def in_capitals(text: str, language: str) -> str:
 
 def is_in_capitals(text: str) -> bool:
     """Whether the letters of a text, more than one, are all capitals."""
-    return text.isupper() and sum(map(str.isupper, text)) > 1
+    capitals = sum(map(str.isupper, text))
+    return text.isupper() and capitals > 1
 
 
 @lru_cache(10_000)
@@ -76,10 +80,14 @@ def in_any_case(word: str, language: str) -> str:
     Abbreviations and words such as iPhone have one case only. Where a capital distinguishes words,
     a word that begins with one keeps it.
     """
-    if word[1:] != word[1:].lower() or (len(word) == 1 and word.isupper()):
+    first = word[0]
+    rest = word[1:]
+    has_inner_capital = rest != rest.lower()
+    is_single_capital = len(word) == 1 and word.isupper()
+    if has_inner_capital or is_single_capital:
         return re.escape(word)
-    if word[0].isupper() and is_one_of(language, WITH_CAPITAL_NOUNS):
-        return re.escape(word[0]) + any_case_of_letters(word[1:], language)
+    if first.isupper() and is_one_of(language, WITH_CAPITAL_NOUNS):
+        return re.escape(first) + any_case_of_letters(rest, language)
     return any_case_of_letters(word, language)
 
 
@@ -89,9 +97,15 @@ def any_case_of_letters(text: str, language: str) -> str:
 
 def any_case_of_letter(letter: str, language: str) -> str:
     small = uncapitalized(letter, language)
-    forms = {letter, small, capitalized(letter, language), in_capitals(letter, language)}
-    # With its accent, a Greek capital begins a sentence.
-    forms.add(letter if is_one_of(language, WITH_DOTLESS_I) else letter.upper())
+    forms = {
+        letter,
+        small,
+        capitalized(letter, language),
+        in_capitals(letter, language),
+    }
+    if not is_one_of(language, WITH_DOTLESS_I):
+        # With its accent, a Greek capital begins a sentence.
+        forms.add(letter.upper())
     if small in SIGMAS:
         forms.update(SIGMAS)
     if small == "\u00df":

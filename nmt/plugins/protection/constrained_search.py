@@ -1,9 +1,12 @@
-"""Beam search for translations that contain given phrases (Hokamp and Liu 2017), with dynamic beam allocation.
+"""Beam search for translations that contain given phrases (Hokamp and Liu 2017).
 
-All hypotheses of a sentence share one beam, however many constraints they meet (Post and Vilar 2018). The first K
-places go to the likeliest hypotheses, as in any search. Hypotheses that still need the same number of constraint tokens
-form a bank. The banks take turns filling the rest of the beam, which has 2 K places plus one per constraint token, but
-at most 4 K. Banks that need the fewest tokens go first, so that at least one hypothesis keeps advancing.
+Beam allocation is dynamic: all hypotheses of a sentence share one beam, however many constraints
+they meet (Post and Vilar 2018). The first K places go to the likeliest hypotheses, as in any
+search. Hypotheses that still need the same number of constraint tokens form a bank. The banks take
+turns filling the rest of the beam, which has 2 K places plus one per constraint token, but at most
+4 K. Banks that need the fewest tokens go first, so that at least one hypothesis keeps advancing.
+
+Shapes: B unfinished sentences, K hypotheses per sentence (the beam), C candidates, N vocabulary.
 """
 
 import math
@@ -18,7 +21,9 @@ from torch import Tensor
 
 from nmt.config import EOS, PAD, DecodeConfig
 from nmt.model import Transformer
-from nmt.plugins.protection.constraints import PhraseConstraints, State, Tracker
+from nmt.plugins.protection.constraints import PhraseConstraints
+from nmt.plugins.protection.phrases import Constraint
+from nmt.plugins.protection.tracker import State, Tracker, length_of
 from nmt.plugins.protection.written_terms import Written
 from nmt.search import Hypothesis, Search, beam_search, largest
 
@@ -28,7 +33,8 @@ Candidate = tuple[float, int, int]
 A plain tuple, because a step makes thousands.
 """
 NO_CANDIDATE = (-math.inf, 0, PAD)
-Place = tuple[int, int, int]  # a row of the batch, a slot of its beam, and a token
+Place = tuple[int, int, int]
+"""A row of the batch, a slot of its beam, and a token."""
 
 
 def values_of(*tensors: Tensor) -> list[Any]:
@@ -36,22 +42,34 @@ def values_of(*tensors: Tensor) -> list[Any]:
 
     All tensors share one transfer, because each transfer from a GPU waits for its queued work.
     """
-    numbers = torch.cat([tensor.flatten().float() for tensor in tensors]).numpy(force=True)
+    flat = [tensor.flatten().float() for tensor in tensors]
+    numbers = torch.cat(flat).numpy(force=True)
     ends = np.cumsum([tensor.numel() for tensor in tensors])
+    parts = np.split(numbers, ends[:-1])
     values = []
-    for part, tensor in zip(np.split(numbers, ends[:-1]), tensors, strict=True):
+    for part, tensor in zip(parts, tensors, strict=True):
         kind = float if tensor.is_floating_point() else int
         values.append(part.reshape(tensor.shape).astype(kind).tolist())
     return values
 
 
-def candidates_of(*columns: list[list[Any]]) -> list[list[Candidate]]:
-    """Each sentence's candidates, given log probabilities, parents and tokens, [B, C]."""
-    return [list(zip(*row, strict=True)) for row in zip(*columns, strict=True)]
+def candidates_of(
+    log_probabilities: list[list[float]],
+    parents: list[list[int]],
+    tokens: list[list[int]],
+) -> list[list[Candidate]]:
+    """Each sentence's candidates, given their parts, [B, C]."""
+    candidates = list[list[Candidate]]()
+    for row in zip(log_probabilities, parents, tokens, strict=True):
+        candidates.append(list(zip(*row, strict=True)))
+    return candidates
 
 
 class ConstrainedSearch(Search):
-    """A search in which a hypothesis can end only once it meets all constraints; a sentence may have no result."""
+    """A search in which a hypothesis can end only once it meets all constraints.
+
+    A sentence may have no result.
+    """
 
     def __init__(
         self,
@@ -64,11 +82,9 @@ class ConstrainedSearch(Search):
         self.trackers = [Tracker(row, constraints.kinds) for row in constraints.rows]
         self.likeliest_kept = config.beam_size
         # The width of a sentence's beam does not depend on other sentences.
-        self.widths = [
-            min(2 * config.beam_size + one.left(one.start), 4 * config.beam_size)
-            for one in self.trackers
-        ]
-        super().__init__(models, source_BS, replace(config, beam_size=max(self.widths)), prefixes)
+        self.widths = [beam_width(tracker, config.beam_size) for tracker in self.trackers]
+        wider = replace(config, beam_size=max(self.widths))
+        super().__init__(models, source_BS, wider, prefixes)
         self.states = [[tracker.start] * self.beam_size for tracker in self.trackers]
         self.terms = constraints.terms
         self.written = [[Written()] * self.beam_size for _ in self.trackers]
@@ -85,47 +101,60 @@ class ConstrainedSearch(Search):
     def living(self, hypotheses: int) -> Iterator[tuple[int, int, Tracker, State]]:
         """Row, slot, tracker and state of each unfinished hypothesis in the first slots."""
         for row, index in enumerate(self.indices):
-            for k, is_unfinished in enumerate(self.unfinished_slots[row][:hypotheses]):
+            tracker = self.trackers[index]
+            states = self.states[index]
+            first_slots = self.unfinished_slots[row][:hypotheses]
+            for slot, is_unfinished in enumerate(first_slots):
                 if is_unfinished:
-                    yield row, k, self.trackers[index], self.states[index][k]
+                    yield row, slot, tracker, states[slot]
 
     def next_tokens(self) -> Tensor:
         logp_BKN = super().next_tokens()
         unmet = list[Place]()
         self.places = list[Place]()
-        for row, k, tracker, state in self.living(logp_BKN.shape[1]):
+        hypotheses = logp_BKN.shape[1]
+        for row, slot, tracker, state in self.living(hypotheses):
             if tracker.left(state):
-                unmet.append((row, k, EOS))
-                self.places += [(row, k, token) for token in tracker.advancing(state)]
+                unmet.append((row, slot, EOS))
+                for token in tracker.advancing(state):
+                    self.places.append((row, slot, token))
             else:
-                self.places.append((row, k, EOS))
+                self.places.append((row, slot, EOS))
         # A single transfer for both lists.
-        both = torch.tensor([*unmet, *self.places], dtype=torch.long, device=logp_BKN.device)
-        ends, advancing = both.view(-1, 3).split([len(unmet), len(self.places)])
+        places = [*unmet, *self.places]
+        both = torch.tensor(places, dtype=torch.long, device=logp_BKN.device).view(-1, 3)
+        ends, advancing = both.split([len(unmet), len(self.places)])
         # A Python number would be copied to the device.
-        logp_BKN.index_put_(ends.unbind(1), logp_BKN.new_full((), -torch.inf))
+        forbidden = logp_BKN.new_full((), -torch.inf)
+        logp_BKN.index_put_(ends.unbind(1), forbidden)
         self.places_on_device = advancing.unbind(1)
         return logp_BKN
 
     def best(self, logp_BKN: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Finished hypotheses, then the beam: log probabilities, parents and tokens, [B, 2 K]."""
-        slots, vocabulary = logp_BKN.shape[1:]
+        batch, slots, vocabulary = logp_BKN.shape
         # The sums replace the log probabilities, which no later step needs.
         sums_BKN = logp_BKN.add_(self.log_probabilities[:, :slots, None])
-        usual, places = largest(sums_BKN.flatten(1), 2 * self.beam_size)
+        best_BC, places_BC = largest(sums_BKN.flatten(1), 2 * self.beam_size)
+        # The best continuation of each hypothesis.
         likeliest, tokens = largest(sums_BKN.flatten(0, 1), 1)
-        shape = len(sums_BKN), slots
-        *columns, advancing = values_of(
-            usual,
-            places // vocabulary,
-            places % vocabulary,
-            likeliest.view(shape),
-            torch.arange(slots, device=sums_BKN.device).expand(shape),
-            tokens.view(shape),
+        slots_BK = torch.arange(slots, device=sums_BKN.device).expand(batch, slots)
+        values = values_of(
+            best_BC,
+            places_BC // vocabulary,
+            places_BC % vocabulary,
+            likeliest.view(batch, slots),
+            slots_BK,
+            tokens.view(batch, slots),
             sums_BKN[self.places_on_device],
         )
-        parts = candidates_of(*columns[:3]), candidates_of(*columns[3:]), self.advancing(advancing)
-        chosen = [self.choose(row, *(part[row] for part in parts)) for row in range(shape[0])]
+        usual = candidates_of(*values[:3])
+        likeliest_of_slots = candidates_of(*values[3:6])
+        advancing = self.advancing(values[6])
+        chosen = [
+            self.choose(row, usual[row], likeliest_of_slots[row], advancing[row])
+            for row in range(batch)
+        ]
         # A single transfer for all columns, whose integers are small enough for float32.
         table = torch.tensor(chosen, dtype=sums_BKN.dtype, device=sums_BKN.device)
         log_probabilities, parents, tokens = table.unbind(2)
@@ -137,8 +166,8 @@ class ConstrainedSearch(Search):
         `values` are their log probabilities, in the order of `places`.
         """
         candidates: list[list[Candidate]] = [[] for _ in self.indices]
-        for value, (row, k, token) in zip(values, self.places, strict=True):
-            candidates[row].append((value, k, token))
+        for value, (row, slot, token) in zip(values, self.places, strict=True):
+            candidates[row].append((value, slot, token))
         return candidates
 
     def choose(
@@ -150,21 +179,26 @@ class ConstrainedSearch(Search):
     ) -> list[Candidate]:
         """The finished candidates of a row, then those for the beam, each filled up to K."""
         index = self.indices[row]
-        candidates = {*usual[: 2 * self.widths[index]], *likeliest, *advancing}
+        width = self.widths[index]
+        candidates = {*usual[: 2 * width], *likeliest, *advancing}
         possible = [candidate for candidate in candidates if candidate[0] > -math.inf]
         ranked = sorted(possible, reverse=True)
-        filled = list[Candidate]()
-        for side in self.select(ranked, index, self.rooms[row]):
-            filled += side + [NO_CANDIDATE] * (self.beam_size - len(side))
-        return filled
+        ended, kept = self.select(ranked, index, self.rooms[row])
+        return self.filled(ended) + self.filled(kept)
+
+    def filled(self, candidates: list[Candidate]) -> list[Candidate]:
+        """Candidates, filled up to K."""
+        missing = self.beam_size - len(candidates)
+        return candidates + [NO_CANDIDATE] * missing
 
     def select(
         self, ranked: list[Candidate], index: int, room: int
     ) -> tuple[list[Candidate], list[Candidate]]:
-        """The finished ones of a sentence's candidates, the likeliest first, and those for its beam.
+        """The finished ones of a sentence's candidates, and those for its beam.
 
-        Finished ones must be among the best that meet all constraints. After a candidate's token,
-        there is space for `room` more tokens; candidates that need more are dropped.
+        Both are in the order of `ranked`, the likeliest first. Finished ones must be among the best
+        that meet all constraints. After a candidate's token, there is space for `room` more tokens;
+        candidates that need more are dropped.
         """
         tracker = self.trackers[index]
         states = self.states[index]
@@ -184,20 +218,27 @@ class ConstrainedSearch(Search):
             left, least = tracker.needs(states[parent], token)
             if least > room:
                 continue
-            all_met += left == 0
+            if left == 0:
+                all_met += 1
             if len(kept) < self.likeliest_kept:
                 kept.append(candidate)
             else:
                 turns.append((sizes[left], left, candidate))
                 sizes[left] += 1
-        places = width - len(kept)
-        return ended, kept + [candidate for _, _, candidate in sorted(turns)[:places]]
+        # First the likeliest of each bank, the banks with the fewest tokens left first, and so on.
+        turns.sort()
+        free_places = width - len(kept)
+        for _, _, candidate in turns[:free_places]:
+            kept.append(candidate)
+        return ended, kept
 
     def extend(self, parents: Tensor, tokens: Tensor) -> None:
         super().extend(parents, tokens)
-        for index, *row in zip(self.indices, *values_of(parents, tokens), strict=True):
-            states, tracker = self.states[index], self.trackers[index]
-            steps = list(zip(*row, strict=True))
+        parent_rows, token_rows = values_of(parents, tokens)
+        for row, index in enumerate(self.indices):
+            tracker = self.trackers[index]
+            states = self.states[index]
+            steps = list(zip(parent_rows[row], token_rows[row], strict=True))
             self.states[index] = [tracker.step(states[parent], token) for parent, token in steps]
             if self.terms:
                 self.correct(index, steps)
@@ -207,7 +248,8 @@ class ConstrainedSearch(Search):
         assert self.terms
         before = self.written[index]
         self.written[index] = []
-        states, tracker = self.states[index], self.trackers[index]
+        states = self.states[index]
+        tracker = self.trackers[index]
         for slot, (parent, token) in enumerate(steps):
             written = before[parent]
             if token != PAD:  # which fills empty slots
@@ -215,6 +257,19 @@ class ConstrainedSearch(Search):
                 written = self.terms.after(index, written, token, continues_word)
                 states[slot] = tracker.corrected(states[slot], written.met)
             self.written[index].append(written)
+
+
+def beam_width(tracker: Tracker, beam_size: int) -> int:
+    """The size of a sentence's beam, given the number of hypotheses that a free search keeps."""
+    constraint_tokens = tracker.left(tracker.start)
+    return min(2 * beam_size + constraint_tokens, 4 * beam_size)
+
+
+def number_of_longest(constraints: Sequence[Constraint]) -> int:
+    """The number of the constraint that needs the most tokens; of several, the last one's."""
+    lengths = [length_of(constraint) for constraint in constraints]
+    longest = max(lengths)
+    return max(number for number, length in enumerate(lengths) if length == longest)
 
 
 @torch.inference_mode()
@@ -225,22 +280,21 @@ def constrained_search(
     prefixes: Sequence[list[int]],
     constraints: PhraseConstraints,
 ) -> list[list[Hypothesis]]:
-    """Constrained beam search; drops a sentence's constraints, longest first, until a translation meets the rest."""
+    """Constrained beam search.
+
+    Drops a sentence's constraints, longest first, until a translation meets the rest.
+    """
     results = ConstrainedSearch(models, source_BS, config, prefixes, constraints).run()
-    for index in [index for index, row in enumerate(results) if not row]:
-        alone = (
-            source_BS[index : index + 1, : int((source_BS[index] != PAD).sum())],
-            config,
-            [prefixes[index]],
-        )
-        row = constraints.rows[index]
-        longest = max(
-            range(len(row)), key=lambda n: (min(len(phrase.tokens) for phrase in row[n]), n)
-        )
-        rest = constraints.without(index, longest)
-        [results[index]] = (
-            constrained_search(models, *alone, rest)
-            if rest.rows[0]
-            else beam_search(models, *alone)
-        )
+    for index, hypotheses in enumerate(results):
+        if not hypotheses:
+            longest = number_of_longest(constraints.rows[index])
+            fewer = constraints.without(index, longest)
+            # Without padding, as if the sentence were translated alone.
+            length = int((source_BS[index] != PAD).sum())
+            source = source_BS[index : index + 1, :length]
+            prefix = [prefixes[index]]
+            if fewer.rows[0]:
+                [results[index]] = constrained_search(models, source, config, prefix, fewer)
+            else:
+                [results[index]] = beam_search(models, source, config, prefix)
     return results

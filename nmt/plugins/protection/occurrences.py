@@ -63,14 +63,16 @@ def pattern_of_term(form: Form) -> re.Pattern[str]:
     Words that need no blank between them may have one.
     """
     words = [form.text[begin:end] for begin, end in term_words(form.text)]
-    patterns = [in_any_case(word, form.language) for word in words]
-    if not form.in_any_case:
-        patterns = [re.escape(word) for word in words]
-    pattern = patterns[0]
-    for number, (before, word) in enumerate(pairwise(words), 1):
-        is_border = is_word_border(before + word, len(before))
-        pattern += (r"\s*" if is_border else r"\s+") + patterns[number]
+    pattern = pattern_of_word(words[0], form)
+    for before, word in pairwise(words):
+        needs_no_blank = is_word_border(before + word, len(before))
+        pattern += r"\s*" if needs_no_blank else r"\s+"
+        pattern += pattern_of_word(word, form)
     return re.compile(pattern)
+
+
+def pattern_of_word(word: str, form: Form) -> str:
+    return in_any_case(word, form.language) if form.in_any_case else re.escape(word)
 
 
 @lru_cache(100_000)
@@ -83,7 +85,9 @@ def patterns_of_forms(form: Form) -> tuple[list[re.Pattern[str]], re.Pattern[str
         merged = f"لل{form.text.removeprefix(ARABIC_ARTICLE)}"
         patterns.append(pattern_of_term(form._replace(text=merged)))
     text = before_pronouns(form.text)
-    return patterns, pattern_of_term(form._replace(text=text)) if text else None
+    if text is None:
+        return patterns, None
+    return patterns, pattern_of_term(form._replace(text=text))
 
 
 def occurrences(form: Form, text: str) -> Iterator[Span]:
@@ -120,16 +124,18 @@ def which_are_used(terms: Sequence[Sequence[Form]], translation: str) -> list[bo
     taken = list[Span]()
     # A short term must not take a word from a longer one.
     for number in longest_first(terms):
-        free = next(free_occurrences(terms[number], text, taken), None)
-        if free:
+        for free in free_occurrences(terms[number], text, taken):
             taken.append(free)
             used[number] = True
+            break
     return used
 
 
 def longest_first(terms: Sequence[Sequence[Form]]) -> list[int]:
     """The numbers of the terms, the longest first."""
-    lengths = [max(len(form.text) for form in forms) for forms in terms]
+    lengths = list[int]()
+    for forms in terms:
+        lengths.append(max(len(form.text) for form in forms))
     return sorted(range(len(terms)), key=lambda number: -lengths[number])
 
 

@@ -5,18 +5,13 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from nmt.config import NMTError, require, setting
+from nmt.config import NMTError, setting
 
 if TYPE_CHECKING:
     from nmt.config import TranslatorOptions
 
-WORDS = [
-    "usual",
-    "none",
-    "true",
-    "yes",
-    "null",
-]  # not taken as regular expressions, nor are similar words
+WORDS = ["usual", "none", "true", "yes", "null"]
+"""Words that are no regular expressions; nor are similar words, which are rather misspelled."""
 
 
 @dataclass
@@ -24,50 +19,53 @@ class ProtectionConfig:
     """What to keep unchanged, and the glossary to use."""
 
     protect: list[str] = field(default_factory=lambda: ["usual"])
-    """What to keep unchanged: usual (placeholders, addresses, file names, code, numbers with units), none, or a list of
-    regular expressions that may include usual, such as [usual,'ACME-[0-9]+']."""
+    """What to keep unchanged: usual (placeholders, addresses, file names, code, numbers with
+    units), none, or a list of regular expressions that may include usual, such as
+    [usual,'ACME-[0-9]+']."""
     glossary: str | None = setting(None, is_file=True)
-    """Glossary file: each line has a term, a tab (in .csv files, a comma or semicolon) and the translation of the term
-    (repeat the term to keep it); see docs/guides/glossaries.md."""
+    """Glossary file: each line has a term, a tab (in .csv files, a comma or semicolon) and the
+    translation of the term (repeat the term to keep it); see docs/guides/glossaries.md."""
 
     def __post_init__(self) -> None:
         for kind in self.protect:
             if kind not in ("usual", "none"):
                 check_pattern(str(kind))
         if "none" in self.protect:
-            require(len(self.protect) == 1, "protect=none: cannot be combined with other values")
+            if len(self.protect) > 1:
+                raise NMTError("protect=none: cannot be combined with other values")
             self.protect = []
 
     def check(self, owner: "TranslatorOptions") -> None:
-        problem = (
-            f"glossary={self.glossary}: not supported with decode.do_sample=true; omit one of them"
-        )
-        require(self.glossary is None or not owner.decode.do_sample, problem)
+        if self.glossary is not None and owner.decode.do_sample:
+            problem = "not supported with decode.do_sample=true; omit one of them"
+            raise NMTError(f"glossary={self.glossary}: {problem}")
 
 
 def check_pattern(kind: str) -> None:
-    """Raise NMTError if a value of `protect` is not a regular expression or is probably a misspelled word."""
-    is_word = get_close_matches(
-        kind.lower(), WORDS, cutoff=0.8
-    )  # as a pattern, it would disable the usual kinds
-    require(
-        not is_word,
-        f"protect={kind}: pass usual, none, or regular expressions, such as [{kind[:1]}]{kind[1:]}",
-    )
+    """Raise NMTError if a value of `protect` is not a regular expression.
+
+    What is probably a misspelled word would disable the usual kinds as a pattern.
+    """
+    is_word = bool(get_close_matches(kind.lower(), WORDS, cutoff=0.8))
+    if is_word:
+        example = f"[{kind[:1]}]{kind[1:]}"
+        raise NMTError(
+            f"protect={kind}: pass usual, none, or regular expressions, such as {example}"
+        )
     import regex  # slow to import and rarely needed
 
     try:
-        empty = regex.compile(kind).match("")
+        matches_nothing = regex.compile(kind).match("") is not None
     except (regex.error, RecursionError) as error:
         raise NMTError(f"protect={kind}: not a regular expression ({error})") from error
-    require(
-        not empty, f"protect={kind}: matches the empty string; make it match at least one character"
-    )
+    if matches_nothing:
+        advice = "make it match at least one character"
+        raise NMTError(f"protect={kind}: matches the empty string; {advice}")
 
 
 def register(add: Callable[..., None]) -> None:
     path = "nmt.plugins.protection"
     # Without a key, because even protect=none keeps what documents copy.
     add("stage", "protected", f"{path}.protection:protection", order=20)
-    add("stage", "terms", f"{path}.glossary:terms", order=30, key=("protection", "glossary"))
+    add("stage", "terms", f"{path}.term_stage:terms", order=30, key=("protection", "glossary"))
     add("options", "translator.protection", f"{path}.plugin:ProtectionConfig", inline=True)

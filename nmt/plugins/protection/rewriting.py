@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import NamedTuple
 
 import regex
@@ -80,12 +81,13 @@ class Places:
         for source, target in alignment:
             self.targets_of[source].append(target)
             self.sources_of[target].add(source)
-        self.taken = {word for words in words_with_names.values() for word in words}
+        self.taken = set[int]()
+        for words in words_with_names.values():
+            self.taken.update(words)
 
     def change(self, name: str, sources: Sequence[int]) -> Change | None:
         """The change that adds a name with these source words; None if no free word is aligned."""
-        targets = (target for source in sources for target in self.targets_of[source])
-        place = next((target for target in targets if target not in self.taken), None)
+        place = self.first_free(sources)
         if place is None:
             return None
         run = self.run(place, set(sources))
@@ -96,23 +98,35 @@ class Places:
         end = self.words[run[-1]][1]
         marks = MARKS_AROUND.fullmatch(self.text[begin:end])
         assert marks
-        return Change(begin + len(marks[1]), end - len(marks[2]), name)
+        before, after = marks.groups()
+        return Change(begin + len(before), end - len(after), name)
+
+    def first_free(self, sources: Sequence[int]) -> int | None:
+        """The first free word that is aligned with a source word."""
+        for source in sources:
+            for target in self.targets_of[source]:
+                if target not in self.taken:
+                    return target
+        return None
 
     def run(self, place: int, sources: set[int]) -> range:
         """The adjoining words around one that are aligned with these source words only."""
 
         def is_part(word: int) -> bool:
             aligned = self.sources_of[word]
-            return word not in self.taken and bool(aligned) and aligned <= sources
+            if word in self.taken or not aligned:
+                return False
+            return aligned <= sources
 
         if not is_part(place):
             return range(0)
-        first = last = place
+        first = place
         while first > 0 and self.adjoin(first - 1) and is_part(first - 1):
             first -= 1
-        while last + 1 < len(self.words) and self.adjoin(last) and is_part(last + 1):
-            last += 1
-        return range(first, last + 1)
+        after = place + 1
+        while after < len(self.words) and self.adjoin(after - 1) and is_part(after):
+            after += 1
+        return range(first, after)
 
     def adjoin(self, word: int) -> bool:
         """Whether no blank separates a word from the next one."""
@@ -151,8 +165,8 @@ def rewritten(
     of_source = sources.words() if sources else None
     pairs = set(added)
     for source, target in details.alignment:
-        first = of_source[source] if of_source else [source]
-        pairs.update((word, other) for word in first for other in of_target[target])
+        source_words = of_source[source] if of_source else [source]
+        pairs.update(product(source_words, of_target[target]))
     return replace(
         details,
         alignment=sorted(pairs),

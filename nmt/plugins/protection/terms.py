@@ -1,4 +1,4 @@
-"""Terms of a glossary, how a line writes them, and the texts that a translation may use for them."""
+"""Terms of a glossary: how a line writes them, and which texts a translation may use for them."""
 
 from collections.abc import Sequence
 from enum import Enum
@@ -13,7 +13,7 @@ from nmt.plugins.protection.casing import (
     is_one_of,
     uncapitalized,
 )
-from nmt.plugins.protection.occurrences import Form, term_words
+from nmt.plugins.protection.occurrences import Form, term_words, which_are_used
 
 
 class Casing(Enum):
@@ -41,15 +41,12 @@ class Term(NamedTuple):
 
         Terms to keep and mixed-case words (iPhone) stay as they are.
         """
-        if not capital:
-            return list(self.targets)
         written = list[str]()
         for text in self.targets:
-            written.append(capitalized(text, language) if self.is_small(text) else text)
+            if capital and first_word(text).islower() and text != self.source:
+                text = capitalized(text, language)
+            written.append(text)
         return written
-
-    def is_small(self, text: str) -> bool:
-        return first_word(text).islower() and text != self.source
 
     def has_optional_capital(self, text: str, language: str) -> bool:
         """Whether a translation begins with a capital only because lists of terms often do."""
@@ -61,8 +58,9 @@ class Term(NamedTuple):
         """The translations, where possible with a small letter at the beginning."""
         written = list[str]()
         for text in self.targets:
-            optional = self.has_optional_capital(text, language)
-            written.append(uncapitalized(text, language) if optional else text)
+            if self.has_optional_capital(text, language):
+                text = uncapitalized(text, language)
+            written.append(text)
         return written
 
     def in_capitals(self, language: str) -> list[str]:
@@ -74,12 +72,15 @@ class Term(NamedTuple):
 
     def acceptable(self, language: str, of_capitals: bool) -> list[Form]:
         """The forms that a translation may use, in a line of capitals if `of_capitals`."""
-        texts = self.written(False) + self.written(True, language) + self.without_capital(language)
+        texts = self.written(capital=False)
+        texts += self.written(capital=True, language=language)
+        texts += self.without_capital(language)
         if of_capitals:
             texts += self.in_capitals(language)
         forms = [Form(text) for text in texts]
-        if not self.case:
-            forms += [Form(text, True, language) for text in self.targets if text != self.source]
+        for text in self.targets:
+            if not self.case and text != self.source:
+                forms.append(Form(text, in_any_case=True, language=language))
         return [*dict.fromkeys(forms)]
 
 
@@ -135,8 +136,8 @@ def texts_of(match: Match, capital: bool, language: str) -> tuple[list[str], lis
     The search chooses among them where the line does not decide.
     """
     term = match.term
-    plain = term.written(False)
-    with_capital = term.written(True, language)
+    plain = term.written(capital=False)
+    with_capital = term.written(capital=True, language=language)
     if match.casing is Casing.IN_LINE_OF_CAPITALS:
         in_capitals = term.in_capitals(language)
         return in_capitals, in_capitals
@@ -150,3 +151,12 @@ def texts_of(match: Match, capital: bool, language: str) -> tuple[list[str], lis
         elsewhere += term.in_capitals(language)
         return elsewhere, elsewhere
     return (with_capital if capital else elsewhere), elsewhere
+
+
+def judge(matches: Sequence[Match], translation: str, language: str = "") -> list[bool]:
+    """For each term, whether a translation into a language uses it.
+
+    A word counts for one term only.
+    """
+    forms = [match.acceptable(language) for match in matches]
+    return which_are_used(forms, translation)

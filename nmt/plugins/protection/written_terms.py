@@ -4,6 +4,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 import regex
@@ -44,7 +45,11 @@ class WrittenTerms:
     def met(self, index: int, tokens: Sequence[int]) -> int:
         """The terms of a sentence that a translation has, one bit each."""
         used = which_are_used(self.rows[index], self.tokenizer.decode(tokens))
-        return sum(1 << number for number, is_used in enumerate(used) if is_used)
+        met = 0
+        for number, is_used in enumerate(used):
+            if is_used:
+                met |= 1 << number
+        return met
 
     @cached_property
     def endings(self) -> "list[Endings]":
@@ -58,11 +63,12 @@ class WrittenTerms:
         """
         endings = self.endings[index]
         text = text_of_token(self.tokenizer, token)
-        tokens = *written.tokens, token
+        tokens = (*written.tokens, token)
         may_end = endings.may_end_in(text, written.letters)
         is_open = may_end or (written.is_open and continues_word)
         met = self.met(index, tokens) if is_open else written.met
-        return Written(tokens, met, is_open, endings.letters_after(text, written.letters))
+        letters = endings.letters_after(text, written.letters)
+        return Written(tokens, met, is_open, letters)
 
 
 class Endings:
@@ -73,11 +79,15 @@ class Endings:
     """
 
     def __init__(self, terms: Sequence[Sequence[Form]]) -> None:
-        texts = {form.text for forms in terms for form in forms}
-        self.language = next((form.language for row in terms for form in row if form.language), "")
-        self.terms = {letters_of(text, self.language) for text in texts}
+        forms = [*chain.from_iterable(terms)]
+        languages = [form.language for form in forms if form.language]
+        self.language = languages[0] if languages else ""
+        self.terms = {letters_of(form.text, self.language) for form in forms}
         self.longest = max(map(len, self.terms), default=0)
-        self.are_known = all(LETTER_BY_LETTER.fullmatch(text) for text in texts) and all(self.terms)
+        has_letters = all(self.terms)
+        self.are_known = has_letters and all(
+            LETTER_BY_LETTER.fullmatch(form.text) for form in forms
+        )
 
     def may_end_in(self, text: str, letters: str) -> bool:
         """Whether a term may end in the text of a token after these `letters`."""

@@ -7,7 +7,19 @@ from importlib.util import find_spec
 from typing import Any
 
 from nmt.commands import paths_and_texts
-from nmt.config import Command, TranslatorOptions, as_list, how_to_install, inline, number, require
+from nmt.config import (
+    Command,
+    NMTError,
+    TranslatorOptions,
+    as_list,
+    how_to_install,
+    inline,
+    number,
+    require,
+)
+
+PACKAGES = ("httptools", "py3langid", "pydantic", "starlette", "uvicorn")
+"""What the server needs besides nmt's own requirements."""
 
 
 def is_loopback(address: str) -> bool:
@@ -30,7 +42,8 @@ class LimitsConfig:
     requests_per_minute: int | None = number(120, 1, 10**9)
     """Requests per minute per key or, without keys, per remote address; null: unlimited."""
     waiting_lines: int = number(20_000, 1, 10**9)
-    """Maximum number of lines queued for a model (else status 503); a request may have half as many (else 413)."""
+    """Maximum number of lines queued for a model (else status 503); a request may have half as many
+    (else 413)."""
     connections: int = number(1000, 1, 10**6)
     """Maximum number of open connections; further connections are refused with status 503."""
 
@@ -40,9 +53,11 @@ class ServeConfig:
     """Options of `nmt serve`."""
 
     run: Any = "runs/latest"
-    """Runs or model directories; may be given without run=. Of two models for the same languages, the first is used."""
+    """Runs or model directories; may be given without run=. Of two models for the same languages,
+    the first is used."""
     host: str = "127.0.0.1"
-    """Address to listen on. If other machines can reach it, keys=FILE or anonymous=true is required."""
+    """Address to listen on. If other machines can reach it, keys=FILE or anonymous=true is
+    required."""
     port: int = number(5000, 0, 65_535)
     """Port to listen on; 0: any free port."""
     open: bool = False
@@ -52,11 +67,13 @@ class ServeConfig:
     anonymous: bool = False
     """Allow listening on any address without keys."""
     hosts: Any = field(default_factory=list)
-    """Names to accept in requests besides localhost on a server without keys, such as [translate.example.org]."""
+    """Names to accept in requests besides localhost on a server without keys, such as
+    [translate.example.org]."""
     cors: Any = field(default_factory=list)
     """Origins of other sites whose pages may send requests, such as [https://example.org]."""
     suggestions: str | None = None
-    """File (TSV) that collects the translations that users suggest; null: suggestions are disabled."""
+    """File (TSV) that collects the translations that users suggest; null: suggestions are
+    disabled."""
     # The options of `nmt translate` that apply to all models.
     translator: TranslatorOptions = inline(
         TranslatorOptions(), "engine", "precision", "threads", "device", "decode", "protection"
@@ -64,47 +81,44 @@ class ServeConfig:
     limits: LimitsConfig = field(default_factory=LimitsConfig)
 
     def __post_init__(self) -> None:
-        self.run, self.hosts, self.cors = as_list(self.run), as_list(self.hosts), as_list(self.cors)
+        self.run = as_list(self.run)
+        self.hosts = as_list(self.hosts)
+        self.cors = as_list(self.cors)
         require(bool(self.run), "run: name one or more runs or model directories")
-        require(
-            not self.translator.decode.do_sample,
-            "decode.do_sample=true: the server cannot sample translations",
-        )
-        safe = is_loopback(self.host) or self.keys is not None or self.anonymous
-        hint = "pass keys=FILE (docs/guides/serve.md), or allow everyone with anonymous=true"
-        require(
-            safe, f"host={self.host}: other machines could use this server without a key; {hint}"
-        )
+        if self.translator.decode.do_sample:
+            raise NMTError("decode.do_sample=true: the server cannot sample translations")
+        is_safe = is_loopback(self.host) or self.keys is not None or self.anonymous
+        if not is_safe:
+            problem = "other machines could use this server without a key"
+            advice = "pass keys=FILE (docs/guides/serve.md), or allow everyone with anonymous=true"
+            raise NMTError(f"host={self.host}: {problem}; {advice}")
 
 
 def run(config: ServeConfig) -> None:
-    missing = [
-        name
-        for name in ("httptools", "py3langid", "pydantic", "starlette", "uvicorn")
-        if find_spec(name) is None
-    ]
-    require(
-        not missing, f"nmt serve: {', '.join(missing)} not installed; {how_to_install('serve')}"
-    )
-    from nmt.plugins.serve.app import serve
+    missing = [name for name in PACKAGES if find_spec(name) is None]
+    if missing:
+        names = ", ".join(missing)
+        raise NMTError(f"nmt serve: {names} not installed; {how_to_install('serve')}")
+    from nmt.plugins.serve.running import serve
 
     serve(config)
 
 
 def models(words: list[str]) -> dict[str, Any]:
     """Convert command-line arguments to options."""
-    files, folders, texts = paths_and_texts(
-        words, "`nmt serve RUN...`, or no argument for runs/latest"
-    )
-    require(
-        not files and not texts,
-        f"{[*files, *texts][:1]}: `nmt serve` takes only runs and model directories",
-    )
+    usage = "`nmt serve RUN...`, or no argument for runs/latest"
+    files, folders, texts = paths_and_texts(words, usage)
+    others = [*files, *texts]
+    if others:
+        raise NMTError(f"{others[:1]}: `nmt serve` takes only runs and model directories")
     return {"run": folders}
 
 
 COMMAND = Command(
-    *("serve", ServeConfig, run, models),
+    "serve",
+    ServeConfig,
+    run,
+    models,
     usage="[RUN]...",
     examples=("runs/corpus-30min --open", "runs/corpus-30min precision=int8 port=8080"),
     options={"--open": "open=true"},

@@ -12,18 +12,25 @@ from starlette.requests import ClientDisconnect
 
 from nmt.config import NMTError, is_out_of_memory
 
-MOST_CLIENTS = (
-    100_000  # the most clients to track; the one that has been idle longest is forgotten first
-)
+MOST_CLIENTS = 100_000
+"""The most clients to track; the one that has been idle longest is forgotten first."""
+RETRIED = (429, 503)
+"""Statuses after which a client should try again."""
+LOGGED_PER_MINUTE = 30
+"""Log lines for each kind of event that a client can cause."""
 
 
 class Failed(HTTPException):
-    """A request or line that cannot be answered, with the message for the client and further keys of the answer."""
+    """A request or line that cannot be answered, with the message for the client.
+
+    `more` are further keys of the answer.
+    """
 
     def __init__(self, status: int, problem: str, retry_seconds: int = 5, **more: Any) -> None:
-        super().__init__(
-            status, problem, {"Retry-After": str(retry_seconds)} if status in (429, 503) else None
-        )
+        headers = None
+        if status in RETRIED:
+            headers = {"Retry-After": str(retry_seconds)}
+        super().__init__(status, problem, headers)
         self.more = more
 
 
@@ -31,20 +38,26 @@ class Rate:
     """A token bucket per client, sized for one minute's requests."""
 
     def __init__(self, per_minute: int) -> None:
-        self.per_minute, self.buckets = per_minute, OrderedDict[str, tuple[float, float]]()
+        self.per_minute = per_minute
+        self.buckets = OrderedDict[str, tuple[float, float]]()
+        """The tokens left and the time of the latest request; the longest idle client is first."""
 
     def wait(self, client: str, now: float | None = None) -> float:
         """Count a request; return 0 or, if it comes too soon, the number of seconds to wait."""
-        now = time.monotonic() if now is None else now
+        if now is None:
+            now = time.monotonic()
         left, before = self.buckets.pop(client, (float(self.per_minute), now))
         left = min(self.per_minute, left + (now - before) * self.per_minute / 60)
-        self.buckets[client] = (left - (left >= 1), now)
+        may_pass = left >= 1
+        self.buckets[client] = (left - 1 if may_pass else left, now)
         if len(self.buckets) > MOST_CLIENTS:
             self.buckets.popitem(last=False)
-        return 0.0 if left >= 1 else (1 - left) * 60 / self.per_minute
+        if may_pass:
+            return 0.0
+        return (1 - left) * 60 / self.per_minute
 
 
-LOGGED = Rate(30)  # log lines per minute for each kind of event that a client can cause
+LOGGED = Rate(LOGGED_PER_MINUTE)
 
 
 def log(text: str) -> None:
@@ -79,12 +92,14 @@ def failure_of(error: Exception) -> Failed:
 
 
 class PlaceHandler(logging.Handler):
-    """Logs where a library reported something, but not its message, which may contain a client's text."""
+    """Logs where a library reported something.
+
+    Its message is not logged, because it may contain a client's text.
+    """
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.exc_info and record.exc_info[1]:
             log_error(record.exc_info[1])
         else:
-            log_client(
-                f"{record.levelname.lower()} of {record.name} at {record.pathname}:{record.lineno}"
-            )
+            where = f"{record.pathname}:{record.lineno}"
+            log_client(f"{record.levelname.lower()} of {record.name} at {where}")

@@ -1,4 +1,4 @@
-"""Chinese and Japanese in short texts: which of them a text can be in by the forms of its characters."""
+"""Which of Chinese and Japanese a short text can be in, by the forms of its characters."""
 
 import re
 from collections.abc import Iterable
@@ -19,11 +19,12 @@ RARE_CHARACTER = 0.3
 IN_HAN = re.compile(f"[{HAN}]")
 IN_KANA = re.compile(f"[{KANA}]")
 LANGUAGE_OF_SYSTEM = {"Jpan": "ja", "Hans": "zh", "Hant": "zh"}
-FIRST_RARE_ROW = 0xD0  # of JIS X 0208 in EUC: the characters of its second level begin here
+FIRST_RARE_ROW = 0xD0
+"""Where the second level of JIS X 0208 begins, in its encoding EUC-JP."""
 
 
 def chinese_script(text: str) -> str:
-    """Hans or Hant: the script that has more characters of a Chinese text; "" if it is undecided."""
+    """Hans or Hant, whichever has more characters of a Chinese text; "" if both have as many."""
     lacking = lacking_han(text)
     if lacking["Hans"] == lacking["Hant"]:
         return ""
@@ -36,7 +37,7 @@ def is_rare_in_japanese(character: str) -> bool:
 
 
 def served_systems(systems: set[str], codes: Iterable[str]) -> set[str]:
-    """Those of the writing systems that are served.
+    """The writing systems among these that are served.
 
     If none is, Chinese that is served in its other script counts, because that model translates it.
     """
@@ -66,5 +67,6 @@ def han_fits(text: str, codes: Iterable[str]) -> dict[str, float]:
         for system in fits.keys() - served:
             fits[system] *= UNSERVED
     if not IN_KANA.search(text):
-        fits["Jpan"] *= WITHOUT_KANA * RARE_CHARACTER ** sum(map(is_rare_in_japanese, characters))
+        rare = sum(map(is_rare_in_japanese, characters))
+        fits["Jpan"] *= WITHOUT_KANA * RARE_CHARACTER**rare
     return {"ja": fits["Jpan"], "zh": max(fits["Hans"], fits["Hant"])}

@@ -20,26 +20,31 @@ from nmt.translation import (
     read_document,
 )
 
-NICENESS = 5  # translation has priority, but parsing still gets a quarter of a busy core
-Line = list[Translated]  # the translations of a line, best first
+NICENESS = 5
+"""Translation has priority, but parsing still gets a quarter of a busy core."""
+Line = list[Translated]
+"""The translations of a line, best first."""
 
 
 class SentDocument(NamedTuple):
-    """A client's document, which is parsed twice, to read and to write it, because parsing processes keep no state."""
+    """A client's document.
+
+    It is parsed twice, to read and to write it, because parsing processes keep no state.
+    """
 
     content: bytes
-    name: str  # its suffix determines the format
+    name: str
+    """Its suffix determines the format."""
     source: str = ""
     target: str = ""
 
 
 def formats_of_documents() -> dict[str, str]:
     """Map file name suffixes to formats."""
-    return {
-        suffix: name
-        for name, entry in entries_of("document").items()
-        for suffix in entry.facts["suffixes"]
-    }
+    formats = dict[str, str]()
+    for name, entry in entries_of("document").items():
+        formats |= dict.fromkeys(entry.facts["suffixes"], name)
+    return formats
 
 
 def format_of(sent: SentDocument) -> str:
@@ -55,20 +60,31 @@ def format_of(sent: SentDocument) -> str:
     if not format and is_name_of_text(suffix):
         format = "text"
     if not format:
+        problem = "unsupported file type"
         advice = advice_for(suffix)
-        hint = f"; {advice}" if advice else ""
-        raise NMTError(f"unsupported file type{hint}; supported: {', '.join(formats)}")
-    head = sent.content[:HEAD_BYTES]
-    kind = kind_of_content(head, may_be_code(suffix)) if format == "text" else None
-    if kind:
-        convert = f"give its name the suffix of {kind.format}" if kind.format else kind.advice
-        problem = f"its content is {kind.name}, which line-by-line translation would damage"
-        raise NMTError(f"{problem}; {convert}")
+        if advice:
+            problem += f"; {advice}"
+        raise NMTError(f"{problem}; supported: {', '.join(formats)}")
+    if format == "text":
+        check_content(sent, suffix)
     return format
 
 
+def check_content(sent: SentDocument, suffix: str) -> None:
+    """Raise NMTError if line-by-line translation would damage the content of a file."""
+    head = sent.content[:HEAD_BYTES]
+    kind = kind_of_content(head, may_be_code(suffix))
+    if kind is None:
+        return
+    problem = f"its content is {kind.name}, which line-by-line translation would damage"
+    advice = kind.advice
+    if kind.format:
+        advice = f"give its name the suffix of {kind.format}"
+    raise NMTError(f"{problem}; {advice}")
+
+
 def file_suffix(name: str) -> str:
-    """The suffix of a file name, with its dot. In "Notes of Mr. Smith", the dot begins no suffix."""
+    """The suffix of a file name, with its dot; in "Notes of Mr. Smith", the dot begins none."""
     suffix = PurePath(name).suffix
     return "" if " " in suffix else suffix
 
@@ -79,13 +95,22 @@ def file_name(name: str) -> str:
 
 
 def parsed(limits: tuple[int, int], sent: SentDocument) -> tuple[str, Document]:
-    """Return a document's format and the parsed document; exceeding a limit raises MemoryError or kills the process."""
-    for kind, most in zip((resource.RLIMIT_AS, resource.RLIMIT_CPU), limits, strict=True):
-        used = math.ceil(time.process_time()) if kind == resource.RLIMIT_CPU else 0
-        resource.setrlimit(kind, (used + most, resource.getrlimit(kind)[1]))
+    """A document's format, and the document; `limits` are bytes of memory and seconds of CPU time.
+
+    Exceeding the memory raises MemoryError, and exceeding the time kills the process.
+    """
+    most_bytes, most_seconds = limits
+    used_seconds = math.ceil(time.process_time())  # by documents that this process parsed before
+    set_soft_limit(resource.RLIMIT_AS, most_bytes)
+    set_soft_limit(resource.RLIMIT_CPU, used_seconds + most_seconds)
     os.nice(NICENESS - os.nice(0))
     format = format_of(sent)
     return format, read_document(format, sent.content, sent.target, sent.source)
+
+
+def set_soft_limit(kind: int, most: int) -> None:
+    _, hard = resource.getrlimit(kind)
+    resource.setrlimit(kind, (most, hard))
 
 
 def read_lines(limits: tuple[int, int], sent: SentDocument, most: int) -> tuple[list[str], bool]:
@@ -95,10 +120,11 @@ def read_lines(limits: tuple[int, int], sent: SentDocument, most: int) -> tuple[
 
 
 class Written(NamedTuple):
-    """A translated document, and what its user should know, such as the number of strings left untranslated."""
+    """A translated document."""
 
     content: bytes
     notice: str = ""
+    """What its user should know, such as the number of strings left untranslated."""
 
 
 def write(limits: tuple[int, int], sent: SentDocument, lines: list[Line]) -> Written:

@@ -1,4 +1,4 @@
-"""Translation over HTTP: one process answers clients, one per model translates, and up to three parse documents."""
+"""Translation over HTTP: one process answers clients and translates, others parse documents."""
 
 from collections.abc import Callable
 

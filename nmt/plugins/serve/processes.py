@@ -1,4 +1,7 @@
-"""The processes that parse documents: clients take turns, and short documents do not wait for long ones."""
+"""The processes that parse documents.
+
+Clients take turns, and short documents do not wait for long ones.
+"""
 
 import asyncio
 import time
@@ -14,36 +17,50 @@ from nmt.plugins.serve.failures import Failed
 from nmt.plugins.serve.parsing import SentDocument, file_name
 
 T = TypeVar("T")
-MEMORY = 2**30  # maximum bytes of a process
-SHORT_SECONDS, LONG_SECONDS = 2, 10  # CPU time to parse or write a document
-SHORT_PROCESSES, LONG_PROCESSES = 2, 1
-LONG_BYTES = 2**18  # documents above this size count as long without an attempt
-MOST_OF_NAME = 100  # characters of a file's name in a message
-NEWEST = 0.2  # weight of the newest document in the average time
+MEMORY = 2**30
+"""The maximum bytes of a process."""
+SHORT_SECONDS = 2
+"""CPU time to parse or write a short document."""
+LONG_SECONDS = 10
+"""The same for a long one."""
+SHORT_PROCESSES = 2
+LONG_PROCESSES = 1
+LONG_BYTES = 2**18
+"""Documents above this size count as long without an attempt."""
+MOST_OF_NAME = 100
+"""Characters of a file's name in a message."""
+NEWEST = 0.2
+"""The weight of the newest document in the average time."""
 
 
 class Lane:
     """A number of processes for documents that take up to some seconds of CPU time."""
 
     def __init__(self, processes: int, seconds: int, average: float) -> None:
-        self.limits = MEMORY, seconds
-        self.processes, self.free = processes, processes
-        self.waiting = OrderedDict[
-            str, deque[asyncio.Future[None]]
-        ]()  # by client; the first one is next
-        self.average = average  # seconds that a document occupies a process
+        self.limits = (MEMORY, seconds)
+        self.processes = processes
+        self.free = processes
+        self.waiting = OrderedDict[str, deque[asyncio.Future[None]]]()
+        """The waiting documents by client; the first client is next."""
+        self.average = average
+        """The seconds that a document occupies a process."""
 
     def wait_of(self, client: str) -> float:
-        """The seconds that a client's next document has to wait: it comes after one of each client per own document."""
+        """The seconds that a client's next document has to wait.
+
+        Clients take turns, so each of the client's documents waits for one of every other client.
+        """
         if self.free:
             return 0.0
         turns = len(self.waiting.get(client, ())) + 1
-        ahead = sum(min(len(documents), turns) for documents in self.waiting.values())
+        ahead = 0
+        for documents in self.waiting.values():
+            ahead += min(len(documents), turns)
         return (ahead + 1) * self.average / self.processes
 
     @asynccontextmanager
     async def turn(self, client: str, patience: float) -> AsyncIterator[None]:
-        """Wait for a process and occupy it; raise Failed if none is free after `patience` seconds."""
+        """Wait for a process and occupy it; raises Failed if none is free in `patience` seconds."""
         if self.free:
             self.free -= 1
         else:
@@ -52,11 +69,12 @@ class Lane:
                     await self.wait(client)
             except TimeoutError as error:
                 raise too_busy(self.wait_of(client)) from error
-        begun = time.monotonic()
+        begin = time.monotonic()
         try:
             yield
         finally:
-            self.average += NEWEST * (time.monotonic() - begun - self.average)
+            seconds = time.monotonic() - begin
+            self.average += NEWEST * (seconds - self.average)
             self.leave()
 
     async def wait(self, client: str) -> None:
@@ -76,9 +94,8 @@ class Lane:
         """Pass a process on to the next client."""
         while self.waiting:
             client, places = self.waiting.popitem(last=False)
-            waiting = deque(
-                place for place in places if not place.done()
-            )  # the others have disconnected
+            # The others have disconnected.
+            waiting = deque(place for place in places if not place.done())
             if not waiting:
                 continue
             waiting.popleft().set_result(None)
@@ -89,7 +106,10 @@ class Lane:
 
 
 class Parsers:
-    """Parses documents in processes with limits; `patience` is how many seconds a document may have to wait."""
+    """Parses documents in processes with limits.
+
+    `patience` is how many seconds a document may have to wait.
+    """
 
     def __init__(self, patience: float) -> None:
         self.patience = patience
@@ -100,14 +120,14 @@ class Parsers:
     async def run(
         self, client: str, function: Callable[..., T], document: SentDocument, *arguments: Any
     ) -> T:
-        """Run a function on a document; raise Failed if the document is unsuitable or has to wait for too long.
+        """Run a function on a document. The process is killed if the client disconnects.
 
-        The process is killed if the client disconnects.
+        Raises Failed if the document is unsuitable or has to wait for too long.
         """
         if len(document.content) <= LONG_BYTES:
             try:
                 return await self.run_in(self.short, client, function, document, *arguments)
-            except BrokenWorkerProcess:  # it takes longer
+            except BrokenWorkerProcess:  # killed: the document takes longer
                 pass
         try:
             return await self.run_in(self.long, client, function, document, *arguments)
@@ -142,9 +162,8 @@ class Parsers:
 
 
 def too_busy(wait: float) -> Failed:
-    return Failed(
-        503, "too many documents are waiting; try again later", retry_seconds=max(1, round(wait))
-    )
+    problem = "too many documents are waiting; try again later"
+    return Failed(503, problem, retry_seconds=max(1, round(wait)))
 
 
 def label_of(document: SentDocument) -> str:

@@ -8,24 +8,27 @@ from urllib.parse import quote_from_bytes
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-MOST_HEADER_BYTES = (
-    2**16
-)  # maximum size of a request line and headers, or of what separates the pieces of a body
+MOST_HEADER_BYTES = 2**16
+"""The most bytes of a request line and headers, or of what separates the pieces of a body."""
 TOO_LARGE = f"the request's address and headers have more than {MOST_HEADER_BYTES:,} bytes"
-SPARE_CONNECTIONS = (
-    100  # connections above the limit that get an answer (503); further ones are cut off
-)
+SPARE_CONNECTIONS = 100
+"""Connections above the limit that get an answer (503); further ones are cut off."""
 NON_ASCII = re.compile(rb"[\x80-\xff]")
 
 
 class Connection(HttpToolsProtocol):
-    """uvicorn's protocol, which by itself keeps headers of any size in memory and waits for them without end."""
+    """uvicorn's protocol with limits.
+
+    By itself, it keeps headers of any size in memory, and waits for them without end.
+    """
 
     def __init__(self, *arguments: Any, header_seconds: float, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.header_seconds = header_seconds
-        self.unread = 0  # bytes since the last complete headers or piece of a body
-        self.header_bytes = 0  # bytes of the address and the headers so far
+        self.unread = 0
+        """Bytes since the last complete headers or piece of a body."""
+        self.header_bytes = 0
+        """Bytes of the address and the headers so far."""
         self.awaits_headers = True
         self.is_in_first_line = True
         self.timer: asyncio.TimerHandle | None = None
@@ -54,13 +57,13 @@ class Connection(HttpToolsProtocol):
             self.start_timer()
 
     def with_ascii_address(self, data: bytes) -> bytes:
-        """Percent-encode other bytes than ASCII in a request line, as `curl 'URL?q=für'` sends them."""
+        """Percent-encode non-ASCII bytes in a request line, as `curl 'URL?q=für'` sends them."""
         if not self.is_in_first_line:
             return data
         line, newline, rest = data.partition(b"\n")
         # Line breaks may come before a request line.
         self.is_in_first_line = not newline or not line.strip()
-        return NON_ASCII.sub(lambda byte: quote_from_bytes(byte[0]).encode(), line) + newline + rest
+        return NON_ASCII.sub(percent_encoded, line) + newline + rest
 
     def send_400_response(self, msg: str) -> None:
         if self.header_bytes > MOST_HEADER_BYTES:
@@ -69,7 +72,7 @@ class Connection(HttpToolsProtocol):
             super().send_400_response(msg)
 
     def count(self, size: int) -> None:
-        """Count bytes of an address or of headers; an exception makes the parser reject the request."""
+        """Count bytes of an address or headers; an error makes the parser reject the request."""
         self.header_bytes += size
         if self.header_bytes > MOST_HEADER_BYTES:
             raise ValueError(TOO_LARGE)
@@ -88,7 +91,8 @@ class Connection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self.unread = 0
-        self.awaits_headers = self.is_in_first_line = False
+        self.awaits_headers = False
+        self.is_in_first_line = False
         self.stop_timer()
         super().on_headers_complete()
 
@@ -98,7 +102,8 @@ class Connection(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         self.unread = 0
-        self.awaits_headers = self.is_in_first_line = True
+        self.awaits_headers = True
+        self.is_in_first_line = True
         super().on_message_complete()
 
     def start_timer(self) -> None:
@@ -110,7 +115,10 @@ class Connection(HttpToolsProtocol):
             self.timer = None
 
     def headers_are_late(self) -> None:
-        """End a connection that has not sent complete headers, unless an earlier request is still being answered."""
+        """End a connection that has not sent complete headers.
+
+        Unless an earlier request is still being answered.
+        """
         if self.transport.is_closing():
             return
         if self.cycle is not None and not self.cycle.response_complete:
@@ -123,9 +131,15 @@ class Connection(HttpToolsProtocol):
     def refuse(self, status: int, problem: str) -> None:
         """Answer with an error and close the connection."""
         content = json.dumps({"error": problem}).encode()
-        head = (
-            b"content-type: application/json\r\nconnection: close\r\ncontent-length: %d\r\n\r\n"
-            % len(content)
+        headers = (
+            "content-type: application/json\r\n"
+            "connection: close\r\n"
+            f"content-length: {len(content)}\r\n"
+            "\r\n"
         )
-        self.transport.write(STATUS_LINE[status] + head + content)
+        self.transport.write(STATUS_LINE[status] + headers.encode() + content)
         self.transport.close()
+
+
+def percent_encoded(byte: re.Match[bytes]) -> bytes:
+    return quote_from_bytes(byte[0]).encode()

@@ -1,31 +1,26 @@
-"""Translation of texts and documents: finds the model for each text and puts the answers together."""
+"""Translation of clients' texts and documents."""
 
-import asyncio
-from collections.abc import Iterable, Iterator
-from itertools import chain
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from nmt.plugins.documents import plain_text
 from nmt.plugins.serve.command import ServeConfig
 from nmt.plugins.serve.failures import Failed
-from nmt.plugins.serve.fields import FileForm, TranslateForm
-from nmt.plugins.serve.languages import Unserved, choose
-from nmt.plugins.serve.models import Request, Search, ServedModel
+from nmt.plugins.serve.forms import FileForm, TranslateForm
+from nmt.plugins.serve.models import ServedModel
 from nmt.plugins.serve.parsing import Line, SentDocument, Written, read_lines, write
 from nmt.plugins.serve.processes import Parsers
-from nmt.text import did_you_mean, match_language, with_code, word_spans
+from nmt.plugins.serve.queues import QueuedRequest, Search
+from nmt.plugins.serve.routes import AUTO, Route, Routes
+from nmt.text import word_spans
 from nmt.translation import Translated, Translation
 
-AUTO = "auto"
+DETECTED_LINES = 20
+"""The first lines of a document, from which its language is detected."""
 
 
-class Route(NamedTuple):
-    """How a text is translated."""
-
-    model: ServedModel | None  # None if the text is already in the target language
-    source: str
-    target: str
-    detected: dict[str, Any]  # the answer's `detectedLanguage` if the source is "auto"
+ModelAndTarget = tuple[ServedModel, str]
 
 
 class Text(NamedTuple):
@@ -33,127 +28,44 @@ class Text(NamedTuple):
 
     lines: list[str]
     text: str
-    document: SentDocument | None = None  # if the text is HTML
+    document: SentDocument | None = None
+    """If the text is HTML."""
 
 
-def in_words(codes: Iterable[str]) -> str:
-    """Languages for messages, such as English (en), German (de)."""
-    return ", ".join(with_code(code) for code in codes)
+@dataclass(frozen=True)
+class SearchOptions:
+    """What a client wants for all lines of its request; the fields of `Search` without the tag."""
 
+    n_best: int = 1
+    aligned: bool = False
+    prefix: str | None = None
+    rest: str = ""
 
-def indents_of(text: str) -> list[int]:
-    """The number of blanks before each line of a text that is not blank."""
-    parts = plain_text(text).parts
-    return [part.begin - (text.rfind("\n", 0, part.begin) + 1) for part in parts]
-
-
-def spans_in_line(text: str, indent: int) -> list[list[int]]:
-    """The spans of a text's words in a line that has this many blanks before the text."""
-    return [[begin + indent, end + indent] for begin, end in word_spans(text)]
+    def search(self, route: Route) -> Search:
+        assert route.model
+        tag = route.model.tags[route.target]
+        return Search(tag, self.n_best, self.aligned, self.prefix, self.rest)
 
 
 class Service:
     """Translates texts and documents; raises NMTError if a model cannot be served."""
 
     def __init__(self, config: ServeConfig) -> None:
-        self.limits, self.models = config.limits, [ServedModel(name, config) for name in config.run]
-        self.pairs: dict[str, dict[str, ServedModel]] = {}
-        for model in self.models:
-            for target in model.tags:  # of several models for a language pair, the first is used
-                self.pairs.setdefault(model.source, {}).setdefault(target, model)
-        self.languages = list(dict.fromkeys(chain(self.pairs, *self.pairs.values())))
-        self.most_lines = max(
-            1, self.limits.waiting_lines // 2
-        )  # so that no single request fills the queue
+        self.limits = config.limits
+        self.models = [ServedModel(name, config) for name in config.run]
+        self.routes = Routes(self.models)
+        # So that no single request fills the queue.
+        self.most_lines = max(1, self.limits.waiting_lines // 2)
         self.parsers = Parsers(self.limits.seconds / 2)
 
-    def code_of(self, language: str, *preferred: Iterable[str]) -> str:
-        """The served code for a client's code, such as pt-BR for pt; raise Failed if there is none."""
-        for codes in (*preferred, self.languages):
-            if (code := match_language(language, codes)) is not None:
-                return code
-        name = with_code(language[:40])
-        problem = f"{name} is not supported"
-        hint = did_you_mean(language, self.languages)
-        if hint:
-            problem += f"; {hint}"
-        if (
-            name != language[:40]
-        ):  # for what is no language, LibreTranslate's own tests expect only the first words
-            problem += f"; supported languages: {in_words(self.languages)}"
-        raise Failed(400, problem, languages=self.languages)
+    def queue(self, model: ServedModel, request: QueuedRequest) -> None:
+        """Queue lines for a model.
 
-    def sources_of(self, target: str) -> list[str]:
-        """The languages with a model into a language."""
-        return [source for source, targets in self.pairs.items() if target in targets]
-
-    def no_route(self, source: str, target: str, is_detected: bool = False) -> Failed:
-        """The failure if no model translates from a language into another one."""
-        sources = in_words(self.sources_of(target))
-        advice = (
-            f"models into {with_code(target)} translate from: {sources}"
-            if sources
-            else "see /languages"
-        )
-        if is_detected and source:
-            return Failed(
-                400,
-                f"{with_code(source)} was detected, but no model translates it to {with_code(target)}; {advice}",
-            )
-        if is_detected:
-            return Failed(400, f"no model translates to {with_code(target)}; {advice}")
-        # The beginning is LibreTranslate's.
-        problem = (
-            f"{with_code(target)} is not available as a target language from {with_code(source)}"
-        )
-        return Failed(400, f"{problem}; {advice}")
-
-    def route_to(self, source: str, target: str) -> Route:
-        """The route for two language codes of a client, in any case and form; raise Failed if there is none."""
-        source = self.code_of(source, self.pairs)
-        targets = self.pairs.get(source, {})
-        target = self.code_of(target, targets)
-        if source != target and target not in targets:
-            raise self.no_route(source, target)
-        return Route(None if source == target else targets[target], source, target, {})
-
-    def detected_route(self, text: str, target: str) -> Route:
-        """The route for a text in an unknown language; raise Failed if no model translates its language."""
-        target = self.code_of(target, chain.from_iterable(self.pairs.values()))
-        try:
-            source, probability = choose(text, self.sources_of(target), target, self.languages)
-        except Unserved as error:
-            raise self.no_route(error.language, target, is_detected=True) from error
-        detected = {
-            "detectedLanguage": {"confidence": round(100 * probability), "language": source}
-        }
-        return Route(
-            self.pairs[source][target] if source != target else None, source, target, detected
-        )
-
-    def routes_of(self, source: str, target: str, texts: list[str]) -> list[Route]:
-        """The route of each text; with "auto", each text has its own language."""
-        if source.lower() != AUTO:
-            return [self.route_to(source, target)] * len(texts)
-        routes = dict[str, Route]()
-        for number, text in enumerate(texts, 1):
-            try:
-                routes[text] = routes.get(text) or self.detected_route(text, target)
-            except Failed as error:
-                where = f"text {number}: " if len(texts) > 1 else ""
-                raise Failed(error.status_code, f"{where}{error.detail}", **error.more) from error
-        return [routes[text] for text in texts]
-
-    async def find_routes(self, source: str, target: str, texts: list[str]) -> list[Route]:
-        """As `routes_of`, without delaying other requests while languages are detected."""
-        if source.lower() != AUTO:
-            return self.routes_of(source, target, texts)
-        return await asyncio.to_thread(self.routes_of, source, target, texts)
-
-    def queue(self, model: ServedModel, request: Request) -> None:
-        """Queue lines for a model; raise Failed if a line is too long or too many lines are waiting."""
+        Raises Failed if a line is too long or too many lines are waiting.
+        """
         most = self.limits.characters
-        if (longest := max((len(line.text) for line in request.lines), default=0)) > most:
+        longest = max((len(line.text) for line in request.lines), default=0)
+        if longest > most:
             raise Failed(400, f"a line ({longest}) exceeds text limit ({most}); split the line")
         if model.queue.lines + len(request.lines) > self.limits.waiting_lines:
             raise Failed(503, "too many lines are queued for this model; try again later")
@@ -161,47 +73,41 @@ class Service:
         model.schedule()
 
     async def translate_lines(
-        self, rows: list[tuple[Route, list[str]]], *search: Any
+        self,
+        routes: Sequence[Route],
+        texts: Sequence[list[str]],
+        options: SearchOptions,
     ) -> list[list[Line]]:
-        """Translate the lines of texts, each on its route, with further fields of `Search`.
+        """Translate the lines of texts, each on its route.
 
         Failures and cancellation drop the lines still queued.
         """
-        if sum(len(lines) for _, lines in rows) > self.most_lines:
+        if sum(map(len, texts)) > self.most_lines:
             raise Failed(413, f"more than {self.most_lines:,} lines; send fewer lines per request")
-        requests = dict[tuple[ServedModel, str], Request]()
-        for route, lines in rows:
-            if route.model:
-                key = route.model, route.target
-                request = requests.setdefault(
-                    key, Request(Search(route.model.tags[route.target], *search))
-                )
-                request.extend(lines)
+        requests = requests_of(routes, texts, options)
+        answers = dict[ModelAndTarget, Iterator[Line]]()
         try:
             for (model, _), request in requests.items():
                 self.queue(model, request)
-            answers = {
-                key: [await answer for answer in request.answers]
-                for key, request in requests.items()
-            }
+            for key, request in requests.items():
+                answers[key] = iter([await answer for answer in request.answers])
         finally:
             for (model, _), request in requests.items():
                 model.queue.remove(request)
-        iterators = {key: iter(lines) for key, lines in answers.items()}
-        return [self.lines_of(route, lines, iterators) for route, lines in rows]
-
-    @staticmethod
-    def lines_of(
-        route: Route, lines: list[str], answers: dict[tuple[ServedModel, str], Iterator[Line]]
-    ) -> list[Line]:
-        """The next answers for a text's lines; a text without a model stays as it is."""
-        if route.model is None:
-            return [[Translated(line)] for line in lines]
-        return [next(answers[route.model, route.target]) for _ in lines]
+        # In the order of the texts, each takes its lines from the answers of its request.
+        translations = list[list[Line]]()
+        for route, lines in zip(routes, texts, strict=True):
+            if route.model is None:  # the text stays as it is
+                translations.append([[Translated(line)] for line in lines])
+            else:
+                next_answers = answers[route.model, route.target]
+                translations.append([next(next_answers) for _ in lines])
+        return translations
 
     async def read_text(self, text: str, is_html: bool, client: str) -> Text:
         if not is_html:
             return Text(plain_text(text).lines, text)
+        # A page can take long to parse, so it is parsed like a file.
         document = SentDocument(text.encode(), "q.html")
         lines, _ = await self.parsers.run(client, read_lines, document, self.most_lines)
         return Text(lines, text, document)
@@ -210,13 +116,11 @@ class Service:
         """Answer a request; if `q` is a list, each value in the answer is a list."""
         is_html = form.format == "html"
         texts = [await self.read_text(text, is_html, client) for text in form.texts]
-        routes = await self.find_routes(
-            form.source, form.target, ["\n".join(text.lines) for text in texts]
-        )
-        n_best = 1 if is_html else form.alternatives + 1
-        search = 1 if form.prefix else n_best, is_html or form.details, form.prefix, form.rest
-        rows = [(route, text.lines) for route, text in zip(routes, texts, strict=True)]
-        translations = await self.translate_lines(rows, *search)
+        contents = ["\n".join(text.lines) for text in texts]
+        routes = await self.routes.find(form.source, form.target, contents)
+        lines_of_texts = [text.lines for text in texts]
+        translations = await self.translate_lines(routes, lines_of_texts, options_of(form))
+        n_best = number_of_translations(form)
         answers = list[dict[str, Any]]()
         for text, route, lines in zip(texts, routes, translations, strict=True):
             ranked = await self.write_text(text, route, lines, n_best, client)
@@ -224,13 +128,10 @@ class Service:
             if form.alternatives:
                 answer["alternatives"] = ranked[1:]
             if form.details:
-                answer["details"] = self.details_of(text, route, lines)
+                answer["details"] = details_of(text, route, lines)
             answers.append(answer | route.detected)
-        return (
-            {key: [answer[key] for answer in answers] for key in answers[0]}
-            if form.q == form.texts
-            else answers[0]
-        )
+        is_list = form.q == form.texts
+        return merged(answers) if is_list else answers[0]
 
     async def write_text(
         self, text: Text, route: Route, lines: list[Line], n_best: int, client: str
@@ -242,42 +143,105 @@ class Service:
             document = text.document._replace(source=route.source, target=route.target)
             written = await self.parsers.run(client, write, document, lines)
             return [written.content.decode()]
-        # A line with fewer translations repeats its last one.
-        ranks = ([line[min(rank, len(line) - 1)] for line in lines] for rank in range(n_best))
-        return list(dict.fromkeys(map(plain_text(text.text).render, ranks)))
-
-    @staticmethod
-    def details_of(text: Text, route: Route, lines: list[Line]) -> list[dict[str, Any]]:
-        """The words and their alignment, and the likely failures, of each line.
-
-        The spans of words count from the beginning of the line as sent and as returned, or of HTML,
-        from that of its text. Returns [] if the text stays as it is.
-        """
-        if route.model is None:
-            return []
-        indents = [0] * len(lines) if text.document else indents_of(text.text)
-        details = list[dict[str, Any]]()
-        for source, indent, (best, *_) in zip(text.lines, indents, lines, strict=True):
-            flags = route.model.flags_of(source, Translation(best.text, 0.0, 0.0))
-            details.append(
-                {
-                    "alignment": best.alignment,
-                    "source_words": spans_in_line(source, indent),
-                    "target_words": spans_in_line(best.text, indent),
-                    "flags": flags,
-                }
-            )
-        return details
+        document_of_text = plain_text(text.text)
+        translations = list[str]()
+        for rank in range(n_best):
+            # A line with fewer translations repeats its last one.
+            of_rank = [line[min(rank, len(line) - 1)] for line in lines]
+            translations.append(document_of_text.render(of_rank))
+        return list(dict.fromkeys(translations))
 
     async def translate_document(self, form: FileForm, client: str) -> tuple[str, Written]:
         """The target language and the translated file."""
-        source = "" if form.source.lower() == AUTO else self.code_of(form.source, self.pairs)
-        target = self.code_of(form.target, self.pairs.get(source, {}), *self.pairs.values())
-        document = SentDocument(await form.file.read(), form.file.filename or "", source, target)
+        code_of = self.routes.code_of
+        pairs = self.routes.pairs
+        source = "" if form.source.lower() == AUTO else code_of(form.source, pairs)
+        target = code_of(form.target, pairs.get(source, {}), *pairs.values())
+        content = await form.file.read()
+        document = SentDocument(content, form.file.filename or "", source, target)
         lines, marked_up = await self.parsers.run(client, read_lines, document, self.most_lines)
-        [route] = await self.find_routes(form.source, form.target, ["\n".join(lines[:20])])
-        [translated] = await self.translate_lines([(route, lines)], 1, marked_up)
-        if not route.model:
-            return route.target, Written(document.content)
+        beginning = "\n".join(lines[:DETECTED_LINES])
+        [route] = await self.routes.find(form.source, form.target, [beginning])
+        options = SearchOptions(aligned=marked_up)
+        [translated] = await self.translate_lines([route], [lines], options)
+        if not route.model:  # the document is already in the target language
+            return route.target, Written(content)
         document = document._replace(source=route.source, target=route.target)
-        return route.target, await self.parsers.run(client, write, document, translated)
+        written = await self.parsers.run(client, write, document, translated)
+        return route.target, written
+
+
+def requests_of(
+    routes: Sequence[Route],
+    texts: Sequence[list[str]],
+    options: SearchOptions,
+) -> dict[ModelAndTarget, QueuedRequest]:
+    """The requests for texts: one for all lines with the same model and target language."""
+    requests = dict[ModelAndTarget, QueuedRequest]()
+    for route, lines in zip(routes, texts, strict=True):
+        if route.model:
+            key = route.model, route.target
+            if key not in requests:
+                requests[key] = QueuedRequest(options.search(route))
+            requests[key].extend(lines)
+    return requests
+
+
+def number_of_translations(form: TranslateForm) -> int:
+    """How many translations of each text a client wants; HTML has no alternatives."""
+    return 1 if form.format == "html" else form.alternatives + 1
+
+
+def merged(answers: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """One answer whose values are lists, with a value for each text."""
+    merged_answer = dict[str, list[Any]]()
+    for answer in answers:
+        for key, value in answer.items():
+            merged_answer.setdefault(key, []).append(value)
+    return merged_answer
+
+
+def options_of(form: TranslateForm) -> SearchOptions:
+    """The search settings for a request."""
+    # With a prefix, `OtherWords` finds the alternatives, and needs only the best of each search.
+    n_best = 1 if form.prefix else number_of_translations(form)
+    # Markup is put around the words that are aligned to those inside it.
+    aligned = form.format == "html" or form.details
+    return SearchOptions(n_best, aligned, form.prefix, form.rest)
+
+
+def details_of(text: Text, route: Route, lines: Sequence[Line]) -> list[dict[str, Any]]:
+    """The words and their alignment, and the likely failures, of each line.
+
+    The spans of words count from the beginning of the line as sent and as returned, or of HTML,
+    from that of its text. Returns [] if the text stays as it is.
+    """
+    if route.model is None:
+        return []
+    indents = [0] * len(lines) if text.document else indents_of(text.text)
+    details = list[dict[str, Any]]()
+    for source, indent, translations in zip(text.lines, indents, lines, strict=True):
+        best = translations[0]
+        details.append(
+            {
+                "alignment": best.alignment,
+                "source_words": spans_in_line(source, indent),
+                "target_words": spans_in_line(best.text, indent),
+                "flags": route.model.flags_of(source, Translation(best.text, 0.0, 0.0)),
+            }
+        )
+    return details
+
+
+def indents_of(text: str) -> list[int]:
+    """The number of blanks before each line of a text that is not blank."""
+    indents = list[int]()
+    for part in plain_text(text).parts:
+        begin_of_line = text.rfind("\n", 0, part.begin) + 1
+        indents.append(part.begin - begin_of_line)
+    return indents
+
+
+def spans_in_line(text: str, indent: int) -> list[list[int]]:
+    """The spans of a text's words in a line that has this many blanks before the text."""
+    return [[begin + indent, end + indent] for begin, end in word_spans(text)]

@@ -17,7 +17,7 @@ from hypothesis import assume, example, given, strategies as st
 from markdown_it import MarkdownIt
 
 from nmt.errors import NMTError
-from nmt.items.finding import COPIES, COPY
+from nmt.items import COPIES, COPY
 from nmt.plugins.documents import plain_text
 from nmt.registry import entries_of
 from nmt.translation import Translated, read_document

@@ -6,7 +6,7 @@ import polib
 import pytest
 from pseudo import pseudo
 
-from nmt.items.finding import COPY, readable
+from nmt.items import COPY, readable
 from nmt.translation import Translated
 
 MESSAGES = r"""

@@ -3,7 +3,7 @@
 import pytest
 from test_documents import translated, turned
 
-from nmt.items.finding import COPY
+from nmt.items import COPY
 from nmt.translation import Translated, read_document
 
 LINKS = '<a href="/">Home</a><a href="/a">About us</a>'

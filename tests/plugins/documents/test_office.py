@@ -12,7 +12,7 @@ from openpyxl.comments import Comment
 from pptx.util import Inches
 from pseudo import capitals, same
 
-from nmt.items.finding import COPY
+from nmt.items import COPY
 from nmt.translation import read_document
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 from pseudo import pseudo
 
-from nmt.items.finding import COPY
+from nmt.items import COPY
 from nmt.translation import Translated, read_document
 
 

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import pytest
 from pseudo import capitals
 
-from nmt.items.finding import COPY
+from nmt.items import COPY
 from nmt.translation import Translated, read_document
 
 STATE = ' state="needs-review-translation"'

@@ -3,15 +3,11 @@
 import pytest
 
 from nmt.config import TokenizerConfig
-from nmt.items.finding import Finder
+from nmt.items.finder import Finder
 from nmt.plugins.protection.casing import in_capitals
-from nmt.plugins.protection.glossary import (
-    Glossary,
-    Terms,
-    begins_with_capital,
-    judge,
-)
-from nmt.plugins.protection.terms import texts_of
+from nmt.plugins.protection.glossary import Glossary
+from nmt.plugins.protection.term_stage import Terms, begins_with_capital
+from nmt.plugins.protection.terms import judge, texts_of
 from nmt.text import train_tokenizer
 from nmt.translation import Segment
 

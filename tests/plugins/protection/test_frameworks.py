@@ -1,8 +1,9 @@
-"""The placeholders of frameworks are found exactly, and their neighbors in ordinary text are not."""
+"""The placeholders of frameworks are found, and similar signs in ordinary text are not."""
 
 import pytest
 
-from nmt.items.finding import Finder, Items, is_counted, item
+from nmt.items.finder import Finder
+from nmt.items.items import Items, is_counted, item
 
 USUAL = Finder(["usual"])
 FRAMEWORKS = {
@@ -244,29 +245,50 @@ ROWS = [
 ]
 
 
-def found(line: str) -> list[str]:
+def items_in(line: str) -> list[str]:
     return [item(line, stretch) for stretch in USUAL.stretches(line)]
 
 
 # Further kinds, each alone in a sentence.
 FURTHER = [
-    *("%Ln", "%lf", "%Lf", "%04lo", "%-10<name>s", "%1!s!", "%I64d", '%"PRIu64"'),
-    *(":user-name", "!user-name", "@user-name", "$!{name}", "<#if x>", "</#if>", "[% name %]"),
-    *("@(Model.Name)", '@Html.Raw("x")', "@lang('key')", "$tc('key', 2)", "$user->name", "$a['b']"),
-    *('[gallery ids="x"]', "[quant,_1,file,files]", "\\C[1]", "$((x+1))"),
+    "%Ln",
+    "%lf",
+    "%Lf",
+    "%04lo",
+    "%-10<name>s",
+    "%1!s!",
+    "%I64d",
+    '%"PRIu64"',
+    ":user-name",
+    "!user-name",
+    "@user-name",
+    "$!{name}",
+    "<#if x>",
+    "</#if>",
+    "[% name %]",
+    "@(Model.Name)",
+    '@Html.Raw("x")',
+    "@lang('key')",
+    "$tc('key', 2)",
+    "$user->name",
+    "$a['b']",
+    '[gallery ids="x"]',
+    "[quant,_1,file,files]",
+    "\\C[1]",
+    "$((x+1))",
 ]
 
 
 @pytest.mark.parametrize("placeholder", FURTHER)
 def test_further_placeholders_are_found(placeholder):
     line = f"Open {placeholder} now"
-    assert found(line) == [placeholder]
+    assert items_in(line) == [placeholder]
     assert Items(line, USUAL.stretches(line)).arrive(f"Jetzt {placeholder} \u00f6ffnen")
 
 
 @pytest.mark.parametrize(("line", "expected"), ROWS)
 def test_placeholders_are_found(line, expected):
-    assert found(line) == expected
+    assert items_in(line) == expected
     assert Items(line, USUAL.stretches(line)).arrive(line)
 
 
@@ -299,7 +321,7 @@ def test_placeholders_are_found(line, expected):
     ],
 )
 def test_ordinary_text_is_not_protected(line, expected):
-    assert found(line) == expected
+    assert items_in(line) == expected
 
 
 @pytest.mark.parametrize(
@@ -329,7 +351,7 @@ def test_ordinary_text_is_not_protected(line, expected):
     ],
 )
 def test_fractions_and_raised_digits_are_found(line, expected):
-    assert found(line) == expected
+    assert items_in(line) == expected
     assert Items(line, USUAL.stretches(line)).arrive(line)
 
 
@@ -351,7 +373,7 @@ def test_fractions_and_raised_digits_are_found(line, expected):
         ("@count files", "count Dateien", False),
     ],
 )
-def test_what_arrives(line, translation, arrives):
+def test_whether_a_translation_has_the_items(line, translation, arrives):
     assert Items(line, USUAL.stretches(line)).arrive(translation) == arrives
 
 

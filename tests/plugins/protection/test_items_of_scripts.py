@@ -5,12 +5,13 @@ import time
 import pytest
 from babel.units import format_unit
 
-from nmt.items.finding import Finder, Items, item
+from nmt.items.finder import Finder
+from nmt.items.items import Items, item
 
 USUAL = Finder(["usual"])
 
 
-def found(line: str) -> list[str]:
+def items_in(line: str) -> list[str]:
     return [item(line, stretch) for stretch in USUAL.stretches(line)]
 
 
@@ -70,7 +71,7 @@ def found(line: str) -> list[str]:
     ],
 )
 def test_items_next_to_letters(line: str, expected: list[str]) -> None:
-    assert found(line) == expected
+    assert items_in(line) == expected
     assert Items(line, USUAL.stretches(line)).arrive(line)
 
 
@@ -130,7 +131,7 @@ def test_items_next_to_letters(line: str, expected: list[str]) -> None:
     ],
 )
 def test_addresses_and_the_text_around_them(line: str, expected: list[str]) -> None:
-    assert found(line) == expected
+    assert items_in(line) == expected
 
 
 @pytest.mark.parametrize(
@@ -267,7 +268,7 @@ def test_forms_of_measurements(measure: str, translation: str, arrives: bool) ->
     ],
 )
 def test_decades_are_no_seconds(line: str, expected: list[str]) -> None:
-    assert found(line) == expected
+    assert items_in(line) == expected
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What is protected in a line arrives once, or the line is flagged, whatever an engine does."""
+"""Protected items appear once in each translation, or the line is flagged."""
 
 import random
 import re
@@ -12,10 +12,13 @@ from options import translate_config
 from test_segments import Echo
 
 from nmt.config import DecodeConfig, NMTError, TokenizerConfig
-from nmt.items.finding import BLANK, COPIES, COPY, Finder, Items, copy_of, item
-from nmt.plugins.protection import items as protected
+from nmt.items import finder
+from nmt.items.copies import BLANK, COPIES, COPY, copy_of
+from nmt.items.finder import Finder
+from nmt.items.items import Items, item
+from nmt.plugins.protection.masking import MaskedLine, ProtectedLine
 from nmt.plugins.protection.plugin import ProtectionConfig
-from nmt.plugins.protection.protection import HeldLine, Masked, Protection
+from nmt.plugins.protection.protection import Protection
 from nmt.search import Hypothesis
 from nmt.text import train_tokenizer
 from nmt.translation import Details, Limits, Line, Translation, Translator
@@ -23,12 +26,13 @@ from nmt.translation import Details, Limits, Line, Translation, Translator
 USUAL = Finder(["usual"])
 
 
-def found(line: str, finder: Finder = USUAL) -> list[str]:
+def items_in(line: str, finder: Finder = USUAL) -> list[str]:
     return [item(line, stretch) for stretch in finder.stretches(line)]
 
 
-def test_stretches():
-    for line, expected in (
+@pytest.mark.parametrize(
+    ("line", "items"),
+    [
         ("Hello {}, {name} and {0:.2f}!", ["{}", "{name}", "{0:.2f}"]),
         (
             "{0:{width}} of ${HOME}, $HOME/bin and $USER",
@@ -92,26 +96,31 @@ def test_stretches():
             r"Install 1.2.3-4ubuntu5 (or x.py-based) in C:\Windows\x",
             ["1.2.3-4ubuntu5", "x.py-based", r"C:\Windows\x"],
         ),
-        # Nothing of these is protected.
+        # No item
         ("An <illegal instruction>: he and/or she paid 5 dollars, 50 percent of them; a < b.", []),
         ("A set { 1, 2 }, the year 1984, version 4.2, _Open file(s), 3:4, a -- b, 1+1 and C++", []),
         ("100 percent. No.It is 24/7 here, e.g. today", []),
-    ):
-        assert found(line) == expected
-    own = Finder(["usual", "ACME-[0-9]+", "(?i)foo (bar)"])  # goes first
-    assert found("ACME-12 at FOO bar {x}", own) == ["ACME-12", "FOO bar", "{x}"]
+    ],
+)
+def test_items_in_lines(line, items):
+    assert items_in(line) == items
 
 
-def test_a_pattern_that_takes_too_long_is_told_in_a_line(monkeypatch):
-    monkeypatch.setattr(protected, "SECONDS", 0.2)
-    with pytest.raises(
-        NMTError, match=r"^protect=.* takes more than 0\.2 s for a line of 61 characters"
-    ):
+def test_patterns_of_the_user_come_first():
+    finder = Finder(["usual", "ACME-[0-9]+", "(?i)foo (bar)"])
+    assert items_in("ACME-12 at FOO bar {x}", finder) == ["ACME-12", "FOO bar", "{x}"]
+
+
+def test_slow_patterns_of_the_user_are_refused(monkeypatch):
+    monkeypatch.setattr(finder, "SECONDS", 0.2)
+    problem = r"^protect=.* takes more than 0\.2 s for a line of 61 characters"
+    with pytest.raises(NMTError, match=problem):
         Finder(["(a|aa)+$"]).stretches("a" * 60 + "!")
 
 
-def test_what_arrives():
-    for line, translation, arrive in (
+@pytest.mark.parametrize(
+    ("line", "translation", "has_items"),
+    [
         ("a {x} b", "c { x } d", False),
         ("a %s b", "%sc", False),
         ("%s of %s", "%s von %s", True),
@@ -121,8 +130,11 @@ def test_what_arrives():
         ("see www.a.org/b", "siehe www.a.org/b/c", False),
         ("1.5 GB or 40%", "1,5 GB oder 40 %", True),
         ("a,5% and 5%y, or 5%", "5%", True),
-    ):
-        assert Items(line, USUAL.stretches(line)).arrive(translation) == arrive
+    ],
+)
+def test_whether_a_translation_has_the_items(line, translation, has_items):
+    items = Items(line, USUAL.stretches(line))
+    assert items.arrive(translation) == has_items
 
 
 PARTS = [
@@ -134,8 +146,6 @@ PARTS = [
     "{{",
     "%(a)s",
     "ACME-1",
-]
-PARTS += [
     "[[",
     "]",
     "!a",
@@ -157,22 +167,24 @@ PARTS += [
 
 
 @pytest.mark.parametrize("part", [*PARTS, "{{a%d}} ", "%d km ", "a", "a_", "a@", "<a ", "{a}"])
-def test_the_time_is_proportional_to_the_length(part):
-    """Also where a line has thousands of different items."""
-    line = "".join(part.replace("%d", str(n)) for n in range(24_000 // len(part)))
+def test_time_is_proportional_to_the_length_of_a_line(part):
+    """Also if a line has thousands of different items."""
+    repetitions = 24_000 // len(part)
+    line = "".join(part.replace("%d", str(number)) for number in range(repetitions))
     begin = time.process_time()
     Items(line, USUAL.stretches(line)).arrive(line)
     assert time.process_time() - begin < 6
 
 
-# The same lines each time: of 25,000 such lines one has items that hold parts of others, and is flagged.
+# Derandomized, because one in 25,000 of these lines has items that contain parts of other items,
+# and is flagged.
 @settings(derandomize=True)
 @given(st.lists(st.sampled_from(PARTS), max_size=30).map("".join))
 @example("{n, plural,5%{5%")
 @example("5%y 5%")
 @example("$x$x")
 @example("12:30 :12:30 x--a --a")
-def test_stretches_are_in_order_and_the_source_holds_its_own_items(line):
+def test_items_are_in_order_and_a_line_has_its_own_items(line):
     stretches = USUAL.stretches(line)
     assert all(first[1] < second[0] for first, second in pairwise(stretches))
     if stretches:
@@ -182,20 +194,24 @@ def test_stretches_are_in_order_and_the_source_holds_its_own_items(line):
 @pytest.mark.parametrize(
     "value", ["[", "a*", "usal", True, ["usual", "none"], "x" * 9 + "(" * 20_000]
 )
-def test_wrong_patterns_are_refused(value):
-    assert [ProtectionConfig([kind]).protect for kind in ("usual", "none", "a+")] == [
-        ["usual"],
-        [],
-        ["a+"],
-    ]
+def test_invalid_values_of_protect_are_refused(value):
     with pytest.raises(NMTError, match=r"^protect="):
         translate_config("run", protect=value)
 
 
+@pytest.mark.parametrize(
+    ("value", "patterns"), [("usual", ["usual"]), ("none", []), ("a+", ["a+"])]
+)
+def test_values_of_protect(value, patterns):
+    assert ProtectionConfig([value]).protect == patterns
+
+
 @settings(max_examples=300)
 @given(st.text("aAx1 .:/\\{}%$#@`()_-wshtp~<>|°KB\u0663,+[]!²½⁻₂§n", max_size=15))
-def test_what_is_found_has_a_sign(line):
-    assert protected.SIGN.search(line) or not any(each[0] for each in protected.ALL.finditer(line))
+def test_every_item_has_a_sign(line):
+    """Lines without a sign are not searched for items."""
+    has_item = any(match[0] for match in finder.ALL.finditer(line))
+    assert finder.SIGN.search(line) or not has_item
 
 
 WORDS = ["the", "old", "house", "stands", "on", "a", "hill", "and", "waits"]
@@ -219,28 +235,44 @@ TOKENIZER = train_tokenizer(
 
 
 class Fake(Echo):
-    """An engine that changes the words of a line; word i of each translation is aligned to word i."""
+    """An engine that changes the words of a line, and aligns words at the same place."""
 
     def __init__(self, change: Callable[[list[str]], list[str]], n_best: int = 1) -> None:
-        self.change, self.config, self.searched = change, DecodeConfig(n_best=n_best), []
+        self.change = change
+        self.config = DecodeConfig(n_best=n_best)
+        self.searched = []
 
     def search(self, sentences, prefixes, constraints=None):
-        lines = [TOKENIZER.decode(ids) for ids in sentences]
-        self.searched += lines
-        changed = TOKENIZER.encode([" ".join(self.change(line.split())) for line in lines])
-        return [
-            [Hypothesis([*prefix, *ids], -1.0 - n, -1.0 - n) for n in range(self.config.n_best)]
-            for prefix, ids in zip(prefixes, changed, strict=True)
-        ]
+        results = []
+        for sentence, prefix in zip(sentences, prefixes, strict=True):
+            line = TOKENIZER.decode(sentence)
+            self.searched.append(line)
+            [ids] = TOKENIZER.encode([" ".join(self.change(line.split()))])
+            hypotheses = []
+            for rank in range(self.config.n_best):
+                score = -1.0 - rank
+                hypotheses.append(Hypothesis([*prefix, *ids], score, score))
+            results.append(hypotheses)
+        return results
 
 
-def each(change: Callable[[str], list[str]]) -> Callable[[list[str]], list[str]]:
-    return lambda words: [new for word in words for new in change(word)]
+def drop(words: list[str]) -> list[str]:
+    return [word for word in words if word.isalpha() and word.isascii()]
 
 
-drop = each(lambda word: [word] * (word.isalpha() and word.isascii()))
-double = each(lambda word: [word] * (1 if word in WORDS else 2))
-garble = each(lambda word: [word if word in WORDS else word[:-1] + "?"])
+def double(words: list[str]) -> list[str]:
+    doubled = []
+    for word in words:
+        doubled += [word] if word in WORDS else [word, word]
+    return doubled
+
+
+def garble(words: list[str]) -> list[str]:
+    return [word if word in WORDS else word[:-1] + "?" for word in words]
+
+
+def translate_names(words: list[str]) -> list[str]:
+    return [word if word in WORDS else "hill" for word in words]
 
 
 def reverse(words: list[str]) -> list[str]:
@@ -258,11 +290,14 @@ CHANGES = [list, drop, double, garble, reverse, lambda words: [*words, *ITEMS], 
 def protecting(
     change: Callable[[list[str]], list[str]], n_best: int = 1, known: bool = False, **keys
 ) -> Translator:
-    limits = (
-        Limits(characters=frozenset("".join([*WORDS, *ITEMS, "[]0123456789AX "])))
-        if known
-        else Limits()
-    )
+    """A translator whose engine changes the words.
+
+    Its model knows all characters, or with `known`, only those of the words and items.
+    """
+    limits = Limits()
+    if known:
+        characters = "".join([*WORDS, *ITEMS, "[]0123456789AX "])
+        limits = Limits(characters=frozenset(characters))
     stages = (Protection(USUAL, limits.characters),)
     return Translator(Fake(change, n_best), TOKENIZER, limits, stages=stages, **keys)
 
@@ -281,44 +316,63 @@ TAG = st.sampled_from(["", "<2de> "])
 
 @settings(max_examples=40, deadline=None)
 @given(lines, st.sampled_from(CHANGES), st.integers(1, 2), st.booleans(), st.booleans(), TAG)
-def test_each_item_arrives_once_or_the_line_is_flagged(
-    given_lines, change, n_best, known, details, tag
-):
+def test_items_appear_once_or_the_line_is_flagged(given_lines, change, n_best, known, details, tag):
     translator = protecting(change, n_best, known, details=details)
-    found = translator.translate([tag + line for line in given_lines])
-    assert len(found) == len(given_lines)
-    for line, row in zip(given_lines, found, strict=True):
-        stretches = USUAL.stretches(line)
-        items = Items(line, stretches)
-        for each in row:
-            assert protection(each) in ("", "cut", "protected")
-            assert ("protected" in each.flags) == (protection(each) == "protected")
-            assert protection(each) == "protected" or not stretches or items.arrive(each.text)
-            assert not re.search("[\U0010f000-\U0010ffff]", each.text)
-            assert bool(each.details) == details
-            if each.details:
-                assert len(each.details.word_log_probabilities) == len(each.text.split())
-                words = len(line.split()), len(each.text.split())
-                assert all(s < words[0] and t < words[1] for s, t in each.details.alignment)
+    rows = translator.translate([tag + line for line in given_lines])
+    assert len(rows) == len(given_lines)
+    for line, row in zip(given_lines, rows, strict=True):
+        for translation in row:
+            check_items(line, translation)
+            assert bool(translation.details) == details
+            if translation.details:
+                check_details(line, translation)
+
+
+def check_items(line: str, translation: Translation) -> None:
+    verdict = protection(translation)
+    assert verdict in ("", "cut", "protected")
+    assert ("protected" in translation.flags) == (verdict == "protected")
+    stretches = USUAL.stretches(line)
+    if stretches and verdict != "protected":
+        assert Items(line, stretches).arrive(translation.text)
+    assert not re.search("[\U0010f000-\U0010ffff]", translation.text)  # marks to cut at
+
+
+def check_details(line: str, translation: Translation) -> None:
+    source_words = len(line.split())
+    target_words = len(translation.text.split())
+    assert len(translation.details.word_log_probabilities) == target_words
+    for source, target in translation.details.alignment:
+        assert source < source_words
+        assert target < target_words
 
 
 @pytest.mark.parametrize("change", [list, drop, double, garble, reverse, at_random])
-def test_no_item_is_lost_where_the_engine_invents_none(change):
+def test_no_item_is_lost_if_the_engine_invents_none(change):
     rows = protecting(change).translate([f"the {text} waits and the hill" for text in ITEMS])
     for text, [best] in zip(ITEMS, rows, strict=True):
-        assert (best.text.count(text), best.flags) == (1, [])
+        assert best.text.count(text) == 1
+        assert best.flags == []
 
 
-def test_other_lines_are_translated_as_without_protection():
-    plain, translator = Translator(Fake(reverse), TOKENIZER), protecting(reverse)
+def test_lines_without_items_are_translated_as_without_protection():
+    plain = Translator(Fake(reverse), TOKENIZER)
+    translator = protecting(reverse)
     texts = ["the old house", "", "a hill", "%s waits"]
     assert translator.translate(texts) == plain.translate(texts)
     assert translator.engine.searched == plain.engine.searched
 
 
 def split_names(words: list[str]) -> list[str]:
+    """Leave only part of a stand-in, as in A1o; drop the items of other lines."""
     named = re.sub(r"(\[|[AX])1\b\]?", r"hill \g<1>1o", " ".join(words)).split()
-    return named if named != words else drop(words)
+    return drop(words) if named == words else named
+
+
+def reverse_stand_ins(words: list[str]) -> list[str]:
+    """Reverse a line with stand-ins; drop the items of other lines."""
+    has_stand_ins = "A1" in words or "X1" in words
+    return reverse(words) if has_stand_ins else drop(words)
 
 
 COPIED = [
@@ -348,16 +402,17 @@ def copies_in(text: str) -> list[str]:
     True,
     USUAL,
 )
-def test_what_a_document_copies_arrives_once_and_is_hidden_from_the_model(
+def test_copies_of_documents_appear_once_and_are_hidden_from_the_model(
     given_lines, change, known, finder
 ):
-    """Also without other protection, and where a line has more marks than there are names."""
+    """Also without other protection, and if a line has more marks than there are names."""
     translator = protecting(change, known=known)
     [stage] = translator.stages
     stage.finder = finder
     for line, [best] in zip(given_lines, translator.translate(given_lines), strict=True):
         assert copies_in(best.text) == copies_in(line)
-        assert not MARKS.search("".join([*best.copied, *best.notes, *best.notes.values()]))
+        shown_to_users = [*best.copied, *best.notes, *best.notes.values()]
+        assert not MARKS.search("".join(shown_to_users))
     assert not MARKS.search("".join(translator.engine.searched))
 
 
@@ -367,7 +422,7 @@ def test_what_a_document_copies_arrives_once_and_is_hidden_from_the_model(
         # The model sees a copy as text, and keeps it or does not.
         (list, "the {} waits", ["the old house waits"]),
         (reverse, "waits {} the", ["the old house waits", "the A1 waits"]),
-        # A word of it stands beside it.
+        # The translation repeats words of the copy.
         (
             lambda words: [*words, "hill", "old"],
             "the {} waits hill old",
@@ -386,32 +441,30 @@ def test_a_model_sees_a_copy_but_does_not_translate_it(change, translation, sear
     assert {source for source, word in best.details.alignment if word == target} <= {0, 1, 2}
 
 
-def test_where_an_item_is_put_and_when_a_line_is_cut():
-    named = "the old {name} stands"
-    for change, line, prefix, text, how in (
-        # Where its name is aligned to; and nothing that is left of a garbled name stays.
-        (each(lambda word: [word if word in WORDS else "hill"]), named, "", named, ""),
-        (split_names, named, "", named, "cut"),
+@pytest.mark.parametrize(
+    ("change", "line", "prefix", "text", "verdict"),
+    [
+        # A lost item is put where its name is aligned to.
+        (translate_names, "the old {name} stands", "", "the old {name} stands", ""),
+        # No part of a garbled name stays.
+        (split_names, "the old {name} stands", "", "the old {name} stands", "cut"),
         # Equal items keep the order of their names.
-        (
-            lambda words: reverse(words) if "A1" in words or "X1" in words else drop(words),
-            "%s on %s hill",
-            "",
-            "%s on %s hill",
-            "cut",
-        ),
+        (reverse_stand_ins, "%s on %s hill", "", "%s on %s hill", "cut"),
         # The alignment of a line that lost its words has no word left for the item.
         (drop, "<2de> the house waits (%s)", "and", "and the house waits (%s)", "cut"),
-    ):
-        [[found]] = protecting(change, target_prefix=prefix).translate([line])
-        assert (found.text, protection(found), found.flags) == (text, how, [])
+    ],
+)
+def test_where_lost_items_are_put(change, line, prefix, text, verdict):
+    [[best]] = protecting(change, target_prefix=prefix).translate([line])
+    assert (best.text, protection(best), best.flags) == (text, verdict, [])
 
 
 def test_a_name_put_behind_a_word_is_a_word_of_the_details():
     line = "the old {name} stands"
-    mask = Masked(HeldLine(Line(line), USUAL.stretches(line)), ["A1"])
-    details = Details(["Das", "steht"], [-0.1, -0.2, -0.3], [(0, 0), (2, 1), (3, 1)], [-0.1, -0.2])
-    found = mask.aligned(Translation("Das steht", -1.0, -1.0, details))
-    assert found.text == "Das steht A1"
-    assert found.details.alignment == [(0, 0), (2, 1), (2, 2), (3, 1)]
-    assert found.details.word_log_probabilities == [-0.1, -0.2, None]
+    mask = MaskedLine(ProtectedLine(Line(line), USUAL.stretches(line)), ["A1"])
+    alignment = [(0, 0), (2, 1), (3, 1)]
+    details = Details(["Das", "steht"], [-0.1, -0.2, -0.3], alignment, [-0.1, -0.2])
+    translation = mask.aligned(Translation("Das steht", -1.0, -1.0, details))
+    assert translation.text == "Das steht A1"
+    assert translation.details.alignment == [(0, 0), (2, 1), (2, 2), (3, 1)]
+    assert translation.details.word_log_probabilities == [-0.1, -0.2, None]

@@ -1,9 +1,9 @@
-"""Changed translations keep the words of their details."""
+"""The words of the details of changed translations."""
 
 import pytest
 
-from nmt.items.finding import Finder
-from nmt.plugins.protection.protection import HeldLine, Masked
+from nmt.items.finder import Finder
+from nmt.plugins.protection.masking import MaskedLine, ProtectedLine
 from nmt.plugins.protection.rewriting import Change, Rewriting
 from nmt.text import word_spans
 from nmt.translation import Details, Line, Translation
@@ -20,15 +20,17 @@ from nmt.translation import Details, Line, Translation
         ("ab", [(2, 2, " c")], "ab c", [[0]]),
     ],
 )
-def test_what_words_become(text, changes, result, words):
+def test_words_of_a_changed_text(text, changes, result, words):
     rewriting = Rewriting(text, [Change(*change) for change in changes])
     assert rewriting.text == result
     assert [[*row] for row in rewriting.words()] == words
 
 
-def found(line: str, text: str, alignment: list[tuple[int, int]], name: str = "A1") -> Translation:
+def with_lost_name(
+    line: str, text: str, alignment: list[tuple[int, int]], name: str = "A1"
+) -> Translation:
     """A translation in which the lost name of the line's item is restored."""
-    mask = Masked(HeldLine(Line(line), Finder(["usual"]).stretches(line)), [name])
+    mask = MaskedLine(ProtectedLine(Line(line), Finder(["usual"]).stretches(line)), [name])
     scores: list[float | None] = [-1.0] * len(word_spans(text))
     details = Details([], [], alignment, scores)
     return mask.aligned(Translation(text, -1.0, -1.0, details))
@@ -49,14 +51,11 @@ def found(line: str, text: str, alignment: list[tuple[int, int]], name: str = "A
     ],
 )
 def test_where_a_lost_name_is_put(line, text, alignment, result):
-    translation = found(line, text, alignment)
+    translation = with_lost_name(line, text, alignment)
     assert translation.text == result
     details = translation.details
     assert details is not None
     assert len(details.word_log_probabilities) == len(word_spans(result))
-    [name] = [
-        number
-        for number, (begin, end) in enumerate(word_spans(result))
-        if "A1" in result[begin:end]
-    ]
-    assert (1, name) in details.alignment
+    words = [result[begin:end] for begin, end in word_spans(result)]
+    [word_with_name] = [number for number, word in enumerate(words) if "A1" in word]
+    assert (1, word_with_name) in details.alignment

@@ -4,10 +4,12 @@ import pytest
 import torch
 
 from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig
-from nmt.items.finding import Finder
+from nmt.items.finder import Finder
 from nmt.model import Transformer
 from nmt.plugins.protection.casing import capitalized
-from nmt.plugins.protection.glossary import Glossary, Terms, judge
+from nmt.plugins.protection.glossary import Glossary
+from nmt.plugins.protection.term_stage import Terms
+from nmt.plugins.protection.terms import judge
 from nmt.search import TorchEngine
 from nmt.text import TARGET, Tokenizer, train_tokenizer
 from nmt.translation import Limits, Segment, Translator

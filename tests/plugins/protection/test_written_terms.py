@@ -1,4 +1,4 @@
-"""Which terms a translation has while it is written: as its whole text says after every token."""
+"""Which terms a translation has after each token. Oracle: its whole text."""
 
 import random
 from itertools import chain
@@ -6,8 +6,8 @@ from itertools import chain
 import pytest
 
 from nmt.config import UNK, TokenizerConfig
-from nmt.plugins.protection.constraints import kinds
 from nmt.plugins.protection.occurrences import which_are_used
+from nmt.plugins.protection.phrases import kinds_of_tokens
 from nmt.plugins.protection.terms import Term
 from nmt.plugins.protection.written_terms import Written, WrittenTerms
 from nmt.text import Tokenizer, train_tokenizer
@@ -50,12 +50,12 @@ def tokenizer() -> Tokenizer:
 
 @pytest.mark.parametrize("language", ["", "de", "tr"])
 @pytest.mark.parametrize("seed", range(3))
-def test_each_token_changes_the_terms_as_the_whole_text_says(tokenizer, language, seed) -> None:
+def test_terms_after_each_token_are_those_of_the_whole_text(tokenizer, language, seed) -> None:
     draw = random.Random(seed)
     targets = draw.sample(TARGETS, 3)
     row = [Term("x", tuple(forms)).acceptable(language, False) for forms in targets]
     terms = WrittenTerms([row], tokenizer)
-    continues = kinds(tokenizer)
+    continues = kinds_of_tokens(tokenizer)
     changes = 0
     for _ in range(60):
         text = ""
@@ -68,22 +68,20 @@ def test_each_token_changes_the_terms_as_the_whole_text_says(tokenizer, language
         for at, token in enumerate(tokens, 1):
             before = written.met
             written = terms.after(0, written, token, continues[token] != 0)
-            used = which_are_used(row, tokenizer.decode(tokens[:at]))
-            assert [bool(written.met >> n & 1) for n in range(3)] == used, tokenizer.decode(
-                tokens[:at]
-            )
+            text = tokenizer.decode(tokens[:at])
+            assert [bool(written.met >> n & 1) for n in range(3)] == which_are_used(row, text), text
             changes += written.met != before
     assert changes > 60
 
 
-def test_most_tokens_need_no_look_at_the_text(tokenizer, monkeypatch) -> None:
+def test_most_tokens_are_decided_without_reading_the_text(tokenizer, monkeypatch) -> None:
     row = [Term("x", ("Straße",)).acceptable("de", False)]
     terms = WrittenTerms([row], tokenizer)
-    looks = []
-    monkeypatch.setattr(WrittenTerms, "met", lambda self, index, tokens: looks.append(tokens) or 0)
+    texts_read = []
+    monkeypatch.setattr(WrittenTerms, "met", lambda self, index, tokens: texts_read.append(tokens))
     tokens = tokenizer.encode(["abc café ab e-mail, user name. C++ abc"], 1)[0]
-    continues = kinds(tokenizer)
+    continues = kinds_of_tokens(tokenizer)
     written = Written()
     for token in tokens:
         written = terms.after(0, written, token, continues[token] != 0)
-    assert not looks
+    assert not texts_read

@@ -15,9 +15,8 @@ def browser() -> Iterator[Any]:
     )
     if chromium is None:
         pytest.skip("no Chromium is installed")
-    playwright.expect.set_options(
-        timeout=30_000
-    )  # milliseconds, like Playwright's default for actions
+    # In milliseconds, like Playwright's default for actions.
+    playwright.expect.set_options(timeout=30_000)
     with playwright.sync_playwright() as library:
         browser = library.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         yield browser
@@ -26,27 +25,32 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def open_page(browser: Any, address: str) -> Iterator[Callable[..., Any]]:
-    """Opens the page in a new context; checks afterwards that it sent nothing elsewhere and caused no errors."""
-    contexts, requests, problems = [], list[str](), list[str]()
+    """Opens the page in a new context.
+
+    Checks afterwards that it sent nothing elsewhere and caused no errors.
+    """
+    contexts = []
+    addresses = list[str]()
+    requests = list[str]()
+    problems = list[str]()
 
     def open_page(at: str = address, **options: Any) -> Any:
         context = browser.new_context(permissions=["clipboard-read", "clipboard-write"], **options)
-        contexts.append((context, at))
+        contexts.append(context)
+        addresses.append(at)
         page = context.new_page()
         page.on("request", lambda request: requests.append(request.url))
         page.on("console", lambda message: problems.append(message.text))
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.goto(at)
-        page.get_by_role("combobox", name="To").get_by_role("option").first.wait_for(
-            state="attached"
-        )
+        targets = page.get_by_role("combobox", name="To").get_by_role("option")
+        targets.first.wait_for(state="attached")
         return page
 
     yield open_page
-    for context, _ in contexts:
+    for context in contexts:
         context.close()
     assert requests
-    assert {url for url in requests if not url.startswith(tuple(at for _, at in contexts))} == set()
-    assert [
-        text for text in problems if "Failed to load resource:" not in text
-    ] == []  # Chromium's own reports
+    assert [url for url in requests if not url.startswith(tuple(addresses))] == []
+    reported_by_chromium = "Failed to load resource:"
+    assert [text for text in problems if reported_by_chromium not in text] == []

@@ -18,13 +18,17 @@ playwright = pytest.importorskip("playwright.sync_api")
 browser = browsers.browser
 open_page = browsers.open_page
 LINE = "va so tu pe mika."
-# Answers the page's next request in the page: a busy Chromium may send a request past a new route of Playwright's.
-ANSWER = "([body, init]) => { const real = fetch; fetch = async () => ((fetch = real), Response.json(body, init)); }"
+# Answers the page's next request in the page: a busy Chromium may send a request past a new route
+# of Playwright's.
+ANSWER = """([body, init]) => {
+    const real = fetch;
+    fetch = async () => ((fetch = real), Response.json(body, init));
+}"""
 
 
 @pytest.fixture(scope="module")
 def address(word_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server from English to German and back: the way back is the same model under another name."""
+    """A server from English to German and back, with the same model under another name."""
     back = shutil.copytree(word_model, tmp_path_factory.mktemp("back") / "model")
     description = json.loads((back / "config.json").read_text())
     (back / "config.json").write_text(json.dumps(description | {"source": "de", "target": "en"}))
@@ -70,10 +74,8 @@ def test_text_is_translated_while_it_is_typed(page, expected):
     playwright.expect(translation_of(page)).to_have_text(expected)
     playwright.expect(page.get_by_role("status")).to_have_text(expected)
     assert page.locator("#count").inner_text() == "17 of 20,000 characters"
-    assert [text_of(page).get_attribute("lang"), translation_of(page).get_attribute("lang")] == [
-        "en",
-        "de",
-    ]
+    assert text_of(page).get_attribute("lang") == "en"
+    assert translation_of(page).get_attribute("lang") == "de"
 
 
 def test_lines_stay_lines_and_are_copied_so(page, address):
@@ -93,7 +95,9 @@ DROP = """([name, content]) => {
     const data = new DataTransfer();
     data.items.add(new File([Uint8Array.from(content)], name, { type: "text/plain" }));
     for (const kind of ["dragover", "drop"])
-        document.body.dispatchEvent(new DragEvent(kind, { dataTransfer: data, bubbles: true, cancelable: true }));
+        document.body.dispatchEvent(
+            new DragEvent(kind, { dataTransfer: data, bubbles: true, cancelable: true }),
+        );
 }"""
 
 
@@ -116,7 +120,8 @@ def test_a_dropped_file_comes_back_as_a_download(page, address, tmp_path):
 
 def test_words_are_reached_and_replaced_by_keyboard(page):
     translation = translate(page, f"{LINE}\nso tu")
-    words, focused = translation.split(), page.locator("#translation :focus")
+    words = translation.split()
+    focused = page.locator("#translation :focus")
     options = page.get_by_role("listbox").get_by_role("option")
     translation_of(page).get_by_role("button").focus()
     for key in ("End", "ArrowUp", "Home", "ArrowRight", "ArrowRight"):
@@ -141,17 +146,13 @@ def test_words_are_reached_and_replaced_by_keyboard(page):
     page.keyboard.press("Enter")
     playwright.expect(focused).to_have_text(other)
     changed = str(translation_of(page).text_content())
-    assert (changed.split()[:3], changed.split("\n")[1]) == (
-        [*words[:2], other],
-        translation.split("\n")[1],
-    )
+    assert changed.split()[:3] == [*words[:2], other]
+    assert changed.split("\n")[1] == translation.split("\n")[1]
 
 
 def test_a_word_replaced_in_a_later_sentence_stays_when_an_earlier_one_is_replaced(page):
-    options, texts = (
-        page.get_by_role("listbox").get_by_role("option"),
-        [translate(page, f"{LINE} mika nu nu pe.")],
-    )
+    options = page.get_by_role("listbox").get_by_role("option")
+    texts = [translate(page, f"{LINE} mika nu nu pe.")]
     for key in ("End", "Home"):
         page.locator("#translation [tabindex]").press(key)
         page.keyboard.press("Enter")
@@ -159,15 +160,16 @@ def test_a_word_replaced_in_a_later_sentence_stays_when_an_earlier_one_is_replac
         page.keyboard.press("Enter")
         playwright.expect(translation_of(page)).not_to_have_text(texts[-1])
         texts.append(str(translation_of(page).text_content()))
-    first, last = ([text.split()[at] for text in texts] for at in (0, -1))
-    assert (first[0] == first[1] != first[2], last[0] != last[1] == last[2]) == (True, True)
+    first_words = [text.split()[0] for text in texts]
+    last_words = [text.split()[-1] for text in texts]
+    assert first_words[0] == first_words[1] != first_words[2]
+    assert last_words[0] != last_words[1] == last_words[2]
 
 
 def test_a_history_is_kept_only_if_it_is_switched_on(page):
     rows = page.get_by_role("dialog", name="History").get_by_role("listitem")
-    for count, text in enumerate(
-        ("ka lo", "mi", "so", "so tu")
-    ):  # the last one is more of the same text
+    # The last text continues the one before it, and replaces it.
+    for count, text in enumerate(("ka lo", "mi", "so", "so tu")):
         translate(page, text)
         page.get_by_role("button", name="Copy").click()
         page.get_by_role("button", name="History").click()
@@ -185,21 +187,16 @@ def test_a_history_is_kept_only_if_it_is_switched_on(page):
 
 
 def test_a_busy_server_is_asked_again_after_the_time_that_it_gives(page, address):
-    page.evaluate(
-        ANSWER,
-        [
-            {"error": "too many requests; try later"},
-            {"status": 429, "headers": {"Retry-After": "2"}},
-        ],
-    )
-    page.get_by_role("button", name="Try an example").click()
-    playwright.expect(page.get_by_role("alert")).to_have_text(
-        "The server is busy: too many requests."
-    )
-    assert page.get_by_role("button", name="Try an example").is_hidden()
-    playwright.expect(translation_of(page)).to_have_text(
-        translated(address, text_of(page).input_value())
-    )
+    body = {"error": "too many requests; try later"}
+    init = {"status": 429, "headers": {"Retry-After": "2"}}
+    page.evaluate(ANSWER, [body, init])
+    example = page.get_by_role("button", name="Try an example")
+    example.click()
+    alert = page.get_by_role("alert")
+    playwright.expect(alert).to_have_text("The server is busy: too many requests.")
+    assert example.is_hidden()
+    expected = translated(address, text_of(page).input_value())
+    playwright.expect(translation_of(page)).to_have_text(expected)
 
 
 def test_a_hostile_source_runs_nothing(page):
@@ -231,9 +228,8 @@ def test_a_telephone_has_one_column_and_room_for_fingers(open_page):
     page = open_page(viewport={"width": 400, "height": 800}, has_touch=True, is_mobile=True)
     translate(page, f"{LINE} " * 12)
     assert page.evaluate("document.documentElement.scrollWidth") == 400
-    source, target = (
-        page.get_by_role("region", name=name).bounding_box() for name in ("Source", "Translation")
-    )
+    source = page.get_by_role("region", name="Source").bounding_box()
+    target = page.get_by_role("region", name="Translation").bounding_box()
     assert source["y"] + source["height"] <= target["y"]
     translation_of(page).locator("span").first.tap()
     playwright.expect(page.get_by_role("listbox").get_by_role("option").first).to_be_visible()
@@ -249,9 +245,8 @@ def test_a_key_is_asked_for_and_a_server_that_has_ended_is_asked_again(
     with serving(*words) as server:
         page = open_page(f"{server.url}/")
         text_of(page).fill(LINE)
-        playwright.expect(page.get_by_role("alert")).to_have_text(
-            "This server requires an API key."
-        )
+        alert = page.get_by_role("alert")
+        playwright.expect(alert).to_have_text("This server requires an API key.")
         page.get_by_label("API key").fill("secret")
         page.keyboard.press("Enter")
         playwright.expect(translation_of(page)).to_have_text(expected)

@@ -1,0 +1,252 @@
+"""Lines with other names in place of their protected items, and their translations."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import count, islice
+
+from nmt.items import COPY, Items, Span, hidden, is_counted, readable, replaced
+from nmt.plugins.protection.rewriting import Change, Places, Rewriting, rewritten
+from nmt.text import clean, word_spans
+from nmt.translation import Line, Translation
+
+FIRST_MARK = 0x10F000
+MARK_COUNT = 2048
+MARKS = "".join(chr(FIRST_MARK + number) for number in range(MARK_COUNT))
+"""Private-use characters at which a line is cut."""
+CUT = "translated in parts, because placeholders or addresses were lost otherwise"
+"""The note for a translation of a line that was cut at its items."""
+HIDDEN = "\0"
+"""Stands for each character of an item in the result of `hidden`."""
+WITH_MARKS = re.compile(
+    f"[^\\w\\s{HIDDEN}]*+{HIDDEN}+(?>(?:[^\\w\\s{HIDDEN}]*+{HIDDEN}+)*)[^\\w\\s{HIDDEN}]*+"
+)
+"""Hidden items with the punctuation between and next to them."""
+LONG_WORD = re.compile(r"[^\W\d_]{3,}")
+
+NameOf = Callable[[int], str]
+"""Makes the name of the n-th item of a line, counted from 1."""
+
+
+class ProtectedLine:
+    """A line with protected items."""
+
+    def __init__(self, line: Line, stretches: list[Span]) -> None:
+        self.line = line
+        self.stretches = stretches
+        self.items = Items(line.text, stretches)
+        rest, _ = replaced(line.text, stretches, [" "] * len(stretches))
+        self.is_bare = not any(map(str.isalnum, rest))
+
+    def is_known(self, characters: frozenset[str] | None) -> bool:
+        """Whether the model knows all characters of the items, and may see the line as it is.
+
+        No model knows the marks of copies.
+        """
+        items = "".join(self.items.texts)
+        if COPY.search(items):
+            return False
+        return characters is None or characters.issuperset(clean(items))
+
+    def masked(self, name_of: NameOf) -> "MaskedLine | None":
+        """The line with stand-ins in place of its items; None if these would have no context."""
+        if self.is_bare:
+            return None
+        return self.with_unused_names(map(name_of, count(1)))
+
+    def cut(self) -> "MaskedLine | None":
+        """The line with a mark to cut at in place of each item and the punctuation next to it.
+
+        None if there are more items than marks.
+        """
+        text = hidden(self.line.text, self.stretches)
+        stretches = [match.span() for match in WITH_MARKS.finditer(text)]
+        return ProtectedLine(self.line, stretches).with_unused_names(MARKS)
+
+    def with_unused_names(self, names: Iterable[str]) -> "MaskedLine | None":
+        """The line with the first names that it does not contain; None if there are too few."""
+        free = (name for name in names if name not in self.line.text)
+        unused = list(islice(free, len(self.stretches)))
+        if len(unused) < len(self.stretches):
+            return None
+        return MaskedLine(self, unused)
+
+    def with_texts(self, characters: frozenset[str] | None) -> "MaskedLine | None":
+        """The line with the texts of its copies in their place.
+
+        None if there are none, or if the model would not see them or could confuse them. Other
+        items stay as they are.
+        """
+        names = {text: readable(text, otherwise=HIDDEN) for text in self.items.texts}
+        shows_copies = any(text != name for text, name in names.items())
+        if not shows_copies or self.is_bare:
+            return None
+        all_names = "".join(names.values())
+        if HIDDEN in all_names:  # a copy that shows nothing
+            return None
+        if characters is not None and not characters.issuperset(clean(all_names)):
+            return None
+        is_distinct = len(set(names.values())) == len(names)
+        if not is_distinct:
+            return None
+        masked = MaskedLine(self, [names[text] for text in self.items.texts])
+        # The text of a copy may also occur elsewhere in the line.
+        return masked if masked.items.find(masked.text) == masked.names else None
+
+
+class MaskedLine:
+    """A line with names in place of its items; `items` finds the names."""
+
+    def __init__(self, original: ProtectedLine, names: Sequence[str]) -> None:
+        self.original = original
+        self.names = list(names)
+        self.is_cut = names[0] in MARKS
+        self.shown = list[str]()
+        """The names that are the texts of copies."""
+        for name, item in zip(names, original.items.texts, strict=True):
+            if COPY.search(item) and name == readable(item):
+                self.shown.append(name)
+        self.text, places = replaced(original.line.text, original.stretches, names)
+        self.items = Items(self.text, places)
+
+    def unmasked(self, text: str) -> str:
+        return self.items.replaced(text, self.original.items.texts)
+
+    def with_all_items(self, translations: list[Translation]) -> list[Translation]:
+        """The translations of the masked line in which the items can be restored, if the best can.
+
+        Otherwise, an empty list.
+        """
+        best = self.restored(translations[0])
+        if best is None:
+            return []
+        row = [best]
+        for translation in translations[1:]:
+            other = self.restored(translation)
+            if other is not None:
+                row.append(other)
+        for translation in row:
+            if not self.original.line.align:
+                translation.details = None
+            if self.is_cut:
+                if not self.original.is_bare:
+                    translation.notes[CUT] = ""
+                translation.copied = []
+        return row
+
+    def restored(self, translation: Translation) -> Translation | None:
+        """A translation with items instead of names, also of those that it lost, if possible."""
+        return self.with_items(self.aligned(translation))
+
+    def with_items(self, translation: Translation) -> Translation | None:
+        """A translation with items instead of names, in its text and its details.
+
+        None if the names are not intact.
+        """
+        text = translation.text
+        names = self.items.find(text)
+        if sorted(names) != sorted(self.names):
+            return None
+        # Names are distinct even if their items are equal, so they show the order of the items.
+        is_in_order = self.counted(names) == self.counted(self.names)
+        if not is_in_order or self.is_garbled(text):
+            return None
+        details = translation.details
+        if details:
+            details = rewritten(details, self.rewriting(text), self.rewriting(self.text))
+        copied = [self.unmasked(copy) for copy in translation.copied]
+        return replace(translation, text=self.unmasked(text), details=details, copied=copied)
+
+    def counted(self, names: Iterable[str]) -> list[str]:
+        """Those of the names that stand for placeholders for the next argument."""
+        items = dict(zip(self.names, self.original.items.texts, strict=True))
+        return [name for name in names if is_counted(items[name])]
+
+    def rewriting(self, text: str) -> Rewriting:
+        """A masked text with its items restored."""
+        changes = list[Change]()
+        for match in self.items.pattern.finditer(text):
+            begin, end = match.span()
+            changes.append(Change(begin, end, self.unmasked(match[0])))
+        return Rewriting(text, changes)
+
+    def is_garbled(self, text: str) -> bool:
+        """Whether a part of a name is left over in a translation."""
+        if self.is_cut:  # a mark is one character, so no part of it can be left over
+            return False
+        blanks = [" "] * len(self.names)
+        source = self.items.replaced(self.text, blanks)
+        target = self.items.replaced(text, blanks)
+        if self.shown:
+            return self.repeats_copies(source, target)
+        beginning_of_name = re.split(r"\d", self.names[0])[0]
+        parts = re.findall(rf"{re.escape(beginning_of_name)}\d", target)
+        for character in target:
+            if character.isdigit() or character == "\ufffd":
+                parts.append(character)
+        return any(part not in source for part in parts)
+
+    def repeats_copies(self, source: str, target: str) -> bool:
+        """Whether a translation has a word of a copy more often than its source, apart from names.
+
+        Then, it may be a translation of the copy, or a part of it.
+        """
+        before = Counter(long_words(source))
+        after = Counter(long_words(target))
+        for name in self.shown:
+            for word in long_words(name):
+                if after[word] > before[word]:
+                    return True
+        return False
+
+    def aligned(self, translation: Translation) -> Translation:
+        """Put each lost name where the alignment indicates.
+
+        It follows the word aligned to it, or replaces that word if it is aligned to nothing else.
+        """
+        details = translation.details
+        present = self.items.find(translation.text)
+        lost = [name for name in self.names if name not in present]
+        if not details or not lost or self.shown:
+            return translation
+        words_in_text = self.words_with_names(translation.text)
+        places = Places(translation.text, details.alignment, words_in_text)
+        words_of = self.words_with_names(self.text)
+        changes = dict[Change, list[int]]()  # -> the source words of the name
+        for name in lost:
+            sources = words_of.get(name, [])
+            change = places.change(name, sources)
+            if change:
+                changes[change] = sources
+        rewriting = Rewriting(translation.text, changes)
+        details = rewritten(details, rewriting, added=pairs_of_insertions(rewriting, changes))
+        return replace(translation, text=rewriting.text, details=details)
+
+    def words_with_names(self, text: str) -> dict[str, list[int]]:
+        """The words of a masked text that contain each name."""
+        words = defaultdict[str, list[int]](list)
+        for number, (begin, end) in enumerate(word_spans(text)):
+            for name in self.items.find(text[begin:end]):
+                words[name].append(number)
+        return words
+
+
+def long_words(text: str) -> list[str]:
+    return [word.casefold() for word in LONG_WORD.findall(text)]
+
+
+def pairs_of_insertions(
+    rewriting: Rewriting,
+    changes: dict[Change, list[int]],
+) -> Iterator[tuple[int, int]]:
+    """Pairs of a source word and a target word for the names that replace nothing.
+
+    `changes` maps each change of a translation to the source words of the name.
+    """
+    for change, (begin, end) in zip(sorted(changes), rewriting.added, strict=True):
+        if change.begin < change.end:
+            continue  # the name takes over the alignment of the words that it replaces
+        for source in changes[change]:
+            for target in rewriting.new_words.at(begin, end):
+                yield source, target

@@ -1,0 +1,75 @@
+"""What the server tells clients about itself: its languages and its settings."""
+
+from pathlib import Path
+from typing import Any
+
+from nmt.plugins.serve.command import ServeConfig
+from nmt.plugins.serve.parsing import formats_of_documents
+from nmt.plugins.serve.routes import Routes
+from nmt.text import (
+    direction,
+    language_name,
+    language_tag,
+    native_name,
+    read_texts,
+    without_region,
+)
+
+
+def facts_of_languages(routes: Routes) -> list[dict[str, Any]]:
+    """The answer to /languages."""
+    languages = list[dict[str, Any]]()
+    for code in routes.languages:
+        targets = list(routes.pairs.get(code, {}))
+        languages.append(language_facts(code, targets))
+    return languages
+
+
+def language_facts(code: str, targets: list[str]) -> dict[str, Any]:
+    """A language for clients: LibreTranslate's fields, and those that the page needs."""
+    without = without_region(code)
+    return {
+        "code": code,
+        "name": language_name(code),
+        "targets": targets,
+        "nativeName": native_name(code),
+        "shortName": language_name(without),
+        "shortNativeName": native_name(without),
+        "tag": language_tag(code),
+        "direction": direction(code),
+    }
+
+
+def settings_of(config: ServeConfig, routes: Routes) -> dict[str, Any]:
+    """The answer to /frontend/settings: LibreTranslate's fields, and those that the page needs."""
+    source, targets = next(iter(routes.pairs.items()))
+    target = next(iter(targets))
+    has_keys = bool(config.keys)
+    return {
+        "charLimit": config.limits.characters,
+        "language": {
+            "source": {"code": source, "name": language_name(source)},
+            "target": {"code": target, "name": language_name(target)},
+        },
+        "frontendTimeout": 500,
+        "suggestions": bool(config.suggestions),
+        "models": [Path(name).name for name in config.run],
+        "apiKeys": has_keys,
+        "keyRequired": has_keys,
+        "glossary": glossary_of(config),
+        "filesTranslation": True,
+        "supportedFilesFormat": [*formats_of_documents()],
+    }
+
+
+def glossary_of(config: ServeConfig) -> dict[str, Any] | None:
+    """The name of the glossary that applies to all requests, and its number of terms."""
+    options = config.translator.plugins.get("protection")
+    if options is None or options.glossary is None:
+        return None
+    name = options.glossary
+    terms = 0
+    for line in read_texts(name):
+        if line.strip() and not line.startswith("#"):
+            terms += 1
+    return {"name": Path(name).name, "terms": terms}

@@ -1,0 +1,141 @@
+"""Which model translates a text, given the languages that a client names or that are detected."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
+
+from nmt.plugins.serve.failures import Failed
+from nmt.plugins.serve.models import ServedModel
+from nmt.plugins.serve.source_language import Unserved, choose
+from nmt.text import did_you_mean, match_language, with_code
+
+AUTO = "auto"
+MOST_OF_CODE = 40
+"""Characters of a client's language code in a message."""
+
+
+class Route(NamedTuple):
+    """How a text is translated."""
+
+    model: ServedModel | None
+    """None if the text is already in the target language."""
+    source: str
+    target: str
+    detected: dict[str, Any]
+    """The answer's `detectedLanguage` if the source is "auto"."""
+
+
+def in_words(codes: Iterable[str]) -> str:
+    """Languages for messages, such as English (en), German (de)."""
+    return ", ".join(with_code(code) for code in codes)
+
+
+class Routes:
+    """The languages of the served models, and the models between them."""
+
+    def __init__(self, models: Iterable[ServedModel]) -> None:
+        self.pairs: dict[str, dict[str, ServedModel]] = {}
+        """Source language -> target language -> model."""
+        for model in models:
+            targets = self.pairs.setdefault(model.source, {})
+            for target in model.tags:
+                targets.setdefault(target, model)  # of several models, the first is used
+        languages = chain(self.pairs, *self.pairs.values())
+        self.languages = list(dict.fromkeys(languages))
+
+    def code_of(self, language: str, *preferred: Iterable[str]) -> str:
+        """The served code for a client's code, such as pt-BR for pt; raise Failed if there is none.
+
+        Of several codes, one of the first of the preferred groups is chosen.
+        """
+        for codes in (*preferred, self.languages):
+            code = match_language(language, codes)
+            if code is not None:
+                return code
+        shown = language[:MOST_OF_CODE]
+        name = with_code(shown)
+        problem = f"{name} is not supported"
+        hint = did_you_mean(language, self.languages)
+        if hint:
+            problem += f"; {hint}"
+        # For what is no language, LibreTranslate's own tests expect only the first words.
+        is_language = name != shown
+        if is_language:
+            problem += f"; supported languages: {in_words(self.languages)}"
+        raise Failed(400, problem, languages=self.languages)
+
+    def sources_of(self, target: str) -> list[str]:
+        """The languages with a model into a language."""
+        return [source for source, targets in self.pairs.items() if target in targets]
+
+    def advice(self, target: str) -> str:
+        """What to do if no model translates a language into another one."""
+        sources = in_words(self.sources_of(target))
+        if not sources:
+            return "see /languages"
+        return f"models into {with_code(target)} translate from: {sources}"
+
+    def no_route(self, source: str, target: str) -> Failed:
+        """The failure if no model translates from a language that the client named."""
+        # The beginning is LibreTranslate's.
+        problem = f"{with_code(target)} is not available as a target language"
+        return Failed(400, f"{problem} from {with_code(source)}; {self.advice(target)}")
+
+    def no_detected_route(self, source: str, target: str) -> Failed:
+        """The failure if no model translates the language of a text, "" for an unknown one."""
+        if source:
+            problem = f"{with_code(source)} was detected, but no model translates it"
+        else:
+            problem = "no model translates"
+        return Failed(400, f"{problem} to {with_code(target)}; {self.advice(target)}")
+
+    def route_to(self, source: str, target: str) -> Route:
+        """The route for two language codes of a client, in any case and form.
+
+        Raises Failed if there is none.
+        """
+        source = self.code_of(source, self.pairs)
+        targets = self.pairs.get(source, {})
+        target = self.code_of(target, targets)
+        if source == target:
+            return Route(None, source, target, {})
+        if target not in targets:
+            raise self.no_route(source, target)
+        return Route(targets[target], source, target, {})
+
+    def detected_route(self, text: str, target: str) -> Route:
+        """The route for a text in an unknown language.
+
+        Raises Failed if no model translates its language.
+        """
+        target = self.code_of(target, chain.from_iterable(self.pairs.values()))
+        try:
+            source, probability = choose(text, self.sources_of(target), target, self.languages)
+        except Unserved as error:
+            raise self.no_detected_route(error.language, target) from error
+        confidence = round(100 * probability)
+        detected = {"detectedLanguage": {"confidence": confidence, "language": source}}
+        model = None if source == target else self.pairs[source][target]
+        return Route(model, source, target, detected)
+
+    def routes_of(self, source: str, target: str, texts: Sequence[str]) -> list[Route]:
+        """The route of each text; with "auto", each text has its own language."""
+        if source.lower() != AUTO:
+            return [self.route_to(source, target)] * len(texts)
+        routes = dict[str, Route]()
+        for number, text in enumerate(texts, 1):
+            if text in routes:  # detection takes longer than the look-up
+                continue
+            try:
+                routes[text] = self.detected_route(text, target)
+            except Failed as error:
+                where = f"text {number}: " if len(texts) > 1 else ""
+                raise Failed(error.status_code, f"{where}{error.detail}", **error.more) from error
+        return [routes[text] for text in texts]
+
+    async def find(self, source: str, target: str, texts: Sequence[str]) -> list[Route]:
+        """As `routes_of`, without delaying other requests while languages are detected."""
+        if source.lower() != AUTO:
+            return self.routes_of(source, target, texts)
+        return await asyncio.to_thread(self.routes_of, source, target, texts)
