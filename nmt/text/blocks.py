@@ -91,6 +91,7 @@ def line_blocks(paths: tuple[Path, ...]) -> Iterator[LineBlock]:
             if count:
                 shared = tuple(side[:count] for side in sides)
                 yield LineBlock(paths, lines_before + 1, shared)
+            # One file has ended. The error has the numbers of lines of both.
             if any(len(side) > count for side in sides):
                 counts = []
                 for side, reader in zip(sides, readers, strict=True):

@@ -120,7 +120,7 @@ class Describer:
         """The pairs of words for a segment that was copied to a span of the translation."""
         begin, end = span
         source = self.place(segment.start)
-        # How far a character of the copy is from its origin.
+        # A copy has the characters of its origin, so words are found by their distance.
         offset = source - begin
         pairs = WordPairs()
         for target in targets.at(begin, end):
@@ -148,6 +148,7 @@ class Describer:
         pairs = WordPairs()
         rows = zip(segments, parts, joined.tokens, joined.spans, strict=True)
         for segment, part, ids, span in rows:
+            # The model has neither read nor written what was copied, so it has no scores.
             if segment.copied:
                 pairs |= self.pairs_of_copy(segment, span, words)
                 continue
@@ -184,6 +185,7 @@ class Describer:
             for word in token.words:
                 before = details.word_log_probabilities[word] or 0.0
                 details.word_log_probabilities[word] = before + score / len(token.words)
+        # The end symbol of the segment before. That of the last segment has a score, but no name.
         if details.token_log_probabilities:
             details.tokens.append(SYMBOLS[EOS])
         details.tokens += self.tokenizer.subwords(part.tokens)

@@ -35,6 +35,7 @@ def read_by_thread(
     try:
         yield arrived
     finally:
+        # The thread cannot be interrupted while it waits for input; it ends with the next item.
         closed.set()
         with suppress(queue.Empty):  # the thread may be waiting for room
             while True:
@@ -51,7 +52,7 @@ def arriving_blocks(
     A block has the lines that arrive within `patience` seconds of its first one.
     """
     with read_by_thread(lines, size) as arrived:
-        item = arrived.get()
+        item = arrived.get()  # without a limit of time
         while isinstance(item, str):
             block = [item]
             end = time.monotonic() + patience

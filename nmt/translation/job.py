@@ -34,6 +34,7 @@ def input_lines(file: Iterable[bytes], first: int = 1) -> Iterator[str]:
         has_warned = True
 
     texts = decoded(map(without_end, file), "", first, warn_once)
+    # A job that resumes does not read the first line, which may begin with a byte order mark.
     for number, text in enumerate(texts, first):
         yield text.removeprefix("\ufeff") if number == 1 else text
 
@@ -98,6 +99,7 @@ class Job:
 
         `stream` yields the results of lines, and may read ahead.
         """
+        # Lines that `stream` has read, but not answered yet.
         pending = deque[str]()
 
         def remembered() -> Iterator[str]:

@@ -83,6 +83,7 @@ class Segmenter(SourceReader):
         """A line's sentences and copied stretches, not encoded yet."""
         read = ReadLine(line.text, self.clean)
         sentences = list[Segment]()
+        # No sentence crosses a copied stretch.
         for stretch in self.stretches(read, line.cut_at):
             sentences += self.split(stretch)
         if self.limits.copies_signs:
@@ -124,6 +125,7 @@ class Segmenter(SourceReader):
         if longest is None or len(sentence.ids) <= longest:
             is_blank = not sentence.ids and not sentence.copied
             return [] if is_blank else [sentence]
+        # Encoded again without the prefix, which each part repeats.
         prefix_ids = self.prefix_tokens(prefix)
         [ids] = self.tokenizer.encode([self.clean(sentence.text)])
         count = math.ceil(len(ids) / (longest - len(prefix_ids)))

@@ -140,6 +140,8 @@ class Translator:
         """Like `search`, but in one call of the engine."""
         rows = self.segmenter.segment(lines)
         problems = [self.segmenter.too_long(segments) for segments in rows]
+        # The engine gets the segments of all lines at once, because it forms batches of segments
+        # of similar length.
         segments = list[Segment]()
         lines_of_segments = list[Line]()
         for line, row, problem in zip(lines, rows, problems, strict=True):
@@ -147,6 +149,7 @@ class Translator:
             segments += searched
             lines_of_segments += [line] * len(searched)
         results = self.search_segments(segments, lines_of_segments)
+        # Results are in the order of the segments, so each line takes the next ones.
         remaining = iter(results)
         outcomes = list[Outcome]()
         for line, row, problem in zip(lines, rows, problems, strict=True):
@@ -167,6 +170,7 @@ class Translator:
         hypotheses = list[list[Hypothesis]]()
         for segment in segments:
             if segment.copied:
+                # Without tokens, and certain, so that it does not count in the score.
                 hypotheses.append([Hypothesis([], 0.0, 0.0)])
             else:
                 hypotheses.append(next(results))
@@ -249,8 +253,10 @@ class Translator:
         for segment, part in zip(segments, parts, strict=True):
             if not segment.copied:
                 searched.append(part)
+        # The search has already computed this one.
         if len(parts) == 1 and len(searched) == 1:
             return parts[0].score
+        # Each part has an end symbol, which counts as in the search.
         length = sum(len(part.tokens) + 1 for part in searched)
         score: float = log_probability / penalty(max(length, 1), self.engine.config)
         return score

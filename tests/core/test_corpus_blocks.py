@@ -145,20 +145,33 @@ def test_a_pair_that_fills_a_block_occurs_once():
 
 
 @pytest.mark.parametrize(
-    ("counts", "sizes"), [((0, 0), []), ((10, 10), [10]), ((25, 25), [10, 10, 5])]
+    ("count", "sizes"),
+    [
+        (0, []),
+        (10, [10]),
+        (25, [10, 10, 5]),
+    ],
 )
-def test_blocks_have_all_lines(tmp_path, monkeypatch, counts, sizes):
+def test_blocks_have_all_lines(tmp_path, monkeypatch, count, sizes):
     monkeypatch.setattr(blocks, "BLOCK_PAIRS", 10)
     monkeypatch.setattr(blocks, "LINES_AT_ONCE", 5)
-    sources = lines_of(PAIRS[: counts[0]], 0)
-    targets = lines_of(PAIRS[: counts[1]], 1)
+    sources = lines_of(PAIRS[:count], 0)
+    targets = lines_of(PAIRS[:count], 1)
     entry = write_files(tmp_path, sources, targets)
     assert sizes_of_blocks(entry) == sizes
 
 
 @pytest.mark.parametrize(
     ("count", "size"),
-    [(0, 0), (1, 1), (1000, 0), (1000, 10), (1000, 499), (1000, 999), (1000, 1000)],
+    [
+        (0, 0),
+        (1, 1),
+        (1000, 0),
+        (1000, 10),
+        (1000, 499),
+        (1000, 999),
+        (1000, 1000),
+    ],
 )
 def test_drawn_rows_are_distinct_and_each_is_equally_likely(count, size):
     times = np.zeros(count)

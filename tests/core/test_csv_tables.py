@@ -4,6 +4,7 @@ import csv
 import logging
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,9 +28,14 @@ GOOD = [("Yes.", "Ja."), ("No, never.", "Nein; nie.")]
 
 def read(path: Path, content: bytes, **keys: object) -> tuple[list[Pair], Counter[str]]:
     path.write_bytes(content)
-    config = DataConfig(name="toy", kind="files", train=[str(path)], **keys)  # type: ignore[arg-type]
+    settings: dict[str, Any] = {"train": [str(path)], **keys}
+    config = DataConfig(name="toy", kind="files", **settings)
     counts = Counter[str]()
     return list(read_files(config.train, config, counts)), counts
+
+
+def on_one_line(cell: str) -> str:
+    return " ".join(cell.split())
 
 
 @pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC])
@@ -41,9 +47,9 @@ def test_files_of_pythons_csv_writer(tmp_path: Path, separator, quoting, end) ->
         writer = csv.writer(file, delimiter=separator, quoting=quoting, lineterminator=end)
         writer.writerow(("en", "de"))
         writer.writerows(PAIRS)
-    expected = [tuple(" ".join(cell.split()) for cell in pair) for pair in PAIRS]
+    expected = [(on_one_line(source), on_one_line(target)) for source, target in PAIRS]
     pairs, counts = read(path, path.read_bytes())
-    assert [tuple(text.strip() for text in pair) for pair in pairs] == expected
+    assert [(source.strip(), target.strip()) for source, target in pairs] == expected
     assert counts == {"header row": 1}
 
 

@@ -96,13 +96,19 @@ def test_all_layouts_and_compressions_have_the_same_pairs(
 def test_line_ends_and_byte_order_marks(tmp_path: Path) -> None:
     text = b"\xef\xbb\xbfa\r\n\n\xef\xbb\xbfb\rc\n\r\r\n\xe2\x80\xa8d\x0c"
     parts = [b"a", b"", b"\xef\xbb\xbfb\rc", b"\r", b"\xe2\x80\xa8d\x0c"]
-    for content, lines in ((b"", []), (b"\n", [b""]), (text, parts)):
+    lines_of_contents = {b"": [], b"\n": [b""], text: parts}
+    for content, lines in lines_of_contents.items():
         (tmp_path / "text").write_bytes(content)
         assert list(read_lines(tmp_path / "text")) == lines
 
 
 @pytest.mark.parametrize(
-    ("sources", "targets", "errors"), [(3, 5, "strict"), (5, 3, "skip"), (0, 1, "strict")]
+    ("sources", "targets", "errors"),
+    [
+        (3, 5, "strict"),
+        (5, 3, "skip"),
+        (0, 1, "strict"),
+    ],
 )
 def test_files_with_different_line_counts_are_refused(
     here: Path, sources: int, targets: int, errors: str

@@ -75,7 +75,8 @@ def bpe() -> Tokenizer:
 def translator(
     tokenizer: Tokenizer, limits: Limits | None = None, target_prefix: str = "", **settings
 ) -> Translator:
-    config = DecodeConfig(**{"beam_size": 2, "max_length": 5, **settings})
+    defaults = {"beam_size": 2, "max_length": 5}
+    config = DecodeConfig(**(defaults | settings))
     engine = TorchEngine([random_model(tokenizer)], config)
     return Translator(engine, tokenizer, limits or Limits(), target_prefix=target_prefix)
 

@@ -26,9 +26,11 @@ GREEDY = DecodeConfig(beam_size=1, max_extra_length=3)
 
 def random_lines(count: int) -> bytes:
     draw = random.Random(1)
-    return b"".join(
-        " ".join(draw.choices(WORDS, k=draw.randint(0, 7))).encode() + b"\n" for _ in range(count)
-    )
+    lines = []
+    for _ in range(count):
+        words = draw.choices(WORDS, k=draw.randint(0, 7))
+        lines.append(" ".join(words) + "\n")
+    return "".join(lines).encode()
 
 
 def written(folder: Path) -> list[str]:

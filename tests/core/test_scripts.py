@@ -179,7 +179,13 @@ def test_languages_written_from_left_to_right(code: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("12. مرحبا", "rtl"), ("Linux مرحبا", "ltr"), ("שלום", "rtl"), ("12!", "ltr"), ("", "ltr")],
+    [
+        ("12. مرحبا", "rtl"),
+        ("Linux مرحبا", "ltr"),
+        ("שלום", "rtl"),
+        ("12!", "ltr"),
+        ("", "ltr"),
+    ],
 )
 def test_direction_of_a_text_is_its_first_letters(text: str, expected: str) -> None:
     assert direction_of_text(text) == expected

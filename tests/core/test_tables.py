@@ -4,6 +4,7 @@ import csv
 import logging
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,8 @@ CELLS = ['He said "no".', "a, b", "two\nlines", "a\ttab", '"Quoted," he said.', 
 
 def read(path: Path, text: str, counts: Counter[str] | None = None, **keys: object) -> list[Pair]:
     path.write_text(text, newline="")
-    config = DataConfig(name="toy", kind="files", train=[str(path)], **keys)  # type: ignore[arg-type]
+    settings: dict[str, Any] = {"train": [str(path)], **keys}
+    config = DataConfig(name="toy", kind="files", **settings)
     return list(read_files(config.train, config, Counter() if counts is None else counts))
 
 
@@ -118,8 +120,8 @@ def test_quotation_marks_of_spreadsheets_are_removed(
         csv.writer(file, "excel-tab", quoting=quoting).writerows(pairs)
     with caplog.at_level(logging.WARNING):
         read_pairs = read(path, path.read_text())
-    expected = [tuple(" ".join(cell.split()) for cell in pair) for pair in pairs]
-    assert read_pairs == expected
+    for pair, original in zip(read_pairs, pairs, strict=True):
+        assert [*pair] == [" ".join(cell.split()) for cell in original]
     assert "removed the quotation marks" in caplog.text
 
 

@@ -31,7 +31,9 @@ ODD = [
 @pytest.fixture(scope="module", params=["bpe", "unigram", "wordpiece"])
 def tokenizer(request) -> Tokenizer:
     draw = random.Random(1)
-    lines = [" ".join(draw.choices(WORDS, k=draw.randint(1, 9))) for _ in range(200)]
+    lines = []
+    for _ in range(200):
+        lines.append(" ".join(draw.choices(WORDS, k=draw.randint(1, 9))))
     return train_tokenizer(lines, TokenizerConfig(kind=request.param, vocabulary_size=620))
 
 
@@ -126,12 +128,15 @@ def test_token_spans_cover_the_text(kind, line):
             assert len(text[begin:end].strip()) <= 1
 
 
-def test_a_token_of_several_words_divides_its_score_among_them(tokenizer):
+def test_the_tokens_of_a_word_add_up_to_its_score(tokenizer):
     line = "漢字 ka"  # the bytes of each character are several tokens
     [[best]] = Translator(Echo(), tokenizer, Limits(), details=True).translate([line])
     assert best.details.alignment == [(0, 0), (1, 1), (2, 2)]
     bytes_of_character = 3
     assert best.details.word_log_probabilities[1] == -bytes_of_character
+
+
+def test_a_token_is_aligned_with_all_its_words():
     lines = ["設定を開く"] * 50
     whole = train_tokenizer(lines, TokenizerConfig(kind="bpe", vocabulary_size=300))
     [[best]] = Translator(Echo(), whole, Limits(), details=True).translate(lines[:1])
@@ -177,7 +182,13 @@ def test_a_language_tag_is_not_a_source_word():
     assert words == [range(0), range(1), range(1, 2), range(2, 3)]
 
 
-@pytest.mark.parametrize(("target", "pairs"), [("\u6f22", [(0, 0)]), ("so", [(1, 0)])])
+@pytest.mark.parametrize(
+    ("target", "pairs"),
+    [
+        ("\u6f22", [(0, 0)]),
+        ("so", [(1, 0)]),
+    ],
+)
 def test_only_scripts_with_blanks_align_with_punctuation(target, pairs):
     config = TokenizerConfig(kind="bpe", vocabulary_size=300)
     tokenizer = train_tokenizer(["ka lo. so", "\u6f22"] * 50, config)

@@ -3,7 +3,7 @@
 import random
 import threading
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 
 import pytest
 import torch
@@ -20,8 +20,13 @@ from nmt.translation.limits import Limits
 def random_lines(count: int, seed: int = 1) -> list[str]:
     draw = random.Random(seed)
     syllables = ["ba", "dem", "ki", "lo", "nu", "schi", "ße", "tra"]
-    words = ["".join(draw.choices(syllables, k=draw.randint(1, 3))) for _ in range(30)]
-    return [" ".join(draw.choices(words, k=draw.randint(1, 8))) for _ in range(count)]
+    words = []
+    for _ in range(30):
+        words.append("".join(draw.choices(syllables, k=draw.randint(1, 3))))
+    lines = []
+    for _ in range(count):
+        lines.append(" ".join(draw.choices(words, k=draw.randint(1, 8))))
+    return lines
 
 
 LINES = random_lines(24)
@@ -59,7 +64,8 @@ def model(tokenizer) -> Transformer:
 
 
 def translator(model: Transformer, tokenizer: Tokenizer, **settings) -> Translator:
-    config = DecodeConfig(**{"beam_size": 2, "max_extra_length": 3, **settings})
+    defaults = {"beam_size": 2, "max_extra_length": 3}
+    config = DecodeConfig(**(defaults | settings))
     return Translator(TorchEngine([model], config), tokenizer)
 
 
@@ -79,8 +85,9 @@ def test_batches_are_full_sorted_and_of_few_shapes():
         lengths = [draw.randint(1, 30) for _ in range(draw.randint(0, 80))]
         budget = draw.randint(1, 100)
         batches = list(batches_by_length(lengths, budget))
-        assert sorted(place for batch in batches for place in batch) == list(range(len(lengths)))
-        ordered = [lengths[place] for batch in batches for place in batch]
+        indices = [*chain.from_iterable(batches)]
+        assert sorted(indices) == [*range(len(lengths))]
+        ordered = [lengths[index] for index in indices]
         assert ordered == sorted(lengths, reverse=True)
         for batch in batches[:-1]:
             most = budget // lengths[batch[0]]
