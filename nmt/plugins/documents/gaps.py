@@ -76,7 +76,7 @@ class Gaps:
             else:
                 gap = parent.tokens.stop
         else:
-            gap = next(candidates)
+            gap = next(candidates, parent.tokens.stop)
         begin, end = self.edges(gap, node, parent)
         if node.kind == "copy":  # the translator lost its mark
             node = self.with_blanks(node, parent, gap, (begin, end))
@@ -137,19 +137,19 @@ class Gaps:
 
 
 def gaps_near(center: int, low: int, high: int) -> Iterator[int]:
-    """All gaps from `low` to `high`, nearest to `center` first; before it, if two are as near."""
-    yield center
-    for distance in range(1, high - low + 1):
-        if center - distance >= low:
+    """The gaps from `low` to `high`, nearest to `center` first; before it, if two are as near."""
+    # The center itself may be outside, in an element that goes around one that was beside it.
+    for distance in range(high - low + 1):
+        if low <= center - distance <= high:
             yield center - distance
-        if center + distance <= high:
+        if distance and low <= center + distance <= high:
             yield center + distance
 
 
 def outside_elements(center: int, tokens: range, taken: Mapping[int, int]) -> Iterator[int]:
     """The gaps between some tokens that split no element, nearest to `center` first.
 
-    The first and the last gap are always among them. `taken` maps tokens to elements.
+    The first and the last gap split none. `taken` maps tokens to elements.
     """
     for gap in gaps_near(center, tokens.start, tokens.stop):
         is_at_end = gap in (tokens.start, tokens.stop)

@@ -1,5 +1,7 @@
 """Elements that adjoin without white space: each keeps its own text, and words stay whole."""
 
+import re
+
 import pytest
 from test_documents import translated, turned
 
@@ -133,3 +135,11 @@ def test_a_key_combination_is_one_item(format, text, combination):
     [item] = [copy[0] for copy in COPY.finditer(line)]
     result = document.join([Translated(f"Jetzt {item} dr\u00fccken.")]).decode()
     assert f"Jetzt {combination} dr\u00fccken." in result
+
+
+def test_text_between_elements_that_are_put_into_each_other_occurs_once():
+    # Two source words are aligned with one, so the first link goes around the last element.
+    source = "<em>a</em><a>[1]</a><a>[2]</a> b"
+    document = read_document("html", source.encode())
+    result = document.join([Translated("der [1]", [(1, 1), (3, 1)])]).decode()
+    assert re.sub("<[^>]*>", "", result) == "der[1]"
