@@ -25,8 +25,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import regex
-from nmt.plugins.judge.flags import flags
-from nmt.plugins.sentences.sentences import split_sentences
+from nmt.flags.finding import flags
+from nmt.sentences.splitting import split_sentences
 
 from nmt.config import TokenizerConfig
 from nmt.evaluation import score

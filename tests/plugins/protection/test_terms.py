@@ -271,7 +271,7 @@ def test_capitals_follow_the_source(line, begins, elsewhere):
 
 
 def test_terms_constrain_the_segment_that_contains_them():
-    pytest.importorskip("nmt.plugins.sentences.sentences")
+    pytest.importorskip("nmt.sentences.splitting")
     made = translator(limits=Limits(split=True, longest=30, language="en"), max_extra_length=30)
     [stage] = made.stages
     line = "The house is here. An old door. A printer!"
@@ -284,7 +284,7 @@ def test_terms_constrain_the_segment_that_contains_them():
 
 
 def test_terms_in_parts_of_a_long_sentence_are_used():
-    pytest.importorskip("nmt.plugins.sentences.sentences")
+    pytest.importorskip("nmt.sentences.splitting")
     made = translator(limits=Limits(split=True, longest=8, language="en"), max_extra_length=30)
     line = "door and and house and and iPhone and and printer and and and"
     assert len(segments(made, line)) > 3
