@@ -25,16 +25,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import regex
-from nmt.flags.finding import flags
-from nmt.sentences.splitting import split_sentences
 
 from nmt.config import TokenizerConfig
 from nmt.evaluation import score
+from nmt.flags.finding import flags
 from nmt.items.finder import USUAL, Finder
 from nmt.items.items import Items
 from nmt.plugins.protection.glossary import Glossary
 from nmt.plugins.protection.term_stage import Terms
 from nmt.plugins.protection.terms import judge
+from nmt.sentences.splitting import split_sentences
 from nmt.text import TARGET, Tokenizer, clean, scripts_of_language, single_blanks, train_tokenizer
 from nmt.translation import Segment
 
