@@ -1,7 +1,6 @@
 """`nmt train minutes=30`: settings that suit a corpus, this machine and a time limit; trials of the largest batches."""
 
 from collections.abc import Callable
-from operator import mul
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -49,10 +48,9 @@ def leave_to_the_clock(tree: "DictConfig", keys: list[str]) -> None:
             and within(written, "optim", "decay_steps") is None
         )
         if ends and "trainer.max_time" in keys and "trainer.max_steps" not in keys:
-            parts = map(
-                int, parse_duration("trainer.max_time", str(tree.trainer.max_time)).split(":")
-            )
-            tree.minutes, tree.minutes_settles = sum(map(mul, parts, (1440, 60, 1, 1 / 60))), []
+            seconds = parse_duration("trainer.max_time", str(tree.trainer.max_time))
+            tree.minutes = seconds / 60
+            tree.minutes_settles = []
         return
     if "trainer.max_steps" in keys:
         raise NMTError("trainer.max_steps: minutes= sets this key; pass only one of them")
