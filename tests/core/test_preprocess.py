@@ -285,7 +285,7 @@ def test_vocabulary_and_recorded_characters_are_of_the_training_pairs_alone(tmp_
     )
     few = {"source": " abc", "rare": "", "target": " def"}
     for most, characters in ((4, few), (3, None)):
-        monkeypatch.setattr("nmt.preparation.preparation.RECORDED_CHARACTERS", most)
+        monkeypatch.setattr("nmt.preparation.characters.RECORDED_CHARACTERS", most)
         prepare(tmp_path, **changes, overwrite=True)
         assert read_manifest(tmp_path / "out" / "toy").characters == characters
     model = sentencepiece.SentencePieceProcessor(
