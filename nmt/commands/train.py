@@ -8,14 +8,14 @@ from typing import Any
 from nmt import data, files, registry, training
 from nmt.commands import talker
 from nmt.commands.preprocess import GROUPS, initial_groups
-from nmt.config import Command, ExperimentConfig, NMTError, answer, require
+from nmt.config import Command, ExperimentConfig, NMTError, answer
 
 
 def run(config: ExperimentConfig) -> int | None:
+    """Train; the exit code after a signal is 128 plus its number."""
     begin = time.monotonic()
-    for entry in registry.entries_of(
-        "start"
-    ).values():  # before the libraries load, which takes seconds
+    # Before the libraries load, which takes seconds.
+    for entry in registry.entries_of("start").values():
         entry.load()()
     console = talker()
     check_before_loading(config)
@@ -26,14 +26,15 @@ def run(config: ExperimentConfig) -> int | None:
         gc.enable()
         config = settle_trainer(config, lambda text: console.print(f"notice: {text}"))
     if config.minutes is not None:
-        require(
-            "minutes" in registry.entries_of("plan"),
-            "minutes=: requires the plugin nmt/plugins/minutes",
-        )
-        config = registry.entries_of("plan")["minutes"].load()(config, console, begin)
-    if signal := train(config, console):
-        console.print(f"stopped and saved in {config.run}; the same command resumes it")
-    return signal and 128 + signal
+        plan = registry.entries_of("plan").get("minutes")
+        if plan is None:
+            raise NMTError("minutes=: requires the plugin nmt/plugins/minutes")
+        config = plan.load()(config, console, begin)
+    signal = train(config, console)
+    if not signal:
+        return signal
+    console.print(f"stopped and saved in {config.run}; the same command resumes it")
+    return 128 + signal
 
 
 def check_before_loading(config: ExperimentConfig) -> None:
@@ -56,23 +57,32 @@ def prepared_corpus(words: list[str]) -> dict[str, Any]:
             raise NMTError(
                 f"{word}: a file, not a prepared corpus; run `nmt preprocess {word}` first"
             )
-        require(
-            Path(word).is_dir(), answer("train", [f"{word}="]) or f"{word}: no such folder; {usage}"
-        )
-    require(len(words) == 1, f"{words[-1]}: give one corpus; {usage}")
-    content = data.read_manifest(Path(words[0])).content
+        if not Path(word).is_dir():
+            unknown = f"{word}: no such folder; {usage}"
+            raise NMTError(answer("train", [f"{word}="]) or unknown)
+    if len(words) != 1:
+        raise NMTError(f"{words[-1]}: give one corpus; {usage}")
+    corpus = Path(words[0])
+    content = data.read_manifest(corpus).content
     return {
-        "prepared": str(Path(words[0])),
+        "prepared": str(corpus),
         "data": content["data"],
         "tokenizer": content["tokenizer"],
     }
 
 
-FIRST = "data/corpus minutes=30" if registry.entries_of("plan") else "data/corpus model=base"
+HAS_PLANS = bool(registry.entries_of("plan"))
 COMMAND = Command(
-    *("train", ExperimentConfig, run, prepared_corpus, initial_groups),
+    name="train",
+    config=ExperimentConfig,
+    run=run,
+    words=prepared_corpus,
+    initial=initial_groups,
     usage="[CORPUS]",
-    examples=(FIRST, "data/corpus experiment=laptop model.dropout=0.3 name=dropout"),
+    examples=(
+        "data/corpus minutes=30" if HAS_PLANS else "data/corpus model=base",
+        "data/corpus experiment=laptop model.dropout=0.3 name=dropout",
+    ),
     hides="data tokenizer",
     memory="close other programs; the same command resumes from the last checkpoint",
     groups=GROUPS,
