@@ -15,7 +15,14 @@ if TYPE_CHECKING:
     from nmt.errors import NMTError as NMTError
     from nmt.evaluation import Score as Score
     from nmt.plugins.exchange.commands import export as export
-    from nmt.plugins.python.api import Model, Stream as Stream, load, prepare, score, train
+    from nmt.plugins.python.api import (
+        Model as Model,
+        Stream as Stream,
+        load as load,
+        prepare as prepare,
+        score as score,
+        train as train,
+    )
     from nmt.plugins.results.comparison import compare as compare
     from nmt.translation import Translation as Translation
 
