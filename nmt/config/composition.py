@@ -1,5 +1,7 @@
 """Compose the options of a command from YAML groups and `KEY=VALUE` arguments, with Hydra."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from math import log
 from pathlib import Path
 from typing import Any
@@ -97,7 +99,9 @@ def options_and_tree(
     check_hidden_keys(command, words)
     try:
         tree = composed_tree(command, arguments, config_dir)
-        options: Any = build(command.config, resolved(tree))
+        with missing_values_of(tree):
+            resolved = OmegaConf.to_container(tree, resolve=True)
+        options: Any = build(command.config, resolved)
     except MissingValue:
         raise
     except REFUSALS as error:
@@ -114,7 +118,9 @@ def composed_tree(command: Command, arguments: Arguments, config_dir: Path | Non
     """The tree of the arguments, of the model at `init`, and of a plan for a training time."""
     given = arguments.keys
     tree = hydra_tree(command, arguments.overrides, config_dir)
-    initial = command.initial(str(tree.init)) if tree.get("init") else {}
+    with missing_values_of(tree):
+        init = tree.get("init")
+    initial = command.initial(str(init)) if init else {}
     if initial and "init" not in given:
         # An experiment sets init, and may change keys of the model: its keys must take precedence.
         chosen = {group: values for group, values in initial.items() if group not in given}
@@ -130,16 +136,15 @@ def composed_tree(command: Command, arguments: Arguments, config_dir: Path | Non
     return tree
 
 
-def resolved(tree: Any) -> Any:
-    """The tree with the values of interpolations."""
+@contextmanager
+def missing_values_of(tree: Any) -> Iterator[None]:
+    """Raise MissingValue, which names the key, if an interpolation refers to a missing value."""
     try:
-        return OmegaConf.to_container(tree, resolve=True)
+        yield
     except InterpolationToMissingValueError as error:
-        for key, value in flatten(OmegaConf.to_container(tree)).items():  # type: ignore[arg-type]
-            if value == MISSING:
-                message = f"{key}: a value is needed; pass {key}=VALUE"
-                raise MissingValue(message, key=key) from error
-        raise
+        values = flatten(OmegaConf.to_container(tree))  # type: ignore[arg-type]
+        key = next(key for key, value in values.items() if value == MISSING)
+        raise MissingValue(f"{key}: a value is needed; pass {key}=VALUE", key=key) from error
 
 
 def cause_of(error: BaseException) -> BaseException:

@@ -441,6 +441,11 @@ def test_a_mistake_in_a_file_of_a_user_is_one_line(config_dir, override, message
     assert message in error_line("train", override, config_dir=config_dir)
 
 
+def test_init_may_not_refer_to_a_missing_value(config_dir):
+    line = error_line("train", "model=nameless", "init=${model.name}", config_dir=config_dir)
+    assert line == "model.name: a value is needed; pass model.name=VALUE"
+
+
 def test_the_defaults_of_plugins_leave_the_options_that_are_set():
     options = TranslatorOptions(["x"], Compute("torch", device="cuda:1"), target="de")
     assert replace(build(TranslatorOptions, {}, base=options), plugins={}) == options
