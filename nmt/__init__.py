@@ -42,7 +42,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name of the Python API on first use, because the command line also imports this file."""
+    """Import a name of the Python API on first use.
+
+    The command line imports this file, too, and must not wait for what it does not need.
+    """
     if name in __all__:
         from nmt.registry import entries_of
 

@@ -50,7 +50,10 @@ def run(
 
 
 def name_latest(config: Any) -> None:
-    """Print which run a link such as runs/latest, the default, leads to, because training moves it."""
+    """Print to which run a link such as runs/latest, the default, leads.
+
+    Training moves that link.
+    """
     from nmt.config import as_list, exists
 
     runs = getattr(config, "run", None)

@@ -1,4 +1,7 @@
-"""Scores by the registered metrics, with signatures. The core registers sacreBLEU's BLEU, chrF and TER."""
+"""Scores by the registered metrics, with signatures.
+
+The core registers sacreBLEU's BLEU, chrF and TER.
+"""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -78,7 +81,7 @@ class Scoring:
 
 
 def command_for(tokenize: str) -> str:
-    """Return the command that installs what a tokenizer needs; an empty string if nothing is missing."""
+    """Return the command that installs what a tokenizer needs; "" if nothing is missing."""
     extra = EXTRAS.get(tokenize)
     if extra and any(find_spec(module) is None for module in extra.modules):
         return f"pip install 'sacrebleu[{extra.name}]'"
@@ -162,7 +165,10 @@ def usable_metrics(metrics: list[str], language: str | None, references: list[st
 
 
 def ter_splits(language: str | None, references: list[str]) -> bool:
-    """Whether TER splits Chinese and Japanese text into characters (`asian` and `norm` in its signature)."""
+    """Whether TER splits Chinese and Japanese text into characters.
+
+    Its signature then has `asian` and `norm`.
+    """
     return bool(scripts_without_spaces(language, references) & SPLIT_BY_TER)
 
 

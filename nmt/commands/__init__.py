@@ -55,7 +55,10 @@ def compose(command: str, overrides: list[str], config_dir: Path | None = None) 
 
 
 def is_text(word: str) -> bool:
-    """Whether a word that names no file must be text: it has sentence punctuation or a script without spaces."""
+    """Whether a word that names no file must be text.
+
+    It has sentence punctuation or a script without spaces.
+    """
     import regex  # takes 20 ms, which most commands need not spend
 
     from nmt.text import WITHOUT_BLANKS
@@ -154,7 +157,10 @@ def one_run(words: list[str], key: str = "run") -> dict[str, Any]:
 
 
 def talker() -> "Console":
-    """Return a console on standard error that does not wrap lines and prints only in the first process."""
+    """Return a console on standard error that does not wrap lines.
+
+    It prints only in the first process.
+    """
     from rich.console import Console
 
     from nmt.training import is_first_process

@@ -122,7 +122,7 @@ def printed_notices(console: "Console") -> Iterator[None]:
 
 
 def east_asian_characters(corpus: Path) -> int:
-    """The number of vocabulary entries that are single characters of Chinese, Japanese or Korean."""
+    """The number of vocabulary entries that are single Chinese, Japanese or Korean characters."""
     from nmt.data import TOKENIZER  # imports torch
 
     character = re.compile(f"[{text.HAN}{text.KANA}{text.HANGUL}]")

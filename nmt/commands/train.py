@@ -38,7 +38,10 @@ def run(config: ExperimentConfig) -> int | None:
 
 
 def check_before_loading(config: ExperimentConfig) -> None:
-    """Raise NMTError for what needs no library that takes seconds to load; training checks it again."""
+    """Raise NMTError for what can be checked before libraries load, which takes seconds.
+
+    Training checks it again.
+    """
     prepared = Path(config.prepared)
     manifest = data.read_manifest(prepared)
     if config.init is not None:

@@ -140,7 +140,7 @@ def is_accepted(item: Any, member: Member) -> bool:
 
 
 def accepted_values(member: Member) -> str:
-    """The values that a key accepts, in words, such as "a whole number between 1 and 8, or null"."""
+    """The values that a key accepts, such as "a whole number between 1 and 8, or null"."""
     kinds = member.types
     alternatives = []
     if "range" in member.metadata or {int, float} & kinds:

@@ -155,7 +155,10 @@ def check_language(key: str, code: str) -> None:
 
 @dataclass
 class SourceConfig:
-    """An entry of `data.sources`: these keys, and any keys of `data` whose values differ for this source."""
+    """An entry of `data.sources`.
+
+    It has these keys, and any keys of `data` whose values differ for this source.
+    """
 
     data: DataConfig
     name: str = MISSING

@@ -17,7 +17,10 @@ WITH_COLONS = re.compile("([0-9]{1,6}):([0-9]{1,6}):([0-9]{1,6}):([0-9]{1,6})")
 
 
 def parse_duration(key: str, value: str) -> int:
-    """The seconds of a duration, such as 15m, 2h, 1d12h or DD:HH:MM:SS; NMTError unless positive."""
+    """The seconds of a duration, such as 15m, 2h, 1d12h or DD:HH:MM:SS.
+
+    NMTError for anything else, and for 0 seconds.
+    """
     form = WITH_COLONS if ":" in value else WITH_UNITS
     match = form.fullmatch(value)
     total = 0

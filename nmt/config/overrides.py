@@ -43,7 +43,7 @@ def quoted(text: str) -> str:
 
 
 def literal(value: Any) -> Any:
-    """Escape ${} in a value's strings, at any depth, so that OmegaConf does not interpolate them."""
+    """Escape ${} in strings, at any depth of a value, so that OmegaConf does not interpolate it."""
     if isinstance(value, dict):
         return {key: literal(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -1,10 +1,10 @@
 """Option trees that an earlier or later nmt stored.
 
-Runs, corpora, checkpoints and model directories outlive versions. An option that a stored tree lacks
-did not exist when the tree was written. It then has the value that nmt used before: the option's
-default or, where that differs, the value that its field declares as `before`. Both sides of a
-comparison are completed in this way, so an option that is added with its default fits every older
-run and corpus.
+Runs, corpora, checkpoints and model directories outlive versions. An option that a stored tree
+lacks did not exist when the tree was written. It then has the value that nmt used before: the
+option's default or, where that differs, the value that its field declares as `before`. Both sides
+of a comparison are completed in this way, so an option that is added with its default fits every
+older run and corpus.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,14 +23,18 @@ Record = TypeVar("Record")
 def value_before(member: Member, tree: Mapping[str, Any]) -> Any:
     """The value of an option that `tree`, its group, lacks.
 
-    MISSING if trees without the option are incomplete. A field's `before` is a value, or a function of the group if the value depends on other options.
+    MISSING if trees without the option are incomplete. A field's `before` is a value, or a function
+    of the group if the value depends on other options.
     """
     before = member.metadata.get("before", member.default)
     return before(tree) if callable(before) else before
 
 
 def with_defaults(cls: Any, tree: Mapping[str, Any]) -> dict[str, Any]:
-    """A stored tree of the record `cls` with the options that it lacks; other keys stay as they are."""
+    """A stored tree of the record `cls` with the options that it lacks.
+
+    Other keys stay as they are.
+    """
     complete = dict(tree)
     for member in members_of(cls):
         name = member.name

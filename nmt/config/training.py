@@ -128,7 +128,10 @@ class OptimConfig:
 
     @property
     def end(self) -> int | None:
-        """The update at which the learning rate reaches 0, after all changes; None if the schedule never ends."""
+        """The update at which the learning rate reaches 0, after all changes.
+
+        None if the schedule never ends.
+        """
         if self.decay_changes:
             return self.decay_changes[-1][1]
         return self.decay_steps
@@ -252,7 +255,7 @@ def are_distinct(devices: list[int]) -> bool:
 
 @dataclass
 class ExperimentConfig:
-    """Options of `nmt preprocess` and `nmt train`: one experiment, from text to an averaged model."""
+    """Options of `nmt preprocess` and `nmt train`: an experiment, from text to an averaged model."""
 
     name: str = setting("${data.name}-${model.name}", decides=False)
     """Name of the run, which is written to runs/NAME."""

@@ -4,7 +4,7 @@ import os
 from types import UnionType
 from typing import Any, get_args, get_origin
 
-from nmt.errors import NMTError
+from nmt.errors import SettingError
 
 SHOWN = 60
 """The most characters of a user's text in a message."""
@@ -79,7 +79,8 @@ def check_name(key: str, name: str) -> None:
         is_blank = not part.strip() or not part.isprintable()
         is_hidden = part.startswith(".")
         if is_blank or is_hidden or len(part.encode()) > LONGEST_NAME:
-            raise NMTError(
-                f"{key}={shown(name)!r}: must be a file name of printable characters "
-                "without a leading dot"
+            raise SettingError(
+                "must be a file name of printable characters without a leading dot",
+                key=key,
+                value=repr(shown(name)),
             )

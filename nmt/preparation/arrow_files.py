@@ -24,7 +24,7 @@ Numbered = list[tuple[int, Pair]]
 
 @contextmanager
 def arrow_writer(path: Path, schema: pa.Schema) -> Iterator[Callable[[pa.RecordBatch], None]]:
-    """Open an Arrow stream file and yield a function that appends blocks to it, except empty ones."""
+    """Open an Arrow stream file and yield a function that appends blocks, except empty ones."""
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, schema) as writer:
 
         def write(block: pa.RecordBatch) -> None:

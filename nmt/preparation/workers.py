@@ -27,8 +27,9 @@ def begin() -> None:
     gc.freeze()
     parent = parent_process()
     assert parent is not None
-    # When the parent dies, Linux sends SIGIO, which ends this process even if a library's call holds
-    # the interpreter's lock. The thread is for other systems, and for a parent that is already dead.
+    # When the parent dies, Linux sends SIGIO, which ends this process even if a library's call
+    # holds the interpreter's lock. The thread is for other systems, and for a parent that is
+    # already dead.
     signal.signal(signal.SIGIO, signal.SIG_DFL)
     fcntl.fcntl(parent.sentinel, fcntl.F_SETOWN, os.getpid())
     flags = fcntl.fcntl(parent.sentinel, fcntl.F_GETFL)
