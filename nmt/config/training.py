@@ -5,11 +5,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from nmt.config.corpus import DataConfig, TokenizerConfig, sources_of
+from nmt.config.corpus import DataConfig
+from nmt.config.decoding import DecodeConfig
 from nmt.config.durations import lightning_duration, parse_duration
 from nmt.config.fields import MISSING, choice, number, plugin_options, setting
+from nmt.config.metrics import BLEU_TOKENIZERS
 from nmt.config.model import ModelConfig
-from nmt.config.translation import BLEU_TOKENIZERS, DecodeConfig
+from nmt.config.sources import sources_of
+from nmt.config.tokenizer import TokenizerConfig
 from nmt.config.values import check_name, in_words, shown
 from nmt.errors import NMTError, SettingError, require
 from nmt.registry import entries_of
