@@ -1,4 +1,4 @@
-"""Worker processes decode blocks of lines: what they find does not depend on blocks or workers."""
+"""Worker processes decode blocks of lines; results do not depend on blocks or workers."""
 
 import json
 from collections import Counter
@@ -104,14 +104,14 @@ def test_the_first_problem_is_reported_although_workers_read_ahead(
 
 def sizes_of_blocks(entry: str) -> list[int]:
     config = DataConfig(name="toy", kind="files", train=[entry])
-    read = [
-        list(pairs_of_block(block, config, Counter()))
-        for block in read_blocks([entry], config, Counter())
-    ]
-    assert [pair for pairs in read for pair in pairs] == list(
-        read_files([entry], config, Counter())
-    )
-    return list(map(len, read))
+    sizes = []
+    pairs: list[Pair] = []
+    for block in read_blocks([entry], config, Counter()):
+        of_block = list(pairs_of_block(block, config, Counter()))
+        sizes.append(len(of_block))
+        pairs += of_block
+    assert pairs == list(read_files([entry], config, Counter()))
+    return sizes
 
 
 @pytest.mark.parametrize("form", ["files", "table"])
@@ -139,15 +139,11 @@ def test_a_pair_that_fills_a_block_is_passed_on_once():
     assert (len(block.hashes), block.pairs, dict(block.dropped)) == (2, 4003, {})
 
 
-@pytest.mark.parametrize(
-    ("counts", "sizes"), [((0, 0), []), ((10, 10), [10]), ((25, 25), [10, 10, 5])]
-)
-def test_blocks_have_all_lines(tmp_path, monkeypatch, counts, sizes):
+@pytest.mark.parametrize(("count", "sizes"), [(0, []), (10, [10]), (25, [10, 10, 5])])
+def test_blocks_have_all_lines(tmp_path, monkeypatch, count, sizes):
     monkeypatch.setattr(blocks, "BLOCK_PAIRS", 10)
     monkeypatch.setattr(blocks, "LINES_AT_ONCE", 5)
-    entry = write_files(
-        tmp_path, *(lines_of(PAIRS[:count], side) for side, count in enumerate(counts))
-    )
+    entry = write_files(tmp_path, lines_of(PAIRS[:count], 0), lines_of(PAIRS[:count], 1))
     assert sizes_of_blocks(entry) == sizes
 
 
