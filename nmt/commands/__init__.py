@@ -1,10 +1,10 @@
-"""Commands by name, each imported on first use, and the code they share. `register` adds everything in the core."""
+"""Commands by name, and the code they share. `register` adds everything in the core."""
 
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from nmt.errors import NMTError
 from nmt.registry import entries_of
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 
 class Commands(Mapping[str, "Command"]):
+    """All commands by name; a command is imported when it is used."""
+
     def __getitem__(self, name: str) -> "Command":
         return cast("Command", entries_of("command")[name].load())
 
@@ -27,7 +29,16 @@ class Commands(Mapping[str, "Command"]):
 
 
 COMMANDS = Commands()
+SUMMARIES = {
+    "preprocess": "Prepare a parallel corpus for training.",
+    "train": "Train a model or resume a run.",
+    "translate": "Translate text, line by line, or a document.",
+    "score": "Score translations with metrics or with a model's probabilities.",
+}
+"""The commands of the core."""
+LATEST_RUN = "runs/latest"
 LIKE_A_PATH = re.compile(r"[/\\]|\.[A-Za-z0-9]{1,10}$")
+"""Something with a slash or a suffix."""
 SENTENCE = (
     r"[\p{L}\p{M}\p{N}].*[\p{Sentence_Terminal}\u2026\u037e\u055e]"
     r"[\p{Pe}\p{Pf}\p{Sentence_Terminal}\"']*$"
@@ -44,7 +55,10 @@ def compose(command: str, overrides: list[str], config_dir: Path | None = None) 
 
 
 def is_text(word: str) -> bool:
-    """Whether a word that names no file must be text: it has sentence punctuation or a script without spaces."""
+    """Whether a word that names no file must be text.
+
+    It has sentence punctuation or a script without spaces.
+    """
     import regex  # takes 20 ms, which most commands need not spend
 
     from nmt.text import WITHOUT_BLANKS
@@ -63,36 +77,76 @@ def names_document(word: str) -> bool:
     return document_format(word) is not None or word.lower().endswith(".txt")
 
 
-def paths_and_texts(
-    words: list[str], forms: str, command: str = ""
-) -> tuple[list[str], list[str], list[str]]:
-    """Sort words into files, folders and texts; for any other word, raise an NMTError that ends in `forms`.
+class Words(NamedTuple):
+    """The arguments of a command that are not KEY=VALUE, sorted by what they are."""
 
-    If the command takes a text, `command` is its name, and a single word may be a text, too.
+    files: list[str]
+    folders: list[str]
+    texts: list[str]
+
+
+def paths_and_texts(
+    words: list[str],
+    forms: str,
+    command: str = "",
+    forms_with_output: Callable[[str], str] | None = None,
+) -> Words:
+    """Sort words into files, folders and texts.
+
+    For any other word, raise an NMTError that ends in `forms`, the usage of the command. If the
+    command takes a text, `command` is its name, and a single word may be a text, too. If it takes
+    an output, a word after a file may be meant as the output: `forms_with_output` is the usage with
+    that word.
     """
+    sorted_words = Words([], [], [])
+    for index, word in enumerate(words):
+        if is_path(word):
+            group = sorted_words.folders if Path(word).is_dir() else sorted_words.files
+            group.append(word)
+        elif has_several_words(word) or (command and is_text(word)):
+            sorted_words.texts.append(word)
+        elif sorted_words.files and forms_with_output:
+            raise no_such_path(word, forms_with_output(word))
+        elif sorted_words.files:
+            raise no_such_path(word, forms)
+        else:
+            raise no_such_path(word, text_advice(words, index, command, forms))
+    return sorted_words
+
+
+def is_path(word: str) -> bool:
+    """Whether a word names something that exists, or standard input."""
     from nmt.config import exists
 
-    files, folders, texts = list[str](), list[str](), list[str]()
-    for index, word in enumerate(words):
-        if word == "-" or (word.strip() and exists(word)):
-            (folders if Path(word).is_dir() else files).append(word)
-        elif (len(word.split()) > 1 and not names_document(word)) or (command and is_text(word)):
-            texts.append(word)
-        elif word == "runs/latest":
-            raise NMTError(
-                "runs/latest: no such run; train a model first with `nmt preprocess` and `nmt train`"
-            )
-        else:
-            advice = forms
-            if files:
-                advice = forms.replace("output=OUTPUT", f"output={word}")
-            elif command and word.strip() and (" " in word or not LIKE_A_PATH.search(word)):
-                others = [*words[:index], *words[index + 1 :]]
-                line = shlex.join(["nmt", command, f"text={word}", *others])
-                what = "text" if " " in word else "one word"
-                advice = f"to {command} this {what}, run `{line}`; otherwise, {forms}"
-            raise NMTError(f"{word or repr(word)}: no such file or folder; {advice}")
-    return files, folders, texts
+    return word == "-" or (bool(word.strip()) and exists(word))
+
+
+def no_such_path(word: str, advice: str) -> NMTError:
+    if word == LATEST_RUN:
+        advice = "train a model first with `nmt preprocess` and `nmt train`"
+        return NMTError(f"{LATEST_RUN}: no such run; {advice}")
+    return NMTError(f"{word or repr(word)}: no such file or folder; {advice}")
+
+
+def has_several_words(word: str) -> bool:
+    """Whether an argument must be a text because it contains blanks."""
+    return len(word.split()) > 1 and not names_document(word)
+
+
+def may_be_text(word: str) -> bool:
+    """Whether a word that names no file may be meant as a text."""
+    return word.strip() != "" and (" " in word or not LIKE_A_PATH.search(word))
+
+
+def text_advice(words: list[str], index: int, command: str, forms: str) -> str:
+    """How to pass the word at an index as a text, if it may be one and the command takes texts."""
+    word = words[index]
+    if not command or not may_be_text(word):
+        return forms
+    others = [*words[:index], *words[index + 1 :]]
+    line = shlex.join(["nmt", command, f"text={word}", *others])
+    what = "text" if " " in word else "one word"
+    return f"to {command} this {what}, run `{line}`; otherwise, {forms}"
 
 
 def one_run(words: list[str], key: str = "run") -> dict[str, Any]:
@@ -103,23 +157,26 @@ def one_run(words: list[str], key: str = "run") -> dict[str, Any]:
 
 
 def talker() -> "Console":
-    """Return a console on standard error that does not wrap lines and prints only in the first process."""
+    """Return a console on standard error that does not wrap lines.
+
+    It prints only in the first process.
+    """
     from rich.console import Console
 
     from nmt.training import is_first_process
 
     return Console(
-        stderr=True, highlight=False, markup=False, soft_wrap=True, quiet=not is_first_process()
+        stderr=True,
+        highlight=False,
+        markup=False,
+        soft_wrap=True,
+        quiet=not is_first_process(),
     )
 
 
 def register(add: Callable[..., None]) -> None:
-    for name, summary in (
-        ("preprocess", "Prepare a parallel corpus for training."),
-        ("train", "Train a model or resume a run."),
-        ("translate", "Translate text, line by line, or a document."),
-        ("score", "Score translations with metrics or with a model's probabilities."),
-    ):
+    """Register the commands, metrics and formats of the core."""
+    for name, summary in SUMMARIES.items():
         add("command", name, f"nmt.commands.{name}:COMMAND", summary=summary)
     add(
         "command",

@@ -9,57 +9,95 @@ from typing import TYPE_CHECKING, Any
 
 from nmt import files, preparation, registry, text
 from nmt.commands import talker
-from nmt.config import MISSING, Command, ExperimentConfig, exists, require, without_compression
+from nmt.config import MISSING, Command, ExperimentConfig, NMTError, exists, without_compression
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+FORMS = (
+    "`nmt preprocess corpus/train.en corpus/train.de`, "
+    "or `nmt preprocess data=files data.train=A:B`"
+)
+HELD_OUT = ("valid", "test")
 LARGEST_SHARE = 0.3
 """The largest share of the vocabulary that single characters may have without a notice."""
 
 
 def run(config: ExperimentConfig) -> None:
+    """Prepare the corpus, and report what was kept and what the user should know."""
     console = talker()
-    data = config.data
-    name = config.prepared
-    for key, code in (("data.source", data.source), ("data.target", data.target)):
+    report_languages(config, console)
+    with console.status("preparing") as status, printed_notices(console):
+        manifest, is_new = preparation.preprocess(config, lambda words: status.update(words))
+    if not is_new:
+        console.print(
+            f"{config.prepared} is already prepared with this configuration: nothing to do"
+        )
+        return
+    for split, counts in manifest.counts.items():
+        report_counts(split, counts, config, console)
+    report_vocabulary(manifest.vocabulary_size, config, console)
+    languages = f"{config.data.source} to {config.data.target}"
+    console.print(
+        f"prepared corpus: {config.prepared} ({languages}, {manifest.vocabulary_size:,} subwords)"
+    )
+
+
+def report_languages(config: ExperimentConfig, console: "Console") -> None:
+    """Report codes that are no languages."""
+    codes = {"data.source": config.data.source, "data.target": config.data.target}
+    for key, code in codes.items():
         hint = text.did_you_mean(code)
         if hint:
             console.print(f"notice: {key}={code}: no such language; {hint}")
-    with console.status("preparing") as status, printed_notices(console):
-        manifest, done = preparation.preprocess(config, lambda words: status.update(words))
-    if not done:
-        console.print(f"{name} is already prepared with this configuration: nothing to do")
-        return
-    for split, counts in manifest.counts.items():
-        lost = dict(counts["dropped"])
-        if held_out := counts["read"] - counts["kept"] - sum(lost.values()):
-            drawn = " and ".join(
-                f"data.{split}_size" for split in ("valid", "test") if not getattr(data, split)
-            )
-            lost[f"drawn for held-out sets, {drawn}"] = held_out
-        dropped = ", ".join(f"{count:,} {reason}" for reason, count in lost.items())
-        kept = f"{split}: {counts['kept']:,} of {counts['read']:,} pairs kept"
-        console.print(f"{kept} (dropped: {dropped})" if dropped else kept)
-        if shared := counts.get("in_train"):
-            console.print(
-                f"notice: pairs of {split} also in train: {shared:,}, so scores on {split} are too high"
-            )
-    entries, limit = manifest.vocabulary_size, config.tokenizer.vocabulary_size
-    if entries < limit:
+
+
+def report_counts(
+    split: str,
+    counts: dict[str, Any],
+    config: ExperimentConfig,
+    console: "Console",
+) -> None:
+    """Report how many pairs of a split were kept, and why others were dropped."""
+    dropped = dict(counts["dropped"])
+    held_out = counts["read"] - counts["kept"] - sum(dropped.values())
+    if held_out:
+        drawn = [f"data.{name}_size" for name in HELD_OUT if not getattr(config.data, name)]
+        dropped[f"drawn for held-out sets, {' and '.join(drawn)}"] = held_out
+    line = f"{split}: {counts['kept']:,} of {counts['read']:,} pairs kept"
+    if dropped:
+        reasons = [f"{count:,} {reason}" for reason, count in dropped.items()]
+        line += f" (dropped: {', '.join(reasons)})"
+    console.print(line)
+    shared = counts.get("in_train")
+    if shared:
         console.print(
-            f"notice: the vocabulary has only {entries:,} entries; tokenizer.vocabulary_size={limit:,}"
+            f"notice: pairs of {split} also in train: {shared:,}, so scores on {split} are too high"
         )
-    characters = east_asian_characters(Path(name))
+
+
+def report_vocabulary(entries: int, config: ExperimentConfig, console: "Console") -> None:
+    """Report a vocabulary that is smaller than requested, or that has few entries for words."""
+    requested = config.tokenizer.vocabulary_size
+    if entries < requested:
+        console.print(
+            f"notice: the vocabulary has only {entries:,} entries; "
+            f"tokenizer.vocabulary_size={requested:,}"
+        )
+    characters = east_asian_characters(Path(config.prepared))
     if characters > LARGEST_SHARE * entries:
+        # Four entries for each character, rounded up to thousands.
+        enough = 4 * characters // 1000 * 1000 + 1000
         console.print(
-            f"notice: {characters:,} of {entries:,} vocabulary entries are single characters, which leaves few for "
-            f"words: pass tokenizer.vocabulary_size={4 * characters // 1000 * 1000 + 1000} or more"
+            f"notice: {characters:,} of {entries:,} vocabulary entries are single characters, "
+            "which leaves few for words: "
+            f"pass tokenizer.vocabulary_size={enough} or more"
         )
-    console.print(f"prepared corpus: {name} ({data.source} to {data.target}, {entries:,} subwords)")
 
 
 class NoticePrinter(logging.Handler):
+    """Prints warnings as the notices that they are."""
+
     def __init__(self, console: "Console") -> None:
         super().__init__(logging.WARNING)
         self.console = console
@@ -84,7 +122,7 @@ def printed_notices(console: "Console") -> Iterator[None]:
 
 
 def east_asian_characters(corpus: Path) -> int:
-    """The number of vocabulary entries that are single characters of Chinese, Japanese or Korean."""
+    """The number of vocabulary entries that are single Chinese, Japanese or Korean characters."""
     from nmt.data import TOKENIZER  # imports torch
 
     character = re.compile(f"[{text.HAN}{text.KANA}{text.HANGUL}]")
@@ -93,36 +131,53 @@ def east_asian_characters(corpus: Path) -> int:
 
 
 def corpus_files(words: list[str]) -> dict[str, Any]:
-    """Return the settings for two files whose names differ only in the language suffix, or for files of pairs."""
-    forms = "`nmt preprocess corpus/train.en corpus/train.de`, or `nmt preprocess data=files data.train=A:B`"
+    """Return the settings for files of pairs, or for two files, one for each language."""
     for word in words:
-        require(exists(word), f"{word}: no such file; {forms}")
+        if not exists(word):
+            raise NMTError(f"{word}: no such file; {FORMS}")
     if all(map(text.table_format, words)):
-        name = (
-            Path(words[0]).name.partition(".")[0]
-            if len(words) == 1
-            else Path(words[0]).resolve().parent.name
+        return files_of_pairs(words)
+    return parallel_files(words)
+
+
+def files_of_pairs(words: list[str]) -> dict[str, Any]:
+    """The settings for files that hold both sides; some formats name the languages."""
+    first = Path(words[0])
+    is_single = len(words) == 1
+    facts = registry.entries_of("pairs")[text.table_format(words[0])].facts
+    languages: dict[str, Any] = {}
+    if "languages" in facts:
+        languages = registry.import_attribute(facts["languages"])(words[0])
+    return {
+        "data": "files",
+        "data.name": first.name.partition(".")[0] if is_single else first.resolve().parent.name,
+        "data.train": words,
+        **(languages or {"data.source": MISSING, "data.target": MISSING}),
+    }
+
+
+def parallel_files(words: list[str]) -> dict[str, Any]:
+    """The settings for two files whose names differ only in the language suffix."""
+    names = [without_compression(word) for word in words]
+    prefixes = {name.rpartition(".")[0] for name in names}
+    are_alike = len(prefixes) == 1 and "" not in prefixes
+    if len(set(names)) != 2 or len(words) != 2 or not are_alike:
+        raise NMTError(
+            f"{' '.join(words)}: give two files whose names differ only in the language suffix; "
+            f"{FORMS}"
         )
-        path = registry.entries_of("pairs")[text.table_format(words[0])].facts.get("languages")
-        languages = registry.import_attribute(path)(words[0]) if path else None
-        languages = languages or dict.fromkeys(("data.source", "data.target"), MISSING)
-        return {"data": "files", "data.name": name, "data.train": words, **languages}
-    plain = [without_compression(word) for word in words]
-    prefixes = {name.rpartition(".")[0] for name in plain}
-    is_pair = len(words) == 2 and len(prefixes) == 1 and "" not in prefixes and plain[0] != plain[1]
-    require(
-        is_pair,
-        f"{' '.join(words)}: give two files whose names differ only in the language suffix; {forms}",
-    )
     prefix = Path(prefixes.pop())
-    source, target = (name.rpartition(".")[2] for name in plain)
-    require(
-        "txt" not in (source, target),
-        f"{' '.join(words)}: end each file name with its language code; {forms}",
-    )
-    name = prefix.resolve().parent.name if prefix.parent != Path() else prefix.name
-    languages = {"data.source": source, "data.target": target}
-    return {"data": "files", "data.name": name, **languages, "data.train": str(prefix)}
+    source, target = (name.rpartition(".")[2] for name in names)
+    if "txt" in (source, target):
+        raise NMTError(f"{' '.join(words)}: end each file name with its language code; {FORMS}")
+    return {
+        "data": "files",
+        # train.en and train.de are often in a folder named after the corpus.
+        "data.name": prefix.name if prefix.parent == Path() else prefix.resolve().parent.name,
+        "data.source": source,
+        "data.target": target,
+        "data.train": str(prefix),
+    }
 
 
 def initial_groups(init: str) -> dict[str, dict[str, Any]]:
@@ -131,23 +186,32 @@ def initial_groups(init: str) -> dict[str, dict[str, Any]]:
     return {"model": description.model, "tokenizer": files.tokenizer_settings(description)}
 
 
+def default_corpus() -> str:
+    """The corpus that a plugin offers as the default, or else files."""
+    for entry in registry.entries_of("corpus").values():
+        if "default" in entry.facts:
+            corpus: str = entry.facts["default"]
+            return corpus
+    return "files"
+
+
 GROUPS = {
-    "data": next(
-        (
-            e.facts["default"]
-            for e in registry.entries_of("corpus").values()
-            if "default" in e.facts
-        ),
-        "files",
-    ),
+    "data": default_corpus(),
     "tokenizer": "bpe37k",
-    **dict.fromkeys(("optim", "batching", "trainer", "decode"), "paper"),
+    "optim": "paper",
+    "batching": "paper",
+    "trainer": "paper",
+    "decode": "paper",
     "model": "base",
     "optional experiment": None,
 }
-"""The paper's base model, on the corpus that a plugin offers as the default (WMT14 English-German) or else on files."""
+"""The paper's base model, by default on the paper's corpus (WMT14 English-German)."""
 COMMAND = Command(
-    *("preprocess", ExperimentConfig, run, corpus_files, initial_groups),
+    name="preprocess",
+    config=ExperimentConfig,
+    run=run,
+    words=corpus_files,
+    initial=initial_groups,
     usage="[SOURCE TARGET]",
     examples=(
         "corpus/train.en corpus/train.de experiment=laptop",

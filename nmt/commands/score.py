@@ -3,18 +3,21 @@
 import json
 import sys
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nmt.commands import paths_and_texts
 from nmt.config import (
     BLEU_TOKENIZERS,
     Command,
+    NMTError,
     choice,
     metric_names,
     number,
     plugin_options,
-    require,
 )
+
+if TYPE_CHECKING:
+    from nmt.evaluation import Score
 
 FORMS = (
     "`nmt score HYPOTHESIS REFERENCE` or, with a model, `nmt score RUN source=FILE hypothesis=FILE`"
@@ -25,8 +28,9 @@ FORMS = (
 class ScoreConfig:
     """Options of `nmt score`.
 
-    A plugin's options have two methods: `takes_over(config)` returns True if the plugin has done the command's
-    work, and `findings(config, language, hypotheses, references, sources)` returns named lists of rows to print.
+    A plugin's options have two methods: `takes_over(config)` returns True if the plugin has done
+    the command's work, and `findings(config, language, hypotheses, references, sources)` returns
+    named lists of rows to print.
     """
 
     hypothesis: str = "-"
@@ -36,102 +40,154 @@ class ScoreConfig:
     source: str | None = None
     """File of source lines, printed with the examples."""
     metrics: list[str] = choice(["bleu", "chrf", "ter"], names_of=metric_names)
-    """bleu, chrf, chrf++, ter (sacreBLEU), or a metric that a plugin adds; `nmt plugins` lists them."""
+    """bleu, chrf, chrf++, ter (sacreBLEU), or a metric that a plugin adds; `nmt plugins` lists
+    them."""
     language: str | None = None
-    """Target language, which selects the BLEU tokenizer; null: the suffix of the reference or hypothesis file."""
+    """Target language, which selects the BLEU tokenizer; null: the suffix of the reference or
+    hypothesis file."""
     lowercase: bool = False
     """Ignore case in every metric."""
     tokenize: str | None = choice(None, *BLEU_TOKENIZERS)
-    """BLEU tokenizer, as for `sacrebleu --tokenize`; null: the recommended one for the target language."""
+    """BLEU tokenizer, as for `sacrebleu --tokenize`; null: the recommended one for the target
+    language."""
     examples: int = number(0, 0, 1_000_000)
-    """Number of examples (source, reference and translation) to print, spread evenly over the file."""
+    """Number of examples (source, reference and translation) to print, spread evenly over the
+    file."""
     format: str = choice("text", "text", "json", "tsv", "jsonl")
-    """text or json; with `run`: text, tsv (line number, log probability, perplexity, tokens) or jsonl."""
+    """text or json; with `run`: text, tsv (line number, log probability, perplexity, tokens) or
+    jsonl."""
     plugins: dict[str, Any] = plugin_options("score")
 
     def __post_init__(self) -> None:
-        require(
-            self.examples == 0 or self.format == "text",
-            f"examples={self.examples}: requires format=text",
-        )
+        if self.examples and self.format != "text":
+            raise NMTError(f"examples={self.examples}: requires format=text")
 
 
-def example_text(
-    sources: list[str] | None, references: list[str], hypotheses: list[str], count: int
-) -> str:
-    count = min(count, len(references))
-    sides = {"source": sources, "reference": references, "translation": hypotheses}
-    indices = (i * len(references) // count for i in range(count))
-    blocks = [
-        "\n".join(f"{side:>11}  {lines[i]}" for side, lines in sides.items() if lines)
-        for i in indices
-    ]
-    return "".join(f"{block}\n\n" for block in blocks)
+@dataclass(frozen=True)
+class Texts:
+    """The files of a command line, as lines."""
+
+    hypotheses: list[str]
+    references: list[str]
+    sources: list[str]
 
 
-def scores_of(config: ScoreConfig) -> str:
-    from nmt.evaluation import score
-    from nmt.text import language_of_file, not_parallel, read_texts
+def example_text(texts: Texts, count: int) -> str:
+    """Pairs of references and translations, with their sources if there are any."""
+    pairs = len(texts.references)
+    count = min(count, pairs)
+    sides = {
+        "source": texts.sources,
+        "reference": texts.references,
+        "translation": texts.hypotheses,
+    }
+    lines = []
+    for example in range(count):
+        index = example * pairs // count
+        for side, of_side in sides.items():
+            if of_side:
+                lines.append(f"{side:>11}  {of_side[index]}\n")
+        lines.append("\n")
+    return "".join(lines)
 
-    require(
-        config.format in ("text", "json"),
-        f"format={config.format}: must be text or json without run",
-    )
-    names = [config.hypothesis, config.reference, config.source]
-    language = (
+
+def read_files(config: ScoreConfig) -> Texts:
+    """Read the files; NMTError unless all have the same number of lines."""
+    from nmt.text import not_parallel, read_texts
+
+    names = (config.hypothesis, config.reference, config.source)
+    hypotheses, references, sources = (list(read_texts(name)) if name else [] for name in names)
+    if config.reference is None:
+        whole = config.hypothesis
+        count = len(hypotheses)
+    else:
+        whole = config.reference
+        count = len(references)
+    for name, lines in zip(names, (hypotheses, references, sources), strict=True):
+        if name and len(lines) != count:
+            raise not_parallel((name, whole), (len(lines), count))
+    return Texts(hypotheses, references, sources)
+
+
+def target_language(config: ScoreConfig) -> str:
+    """The language of the options, or of the names of the files; empty if unknown."""
+    from nmt.text import language_of_file
+
+    return (
         config.language
         or language_of_file(config.reference or "")
         or language_of_file(config.hypothesis)
         or ""
     )
-    hypotheses, references, sources = texts = [
-        list(read_texts(name)) if name else [] for name in names
-    ]
-    whole, lines = (
-        (config.hypothesis, hypotheses)
-        if config.reference is None
-        else (config.reference, references)
-    )
-    for name, others in zip(names, texts, strict=True):
-        if name and len(others) != len(lines):
-            raise not_parallel((name, whole), (len(others), len(lines)))
+
+
+def scores_of(config: ScoreConfig) -> str:
+    """What the command prints."""
+    from nmt.evaluation import score
+
+    if config.format not in ("text", "json"):
+        raise NMTError(f"format={config.format}: must be text or json without run")
+    language = target_language(config)
+    texts = read_files(config)
     findings: dict[str, list[Any]] = {}
     for options in config.plugins.values():
-        findings |= options.findings(config, language, *texts)
-    scores = []
-    if config.reference is None:
-        require(bool(findings), f"reference: a value is needed; {FORMS}")
-        require(config.examples == 0, f"examples={config.examples}: needs reference=FILE")
-    else:
+        findings |= options.findings(
+            config, language, texts.hypotheses, texts.references, texts.sources
+        )
+    scores: list[Score] = []
+    if config.reference is not None:
         scores = score(
-            hypotheses, references, config.metrics, language, config.lowercase, config.tokenize
+            texts.hypotheses,
+            texts.references,
+            config.metrics,
+            language,
+            config.lowercase,
+            config.tokenize,
         )
-    rows = {"scores": scores, **findings}
+    elif not findings:
+        raise NMTError(f"reference: a value is needed; {FORMS}")
+    elif config.examples:
+        raise NMTError(f"examples={config.examples}: needs reference=FILE")
     if config.format == "json":
-        plain = {name: [asdict(row) for row in part] for name, part in rows.items()}
-        return (
-            json.dumps(plain if findings else plain["scores"], indent=2, ensure_ascii=False) + "\n"
-        )
-    written = "".join(f"{row}\n" for part in rows.values() for row in part if str(row))
-    return example_text(sources, references, hypotheses, config.examples) + written
+        return as_json(scores, findings)
+    rows: list[Any] = list(scores)
+    for part in findings.values():
+        rows += part
+    written = "".join(f"{row}\n" for row in rows if str(row))
+    return example_text(texts, config.examples) + written
+
+
+def as_json(scores: "list[Score]", findings: dict[str, list[Any]]) -> str:
+    """A list of the scores or, with findings of plugins, a mapping of all lists."""
+    lists = {"scores": list(map(asdict, scores))}
+    for name, part in findings.items():
+        lists[name] = list(map(asdict, part))
+    content = lists if findings else lists["scores"]
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
 def run(config: ScoreConfig) -> None:
-    if not any(options.takes_over(config) for options in config.plugins.values()):
-        sys.stdout.write(scores_of(config))
+    for options in config.plugins.values():
+        if options.takes_over(config):
+            return
+    sys.stdout.write(scores_of(config))
 
 
 def files_or_run(words: list[str]) -> dict[str, Any]:
+    """Return the hypothesis and the reference, or the runs."""
     files, folders, texts = paths_and_texts(words, FORMS)
-    is_one_form = not texts and len(files) <= 2 and not (files and folders)
-    require(is_one_form, f"{' '.join(words)}: give one or two files, or runs; {FORMS}")
-    return (
-        {"run": folders} if folders else dict(zip(("hypothesis", "reference"), files, strict=False))
-    )
+    if texts or len(files) > 2 or (files and folders):
+        raise NMTError(f"{' '.join(words)}: give one or two files, or runs; {FORMS}")
+    if folders:
+        return {"run": folders}
+    return dict(zip(("hypothesis", "reference"), files, strict=False))
 
 
 COMMAND = Command(
-    *("score", ScoreConfig, run, files_or_run),
+    name="score",
+    config=ScoreConfig,
+    run=run,
+    words=files_or_run,
     usage="[HYPOTHESIS REFERENCE or RUN...]",
     examples=(
         "output.de corpus/test.de",

@@ -8,10 +8,11 @@ from typing import Any
 from nmt import data, files, training
 from nmt.commands import talker
 from nmt.commands.preprocess import GROUPS, initial_groups
-from nmt.config import Command, ExperimentConfig, NMTError, answer, require
+from nmt.config import Command, ExperimentConfig, NMTError, answer
 
 
 def run(config: ExperimentConfig) -> int | None:
+    """Train; the exit code after a signal is 128 plus its number."""
     begin = time.monotonic()
     training.follow_first_process()  # before the libraries load, which takes seconds
     console = talker()
@@ -26,13 +27,18 @@ def run(config: ExperimentConfig) -> int | None:
         from nmt.commands.minutes import settle
 
         config = settle(config, console, begin)
-    if signal := train(config, console):
-        console.print(f"stopped and saved in {config.run}; the same command resumes it")
-    return signal and 128 + signal
+    signal = train(config, console)
+    if not signal:
+        return signal
+    console.print(f"stopped and saved in {config.run}; the same command resumes it")
+    return 128 + signal
 
 
 def check_before_loading(config: ExperimentConfig) -> None:
-    """Raise NMTError for what needs no library that takes seconds to load; training checks it again."""
+    """Raise NMTError for what can be checked before libraries load, which takes seconds.
+
+    Training checks it again.
+    """
     prepared = Path(config.prepared)
     manifest = data.read_manifest(prepared)
     if config.init is not None:
@@ -51,20 +57,26 @@ def prepared_corpus(words: list[str]) -> dict[str, Any]:
             raise NMTError(
                 f"{word}: a file, not a prepared corpus; run `nmt preprocess {word}` first"
             )
-        require(
-            Path(word).is_dir(), answer("train", [f"{word}="]) or f"{word}: no such folder; {usage}"
-        )
-    require(len(words) == 1, f"{words[-1]}: give one corpus; {usage}")
-    content = data.read_manifest(Path(words[0])).content
+        if not Path(word).is_dir():
+            unknown = f"{word}: no such folder; {usage}"
+            raise NMTError(answer("train", [f"{word}="]) or unknown)
+    if len(words) != 1:
+        raise NMTError(f"{words[-1]}: give one corpus; {usage}")
+    corpus = Path(words[0])
+    content = data.read_manifest(corpus).content
     return {
-        "prepared": str(Path(words[0])),
+        "prepared": str(corpus),
         "data": content["data"],
         "tokenizer": content["tokenizer"],
     }
 
 
 COMMAND = Command(
-    *("train", ExperimentConfig, run, prepared_corpus, initial_groups),
+    name="train",
+    config=ExperimentConfig,
+    run=run,
+    words=prepared_corpus,
+    initial=initial_groups,
     usage="[CORPUS]",
     examples=(
         "data/corpus minutes=30",

@@ -4,11 +4,12 @@ import json
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from nmt import translation
 from nmt.commands import paths_and_texts
-from nmt.config import Command, TranslateConfig, documents, require
+from nmt.config import Command, NMTError, TranslateConfig, documents
 
 LESS_MEMORY = (
     "pass a lower decode.batch_tokens, decode.beam_size or buffer, or fewer threads or devices"
@@ -22,67 +23,99 @@ def render(
     format: str,
     more: Mapping[str, Any],
 ) -> str:
-    """The output for input line `number`: jsonl includes the fields in `more`; tsv has one line per translation."""
+    """The output for input line `number`.
+
+    tsv has one line per translation; jsonl includes the fields in `more`.
+    """
     if format == "text":
-        return translations[0].text + "\n"
+        return f"{translations[0].text}\n"
     if format == "tsv":
         # Translations contain no tabs: their only white space is single spaces.
-        return "".join(f"{number}\t{t.score:.4f}\t{t.text}\n" for t in translations)
-    records = [
-        {"text": t.text, "score": t.score, "log_probability": t.log_probability, "flags": t.flags}
-        | (vars(t.details) if t.details else {})
-        for t in translations
-    ]
-    return (
-        json.dumps(
-            {"line": number, "source": source, "translations": records, **more}, ensure_ascii=False
-        )
-        + "\n"
-    )
+        lines = [f"{number}\t{best.score:.4f}\t{best.text}\n" for best in translations]
+        return "".join(lines)
+    line = {
+        "line": number,
+        "source": source,
+        "translations": [record_of(candidate) for candidate in translations],
+        **more,
+    }
+    return json.dumps(line, ensure_ascii=False) + "\n"
+
+
+def record_of(candidate: "translation.Translation") -> dict[str, Any]:
+    record = {
+        "text": candidate.text,
+        "score": candidate.score,
+        "log_probability": candidate.log_probability,
+        "flags": candidate.flags,
+    }
+    if candidate.details:
+        record |= vars(candidate.details)
+    return record
 
 
 def run(config: TranslateConfig) -> None:
-    """Translate `config.input` to `config.output`: lines in order as they arrive, a document as a whole."""
+    """Translate `config.input` to `config.output`.
+
+    Lines are translated in order as they arrive, a document as a whole.
+    """
     if config.format in documents():
         translation.translate_document(config)
         return
     translation.check_lines(config)
     with ExitStack() as stack:
         translator = translation.open_translator(config, stack)
-        job = translation.open_job(
-            replace(config, translator=translator.options), "translate", stack
-        )
-        counts, models = job.output.notes.counts, translator.models
-        flags_of = (
-            translation.flagger(models) if config.format == "jsonl" and models else lambda *line: []
-        )
+        settled = replace(config, translator=translator.options)
+        job = translation.open_job(settled, "translate", stack)
+        counts = job.output.notes.counts
+        flags_of = None
+        if config.format == "jsonl" and translator.models:
+            flags_of = translation.flagger(translator.models)
         for number, line, translations in job.run(
             lambda lines: translator.stream(lines, config.buffer)
         ):
-            for candidate in translations:
-                candidate.flags += flags_of(line, candidate)
-            more = translation.report(
-                translator.stages, line, translations[0], f"line {number}", counts
-            )
+            if flags_of:
+                for candidate in translations:
+                    candidate.flags += flags_of(line, candidate)
+            where = f"line {number}"
+            more = translation.report(translator.stages, line, translations[0], where, counts)
             job.output.write(render(number, line, translations, config.format, more), number)
     translation.summarize(counts)
 
 
 def input_and_run(command: str, words: list[str], forms: str = "") -> dict[str, Any]:
-    """Return the file or text to translate or parse, and the run or runs."""
-    usage = f"`nmt {command} [FILE] [RUN] [output=OUTPUT]` or `nmt {command} 'SOME TEXT' [RUN]`"
-    forms = forms or usage
-    files, folders, texts = paths_and_texts(words, forms, command)
-    require(
-        len(files) + len(texts) < 2,
-        f"{', '.join([*files, *texts])}: give one file or text; {forms}",
-    )
-    values = {"input": files, "text": texts, "run": folders}
-    return {key: items[0] if len(items) == 1 else items for key, items in values.items() if items}
+    """Return the file or text to translate or parse, and the run or runs.
+
+    `forms` is the usage of a command that differs from `nmt translate`.
+    """
+
+    def usage(output: str) -> str:
+        of_file = f"`nmt {command} [FILE] [RUN] [output={output}]`"
+        return f"{of_file} or `nmt {command} 'SOME TEXT' [RUN]`"
+
+    if forms:
+        files, folders, texts = paths_and_texts(words, forms, command)
+    else:
+        forms = usage("OUTPUT")
+        files, folders, texts = paths_and_texts(words, forms, command, usage)
+    inputs = [*files, *texts]
+    if len(inputs) > 1:
+        raise NMTError(f"{', '.join(inputs)}: give one file or text; {forms}")
+    values: dict[str, Any] = {}
+    if files:
+        values["input"] = files[0]
+    if texts:
+        values["text"] = texts[0]
+    if folders:
+        values["run"] = folders[0] if len(folders) == 1 else folders
+    return values
 
 
 COMMAND = Command(
-    *("translate", TranslateConfig, run, lambda words: input_and_run("translate", words)),
+    name="translate",
+    config=TranslateConfig,
+    run=run,
+    words=partial(input_and_run, "translate"),
     usage="[FILE or 'SOME TEXT'] [RUN]...",
     examples=("'A dog runs across the grass.'", "runs/corpus-30min < input.en > output.de"),
     memory=LESS_MEMORY,

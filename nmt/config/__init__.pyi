@@ -1,122 +1,92 @@
-from .command import (
-    OPTIONS as OPTIONS,
-    Command as Command,
-    help_text as help_text,
-    user_folders as user_folders,
-)
+from .building import build as build
+from .building import checked as checked
+from .command import Command as Command
+from .command import OPTIONS as OPTIONS
 from .command import groups as groups
-from .composition import (
-    compose as compose,
-    is_bare as is_bare,
-    literal as literal,
-    set_text as set_text,
-)
-from .composition import parse as parse, to_yaml as to_yaml
-from .corpus import (
-    LANGUAGE as LANGUAGE,
-    TokenizerConfig as TokenizerConfig,
-    without_compression as without_compression,
-)
-from .corpus import (
-    FilterConfig as FilterConfig,
-    facts_of_kind as facts_of_kind,
-    held_out_name as held_out_name,
-)
-from .corpus import (
-    BOS as BOS,
-    IN_TRAINING as IN_TRAINING,
-    DataConfig as DataConfig,
-    SourceConfig as SourceConfig,
-)
-from .corpus import EOS as EOS, PAD as PAD, UNK as UNK, sources_of as sources_of
-from .fields import (
-    check_name as check_name,
-    enough_memory_or as enough_memory_or,
-    is_out_of_memory as is_out_of_memory,
-)
-from .fields import (
-    how_to_install as how_to_install,
-    plugin_options as plugin_options,
-    running_text as running_text,
-)
-from .fields import (
-    IF_LATIN_1 as IF_LATIN_1,
-    NMTError as NMTError,
-    SameForAll as SameForAll,
-    difference as difference,
-)
-from .fields import (
-    MISSING as MISSING,
-    checked as checked,
-    choice as choice,
-    in_words as in_words,
-    one_line as one_line,
-)
-from .fields import (
-    as_list as as_list,
-    flatten as flatten,
-    keys_of as keys_of,
-    matches as matches,
-    require as require,
-)
-from .fields import (
-    explain as explain,
-    inline as inline,
-    nearest as nearest,
-    setting as setting,
-    to_tree as to_tree,
-)
-from .fields import (
-    answer as answer,
-    build as build,
-    exists as exists,
-    number as number,
-    shown as shown,
-)
-from .fields import Member as Member, members_of as members_of
-from .stored import (
-    build_stored as build_stored,
-    value_before as value_before,
-    with_defaults as with_defaults,
-)
+from .command import user_folders as user_folders
+from .composition import compose as compose
+from .composition import to_yaml as to_yaml
+from .compute import Compute as Compute
+from .corpus import DataConfig as DataConfig
+from .corpus import FilterConfig as FilterConfig
+from .corpus import IN_TRAINING as IN_TRAINING
+from .corpus import LANGUAGE as LANGUAGE
+from .corpus import facts_of_kind as facts_of_kind
+from .corpus import without_compression as without_compression
+from .decoding import DecodeConfig as DecodeConfig
+from .durations import parse_duration as parse_duration
+from .errors import IF_LATIN_1 as IF_LATIN_1
+from .errors import NMTError as NMTError
+from .errors import SameForAll as SameForAll
+from .errors import SettingError as SettingError
+from .errors import enough_memory_or as enough_memory_or
+from .errors import how_to_install as how_to_install
+from .errors import is_out_of_memory as is_out_of_memory
+from .errors import one_line as one_line
+from .errors import require as require
+from .fields import MISSING as MISSING
+from .fields import choice as choice
+from .fields import inline as inline
+from .fields import number as number
+from .fields import plugin_options as plugin_options
+from .fields import running_text as running_text
+from .fields import setting as setting
+from .help import help_text as help_text
+from .members import Member as Member
+from .members import keys_of as keys_of
+from .members import members_of as members_of
+from .members import to_tree as to_tree
+from .metrics import BLEU_TOKENIZERS as BLEU_TOKENIZERS
+from .metrics import metric_names as metric_names
 from .minutes import SETS as SETS
-from .training import (
-    ENDLESS as ENDLESS,
-    CheckpointConfig as CheckpointConfig,
-    ExperimentConfig as ExperimentConfig,
-)
-from .training import (
-    BatchingConfig as BatchingConfig,
-    TrainerConfig as TrainerConfig,
-    parse_duration as parse_duration,
-)
-from .training import (
-    ENDING as ENDING,
-    SETTLED as SETTLED,
-    ModelConfig as ModelConfig,
-    OptimConfig as OptimConfig,
-)
-from .translation import (
-    BLEU_TOKENIZERS as BLEU_TOKENIZERS,
-    Compute as Compute,
-    TranslatorOptions as TranslatorOptions,
-)
-from .translation import (
-    DecodeConfig as DecodeConfig,
-    TranslateConfig as TranslateConfig,
-    metric_names as metric_names,
-)
-from .translation import (
-    JobConfig as JobConfig,
-    document_format as document_format,
-    documents as documents,
-)
-from .supported import (
-    ANY as ANY,
-    FLAG as FLAG,
-    Program as Program,
-    Rule as Rule,
-    Settings as Settings,
-)
-from .supported import exported_settings as exported_settings, only as only, only_by as only_by
+from .model import ModelConfig as ModelConfig
+from .overrides import is_bare as is_bare
+from .overrides import literal as literal
+from .overrides import parse as parse
+from .overrides import set_text as set_text
+from .sources import SourceConfig as SourceConfig
+from .sources import held_out_name as held_out_name
+from .sources import sources_of as sources_of
+from .stored import build_stored as build_stored
+from .stored import value_before as value_before
+from .stored import with_defaults as with_defaults
+from .suggestions import answer as answer
+from .suggestions import explain as explain
+from .suggestions import nearest as nearest
+from .supported import ANY as ANY
+from .supported import FLAG as FLAG
+from .supported import Program as Program
+from .supported import Rule as Rule
+from .supported import Settings as Settings
+from .supported import exported_settings as exported_settings
+from .supported import only as only
+from .supported import only_by as only_by
 from .supported import settings_of as settings_of
+from .tokenizer import BOS as BOS
+from .tokenizer import EOS as EOS
+from .tokenizer import PAD as PAD
+from .tokenizer import TokenizerConfig as TokenizerConfig
+from .tokenizer import UNK as UNK
+from .training import BatchingConfig as BatchingConfig
+from .training import CheckpointConfig as CheckpointConfig
+from .training import ENDING as ENDING
+from .training import ENDLESS as ENDLESS
+from .training import ExperimentConfig as ExperimentConfig
+from .training import OptimConfig as OptimConfig
+from .training import SETTLED as SETTLED
+from .training import TrainerConfig as TrainerConfig
+from .translation import JobConfig as JobConfig
+from .translation import TranslateConfig as TranslateConfig
+from .translation import TranslatorOptions as TranslatorOptions
+from .translation import document_format as document_format
+from .translation import documents as documents
+from .trees import Change as Change
+from .trees import changes_between as changes_between
+from .trees import difference as difference
+from .trees import flatten as flatten
+from .values import as_list as as_list
+from .values import check_name as check_name
+from .values import exists as exists
+from .values import in_words as in_words
+from .values import matches as matches
+from .values import shown as shown

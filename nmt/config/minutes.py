@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 from omegaconf import OmegaConf
 
-from nmt.config.fields import NMTError
-from nmt.config.training import ENDING, SETTLED, ExperimentConfig, parse_duration
+from nmt.config.durations import parse_duration
+from nmt.config.training import ENDING, SETTLED, ExperimentConfig
+from nmt.errors import NMTError
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -61,10 +62,9 @@ def max_time_sets_updates(written: Any, keys: list[str]) -> bool:
 
 def minutes_of(duration: str) -> float:
     """The minutes of trainer.max_time."""
-    parts = parse_duration("trainer.max_time", duration).split(":")
-    days, hours, minutes, seconds = map(int, parts)
+    minutes, seconds = divmod(parse_duration("trainer.max_time", duration), 60)
     # Multiplied by 1 / 60, not divided by 60: existing runs record the bits of this number.
-    return 1440 * days + 60 * hours + minutes + seconds * (1 / 60)
+    return minutes + seconds * (1 / 60)
 
 
 def groups_to_settle(written: Any, keys: list[str]) -> list[str]:

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from nmt.config.fields import NMTError, in_words
+from nmt.config.values import in_words
+from nmt.errors import SettingError
 
 Settings = Mapping[str, Any]
 """The values of all keys, such as {"model.norm": "post"}."""
@@ -73,13 +74,14 @@ class Program:
 
     def check(self, settings: Settings) -> None:
         """Raise NMTError for the first key that the program cannot reproduce."""
-        problem = next(self.problems(settings), None)
-        if problem is None:
-            return
-        given = f"{problem.key}={in_words(problem.value)}"
-        if problem.needs:
-            raise NMTError(f"{given}: {self.name} needs {problem.needs}; {self.advice}")
-        raise NMTError(f"{given}: {self.name} lacks this key; {self.advice}")
+        for problem in self.problems(settings):
+            needs = f"needs {problem.needs}" if problem.needs else "lacks this key"
+            raise SettingError(
+                f"{self.name} {needs}",
+                key=problem.key,
+                value=in_words(problem.value),
+                advice=self.advice,
+            )
 
 
 def settings_of(group: str, record: Any) -> dict[str, Any]:

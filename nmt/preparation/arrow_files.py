@@ -11,28 +11,43 @@ import pyarrow.compute as pc
 from nmt.preparation.selection import Flags, Rows
 from nmt.text import Pair
 
-TEXT_SCHEMA = pa.schema({"source": pa.string(), "target": pa.string(), "line": pa.int64()})
-Numbered = list[tuple[int, Pair]]  # pairs with their line numbers in the corpus
+TEXT_SCHEMA = pa.schema(
+    {
+        "source": pa.string(),
+        "target": pa.string(),
+        "line": pa.int64(),
+    }
+)
+Numbered = list[tuple[int, Pair]]
+"""Pairs with their line numbers in the corpus."""
 
 
 @contextmanager
 def arrow_writer(path: Path, schema: pa.Schema) -> Iterator[Callable[[pa.RecordBatch], None]]:
-    """Open an Arrow stream file and yield a function that appends blocks to it, except empty ones."""
+    """Open an Arrow stream file and yield a function that appends blocks, except empty ones."""
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, schema) as writer:
-        yield lambda block: writer.write_batch(block) if len(block) else None
+
+        def write(block: pa.RecordBatch) -> None:
+            if len(block):
+                writer.write_batch(block)
+
+        yield write
 
 
 def arrow_blocks(path: Path, chosen: Flags | None = None) -> Iterator[pa.RecordBatch]:
-    """The blocks of an Arrow stream file, with only the `chosen` pairs if given. Not memory-mapped, to save memory."""
+    """The blocks of an Arrow stream file, with only the `chosen` pairs if given.
+
+    The file is not memory-mapped, to save memory.
+    """
     start = 0
     with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as reader:
         for block in reader:
-            yield (
-                block
-                if chosen is None
-                else block.filter(pa.array(chosen[start : start + len(block)]))
-            )
-            start += len(block)
+            end = start + len(block)
+            if chosen is None:
+                yield block
+            else:
+                yield block.filter(pa.array(chosen[start:end]))
+            start = end
 
 
 def arrow_rows(path: Path, rows: Rows) -> Iterator[pa.RecordBatch]:
@@ -45,15 +60,21 @@ def arrow_rows(path: Path, rows: Rows) -> Iterator[pa.RecordBatch]:
 
 
 def text_block(numbered: Numbered) -> pa.RecordBatch:
-    sides = ([pair[side] for _, pair in numbered] for side in (0, 1))
-    return pa.record_batch([*sides, [line for line, _ in numbered]], schema=TEXT_SCHEMA)
+    """A block of pairs, with the schema TEXT_SCHEMA."""
+    sources = [source for _, (source, _) in numbered]
+    targets = [target for _, (_, target) in numbered]
+    lines = [line for line, _ in numbered]
+    return pa.record_batch([sources, targets, lines], schema=TEXT_SCHEMA)
 
 
 def with_first_line(block: pa.RecordBatch, first: int) -> pa.RecordBatch:
     """A text block whose lines are counted from `first` instead of 0."""
     lines = pc.add(block.column("line"), first)
-    return block.set_column(block.schema.get_field_index("line"), TEXT_SCHEMA.field("line"), lines)
+    index = block.schema.get_field_index("line")
+    return block.set_column(index, TEXT_SCHEMA.field("line"), lines)
 
 
 def text_pairs(block: pa.RecordBatch | pa.Table) -> list[Pair]:
-    return list(zip(block.column(0).to_pylist(), block.column(1).to_pylist(), strict=True))
+    sources = block.column(0).to_pylist()
+    targets = block.column(1).to_pylist()
+    return list(zip(sources, targets, strict=True))

@@ -1,18 +1,26 @@
-"""The characters of a corpus that the vocabulary of another model lacks."""
+"""The characters of a corpus: those that a model can learn, and those that another one lacks."""
 
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
+import regex
 
 from nmt.config import UNK
-from nmt.text import SOURCE, Tokenizer
+from nmt.files import RARE_LETTERS
+from nmt.text import SOURCE, TARGET, Tokenizer
 
 BYTE = re.compile("<0x[0-9A-F]{2}>")
 """How sentencepiece spells a byte of a character that it lacks."""
 SHOWN = 20
+"""The most characters that a notice lists."""
+RECORDED_CHARACTERS = 20_000
+"""Per side; a corpus with more is assumed to contain every character."""
+LEARNED = 50
+"""A character spelled in bytes is assumed to be learned if train has it at least this often."""
+LETTER_OR_MARK = regex.compile(r"[\p{L}\p{M}]")
 
 
 def lacks(tokenizer: Tokenizer, character: str, side: int) -> bool:
@@ -32,8 +40,9 @@ def first_lines(
     sought = set(characters)
     lines = dict[str, int]()
     for block in blocks:
-        rows = zip(block.column(side).to_pylist(), block.column("line").to_pylist(), strict=True)
-        for text, line in rows:
+        texts = block.column(side).to_pylist()
+        numbers = block.column("line").to_pylist()
+        for text, line in zip(texts, numbers, strict=True):
             for character in sought.intersection(text):
                 lines[character] = line
                 sought.discard(character)
@@ -49,11 +58,13 @@ def lacking_characters(
     blocks: Iterable[pa.RecordBatch],
 ) -> str:
     """A notice of the characters of a side that the tokenizer lacks, most frequent first, or ""."""
-    lacking = [(one, count) for one, count in counts.most_common() if lacks(tokenizer, one, side)]
+    lacking = [sign for sign, _ in counts.most_common() if lacks(tokenizer, sign, side)]
     if not lacking:
         return ""
-    lines = first_lines(blocks, [character for character, _ in lacking[:SHOWN]], side)
-    shown = [described(one, count, lines.get(one, 0)) for one, count in lacking[:SHOWN]]
+    lines = first_lines(blocks, lacking[:SHOWN], side)
+    shown = []
+    for sign in lacking[:SHOWN]:
+        shown.append(described(sign, counts[sign], lines.get(sign, 0)))
     if len(lacking) > SHOWN:
         shown.append(f"and {len(lacking) - SHOWN:,} more")
     name = "sources" if side == SOURCE else "targets"
@@ -70,3 +81,29 @@ def described(character: str, count: int, line: int) -> str:
     code = f"U+{ord(character):04X} {name}".rstrip()
     times = "once" if count == 1 else f"{count:,} times"
     return f"{character!r} ({code}, {times}, first in pair {line:,})"
+
+
+def recorded_characters(
+    tokenizer: Tokenizer,
+    counts: Sequence[Counter[str]],
+) -> dict[str, str] | None:
+    """The characters that the model can learn, and the rare letters of sources.
+
+    `counts` are those of both sides of train. None if there are too many characters.
+    """
+    source, target = counts
+    if max(len(source), len(target)) > RECORDED_CHARACTERS:
+        return None
+    learned = learned_characters(tokenizer, source, SOURCE)
+    rare_letters = filter(LETTER_OR_MARK.match, source.keys() - learned)
+    return {
+        "source": "".join(sorted(learned)),
+        RARE_LETTERS: "".join(sorted(rare_letters)),
+        "target": "".join(sorted(learned_characters(tokenizer, target, TARGET))),
+    }
+
+
+def learned_characters(tokenizer: Tokenizer, counts: Counter[str], side: int) -> set[str]:
+    """The characters of a side that the vocabulary spells, or that are frequent."""
+    spelled = {" ", *"".join(tokenizer.vocabulary(side))}
+    return {sign for sign, count in counts.items() if sign in spelled or count >= LEARNED}

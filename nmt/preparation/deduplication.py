@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,8 @@ Hashes = NDArray[np.uint64]
 Rows = NDArray[np.int64]
 EMPTY = np.empty(0, np.uint64)
 RUN_PAIRS = 1 << 20
-"""The hashes that memory holds before they are written: 12 bytes each, and as much to order them."""
+"""The hashes that memory holds before they are written: 12 bytes each, and as much to order
+them."""
 TASK_PAIRS = 1 << 20
 """The pairs that a task compares. With more than BUCKETS times as many pairs, tasks grow."""
 BUCKET_BITS = 10
@@ -30,8 +31,12 @@ RECORD = np.dtype([("hash", np.uint64), ("row", np.uint32)])  # rows are counted
 
 
 def pair_hashes(pairs: Iterable[Pair]) -> Hashes:
-    digests = (hashlib.blake2b("\t".join(pair).encode(), digest_size=8).digest() for pair in pairs)
-    return np.frombuffer(b"".join(digests), dtype=np.uint64)
+    return np.frombuffer(b"".join(map(pair_digest, pairs)), dtype=np.uint64)
+
+
+def pair_digest(pair: Pair) -> bytes:
+    text = "\t".join(pair).encode()
+    return hashlib.blake2b(text, digest_size=8).digest()
 
 
 def first_rows(hashes: Hashes) -> Rows:
@@ -39,18 +44,29 @@ def first_rows(hashes: Hashes) -> Rows:
     return np.sort(np.unique(hashes, return_index=True)[1])
 
 
+class RunPart(NamedTuple):
+    """Consecutive records of a run."""
+
+    first_row: int
+    """The corpus row of the run's first pair."""
+    begin: int
+    """In the file of hashes, in records."""
+    end: int
+
+
 class HashFile:
     """The hashes of the pairs of a corpus, in corpus order."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.file = file
-        self.pairs = 0  # in `file`
+        self.pairs = 0
+        """Those in the file, without those that wait."""
         self.waiting: list[Hashes] = []
         self.waiting_pairs = 0
-        self.run_rows: list[int] = []  # each run's first row
-        self.bucket_starts: list[
-            Rows
-        ] = []  # for each run, the row of the file where each bucket begins
+        self.run_rows: list[int] = []
+        """The first row of each run."""
+        self.bucket_starts: list[Rows] = []
+        """For each run, the row of the file where each bucket begins."""
 
     def add(self, hashes: Hashes) -> None:
         self.waiting.append(hashes)
@@ -59,6 +75,7 @@ class HashFile:
             self.write_run()
 
     def write_run(self) -> None:
+        """Write the hashes that wait, ordered by bucket."""
         hashes = np.concatenate([EMPTY, *self.waiting])
         buckets = (hashes >> np.uint64(64 - BUCKET_BITS)).astype(np.uint16)
         order = np.argsort(buckets, kind="stable")
@@ -73,15 +90,15 @@ class HashFile:
         self.waiting = []
         self.waiting_pairs = 0
 
-    def tasks(self) -> Iterator[list[tuple[int, int, int]]]:
-        """For each task, the part of each run to compare: the run's first row, the part's begin and end."""
+    def tasks(self) -> Iterator[list[RunPart]]:
+        """For each task, the part of each run to compare."""
         self.write_run()
         self.file.flush()
         count = min(BUCKETS, self.pairs // TASK_PAIRS + 1)
         edges = [BUCKETS * task // count for task in range(count + 1)]
         for first, last in pairwise(edges):
             yield [
-                (row, int(starts[first]), int(starts[last]))
+                RunPart(row, int(starts[first]), int(starts[last]))
                 for row, starts in zip(self.run_rows, self.bucket_starts, strict=True)
             ]
 
@@ -94,14 +111,15 @@ def hash_file(path: Path) -> Iterator[HashFile]:
     path.unlink()
 
 
-def repeated_rows(parts: list[tuple[int, int, int]], path: Path) -> Rows:
+def repeated_rows(parts: list[RunPart], path: Path) -> Rows:
     """The corpus rows whose hash an earlier row has, among these parts of a file of hashes."""
     rows = [np.empty(0, np.int64)]
     hashes = [EMPTY]
     with path.open("rb") as file:
         for first_row, begin, end in parts:
             file.seek(begin * RECORD.itemsize)
-            records = np.frombuffer(file.read((end - begin) * RECORD.itemsize), RECORD)
+            content = file.read((end - begin) * RECORD.itemsize)
+            records = np.frombuffer(content, RECORD)
             rows.append(first_row + records["row"].astype(np.int64))
             hashes.append(records["hash"])
     joined = np.concatenate(hashes)

@@ -1,8 +1,8 @@
 """Encode clean pairs in worker processes."""
 
+import math
 from collections import Counter
 from functools import lru_cache
-from math import ceil
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,46 +13,80 @@ from nmt.data import IDS_SCHEMA
 from nmt.text import load_tokenizer
 
 worker_tokenizer = lru_cache(maxsize=1)(load_tokenizer)
+"""Loads a tokenizer once per worker process."""
 
 
 class EncodedBlock(NamedTuple):
     """Encoded pairs, and what the main process would otherwise have to count."""
 
-    ids: pa.RecordBatch  # with the schema IDS_SCHEMA
-    dropped: int  # pairs that are too long
-    lengths: list[Counter[int]]  # for each side, how many sentences have each length
-    characters: list[Counter[str]]  # for each side
+    ids: pa.RecordBatch
+    """With the schema IDS_SCHEMA."""
+    dropped: int
+    """Pairs that are too long."""
+    lengths: list[Counter[int]]
+    """For each side, how many sentences have each length."""
+    characters: list[Counter[str]]
+    """For each side."""
+
+
+class SplitStatistics:
+    """The lengths and characters of the encoded pairs of a split."""
+
+    def __init__(self) -> None:
+        self.lengths = (Counter[int](), Counter[int]())
+        """For each side, how many sentences have each length."""
+        self.characters = (Counter[str](), Counter[str]())
+        """For each side."""
+        self.of_sources: list[int] = []
+        """The number of pairs of each source of the corpus."""
+
+    @property
+    def pairs(self) -> int:
+        return self.lengths[0].total()
+
+    def add(self, block: EncodedBlock) -> None:
+        for side in (0, 1):
+            self.lengths[side].update(block.lengths[side])
+            self.characters[side].update(block.characters[side])
 
 
 def encode_block(
-    block: pa.RecordBatch, tokenizer_file: Path, limit: int | None, tag: str | None
+    block: pa.RecordBatch,
+    tokenizer_file: Path,
+    limit: int | None,
+    tag: str | None,
 ) -> EncodedBlock:
     """Encode clean pairs and drop those with more than `limit` tokens on either side."""
     tokenizer = worker_tokenizer(tokenizer_file)
-    ids = [tokenizer.encode(block.column(side).to_pylist(), side) for side in (0, 1)]
+    texts = [block.column(side).to_pylist() for side in (0, 1)]
+    ids = [tokenizer.encode(lines, side) for side, lines in enumerate(texts)]
     if tag:
-        ids[0] = [[tokenizer.tag_id(tag), *line] for line in ids[0]]
+        tag_id = tokenizer.tag_id(tag)
+        ids[0] = [[tag_id, *line] for line in ids[0]]
     lengths = [np.fromiter(map(len, side), np.int32, len(side)) for side in ids]
-    encoded = pa.record_batch(
-        [*ids, *(side + 1 for side in lengths), block.column("line")], schema=IDS_SCHEMA
-    )
-    short = pa.array(np.maximum(*lengths) <= (np.inf if limit is None else limit))
-    kept_text = block.filter(short)
-    kept_lengths = [pa.array(side).filter(short).to_pylist() for side in lengths]
+    with_end = [side + 1 for side in lengths]
+    columns = [*ids, *with_end, block.column("line")]
+    encoded = pa.record_batch(columns, schema=IDS_SCHEMA)
+    longest = np.maximum(*lengths)
+    is_kept = pa.array(longest <= (math.inf if limit is None else limit))
+    kept_lengths = [pa.array(side).filter(is_kept) for side in lengths]
+    kept_texts = block.filter(is_kept).columns[:2]
     return EncodedBlock(
-        ids=encoded.filter(short),
-        dropped=len(block) - short.true_count,
-        lengths=[Counter(side) for side in kept_lengths],
-        characters=[Counter("".join(column.to_pylist())) for column in kept_text.columns[:2]],
+        ids=encoded.filter(is_kept),
+        dropped=len(block) - is_kept.true_count,
+        lengths=[Counter(side.to_pylist()) for side in kept_lengths],
+        characters=[Counter("".join(side.to_pylist())) for side in kept_texts],
     )
 
 
 def usual_and_longest(lengths: Counter[int]) -> dict[str, int]:
+    """The length that 99 % of the sentences do not exceed, and the greatest one."""
     if not lengths:
         return {"p99": 0, "max": 0}
     ascending = sorted(lengths)
     so_far = np.cumsum([lengths[length] for length in ascending])
+    usual = math.ceil(0.99 * int(so_far[-1]))
     return {
-        "p99": ascending[np.searchsorted(so_far, ceil(0.99 * int(so_far[-1])))],
+        "p99": ascending[np.searchsorted(so_far, usual)],
         "max": ascending[-1],
     }

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from nmt.config import FilterConfig
-from nmt.preparation.arrow_files import text_block
+from nmt.preparation.arrow_files import Numbered, text_block
 from nmt.preparation.deduplication import EMPTY, Hashes, first_rows, pair_hashes
 from nmt.preparation.sources import Corpus
 from nmt.preparation.suspicions import Sample, Suspicions
@@ -37,18 +37,23 @@ def has_length_ratio(pair: Pair, max_ratio: float) -> bool:
 
 
 def reason_to_drop(pair: Pair, config: FilterConfig) -> str | None:
-    """Why a filter drops a clean pair; None if none does. Token limits and duplicates are checked elsewhere."""
+    """Why a filter drops a clean pair; None if none does.
+
+    Token limits and duplicates are checked elsewhere.
+    """
     source, target = pair
     if not source or not target:
         return "empty side"
-    fewest, most = sorted((words(source), words(target)))
+    fewest, most = sorted(map(words, pair))
     if fewest < config.min_words:
         return "too short"
     if config.max_words is not None and most > config.max_words:
         return "too long (words)"
     if config.max_ratio is not None and not has_length_ratio(pair, config.max_ratio):
         return "length ratio"
-    return "identical sides" if config.drop_identical and source == target else None
+    if config.drop_identical and source == target:
+        return "identical sides"
+    return None
 
 
 @dataclass(frozen=True)
@@ -57,8 +62,10 @@ class Cleaning:
 
     corpus: Corpus
     normalization: Normalization
-    is_hashed: bool  # whether to compute hashes
-    is_unique: bool  # whether to drop repeated pairs
+    is_hashed: bool
+    """Whether to compute hashes."""
+    is_unique: bool
+    """Whether to drop repeated pairs."""
 
     def __call__(self, part: tuple[PairBlock, Sample]) -> "CleanBlock":
         """Inspect a part of a block of raw pairs, then clean the block."""
@@ -68,15 +75,18 @@ class Cleaning:
         suspicions = Suspicions(self.corpus.data)
         suspicions.inspect(raw, sample)
         clean = [self.corpus.as_read(pair, self.normalization) for pair in raw]
-        reasons = [reason_to_drop(pair, self.corpus.data.filters) for pair in clean]
-        kept = [
-            numbered
-            for numbered, reason in zip(enumerate(clean), reasons, strict=True)
-            if not reason
-        ]
+        dropped = Counter[str]()
+        kept: Numbered = []
+        for line, pair in enumerate(clean):
+            reason = reason_to_drop(pair, self.corpus.data.filters)
+            if reason:
+                dropped[reason] += 1
+            else:
+                kept.append((line, pair))
         hashes = pair_hashes(pair for _, pair in kept) if self.is_hashed else EMPTY
         if self.is_unique:
-            # Otherwise, a pair that fills much of the corpus would fill the memory when hashes are compared.
+            # Otherwise, a pair that fills much of the corpus would fill the memory when hashes are
+            # compared.
             rows = first_rows(hashes)
             kept = [kept[row] for row in rows.tolist()]
             hashes = hashes[rows]
@@ -85,17 +95,25 @@ class Cleaning:
             hashes=hashes,
             pairs=len(raw),
             skipped=skipped,
-            dropped=Counter(filter(None, reasons)),
+            dropped=dropped,
             suspicions=suspicions,
         )
 
 
 class CleanBlock(NamedTuple):
-    """The clean pairs of a block that pass the filters, and what happened to most others."""
+    """The clean pairs of a block that pass the filters, and what happened to the others.
 
-    text: pa.RecordBatch  # with the schema TEXT_SCHEMA; lines are counted from 0 in the block
+    Without the pairs of the block that repeat one of its pairs, which are only in `pairs`.
+    """
+
+    text: pa.RecordBatch
+    """With the schema TEXT_SCHEMA; lines are counted from 0 in the block."""
     hashes: Hashes
-    pairs: int  # in the block, without malformed lines
-    skipped: Counter[str]  # malformed lines by reason
-    dropped: Counter[str]  # by the filters, by reason
-    suspicions: Suspicions  # of the raw pairs, counted from 1 in the block
+    pairs: int
+    """In the block, without malformed lines."""
+    skipped: Counter[str]
+    """Malformed lines by reason."""
+    dropped: Counter[str]
+    """Pairs that the filters drop, by reason."""
+    suspicions: Suspicions
+    """Of the raw pairs, which are counted from 1 in the block."""

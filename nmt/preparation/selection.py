@@ -14,7 +14,7 @@ LARGEST_WINDOW = 1 << 24
 
 
 def shuffled_range(count: int, seed: int) -> Iterator[Rows]:
-    """The parts of `np.random.default_rng(seed).permutation(count)`, in a byte of memory per number.
+    """The parts of `np.random.default_rng(seed).permutation(count)`, in a byte per number.
 
     The random generator alone decides how a shuffle moves its items, not what they are. So the
     bytes of the numbers are shuffled one after the other, and only a part of each result is kept.

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +42,10 @@ class Shift:
 
 
 def of_shift(sides: Sequence[NDArray[np.float64]], lines: int) -> tuple[NDArray[np.float64], ...]:
-    """Both sides without the lines that have no partner `lines` lines further down."""
+    """Both sides without the lines that have no partner `lines` lines further down.
+
+    Line i of the first result and line i of the second one are partners.
+    """
     source, target = sides
     if lines >= 0:
         return source[: len(source) - lines], target[lines:]
@@ -54,7 +58,8 @@ def length_agreement(lengths: Sequence[NDArray[np.float64]], lines: int) -> floa
     spread = float(source.std() * target.std())
     if spread < 1e-9:
         return 0.0
-    return float(((source - source.mean()) * (target - target.mean())).mean() / spread)
+    products = (source - source.mean()) * (target - target.mean())
+    return float(products.mean() / spread)
 
 
 def anchor_agreement(anchors: Sequence[list[frozenset[str]]], lines: int) -> float:
@@ -91,11 +96,15 @@ class Agreement:
 
 
 def agreement_of(pairs: Sequence[Pair]) -> Agreement:
-    anchors = [[frozenset(ANCHOR.findall(pair[side])) for pair in pairs] for side in (0, 1)]
-    lengths = [np.log1p([len(pair[side]) for pair in pairs]) for side in (0, 1)]
+    anchors = []
+    lengths = []
+    for side in (0, 1):
+        lines = [pair[side] for pair in pairs]
+        anchors.append([frozenset(ANCHOR.findall(line)) for line in lines])
+        lengths.append(np.log1p([len(line) for line in lines]))
     shifts = range(-LARGEST_SHIFT, LARGEST_SHIFT + 1)
-    by_length = {lines: length_agreement(lengths, lines) for lines in shifts}
-    by_anchor = {lines: anchor_agreement(anchors, lines) for lines in shifts}
+    by_length = {shift: length_agreement(lengths, shift) for shift in shifts}
+    by_anchor = {shift: anchor_agreement(anchors, shift) for shift in shifts}
     return Agreement(by_length, by_anchor, len(pairs))
 
 
@@ -105,7 +114,7 @@ def chunks(pairs: Sequence[Pair]) -> Iterator[tuple[int, Sequence[Pair]]]:
     begins = list(range(0, len(pairs), size))
     if len(begins) > 1 and len(pairs) - begins[-1] < LEAST_PAIRS:
         begins.pop()
-    for begin, end in zip(begins, [*begins[1:], len(pairs)], strict=True):
+    for begin, end in pairwise([*begins, len(pairs)]):
         if end - begin >= LEAST_PAIRS:
             yield begin, pairs[begin:end]
 
@@ -125,7 +134,9 @@ class Shifts:
             agreement = agreement_of(chunk)
             lines = agreement.shift()
             if lines:
-                self.shifted.append(Shift(lines, first + begin, first + begin + len(chunk) - 1))
+                first_of_chunk = first + begin
+                last_of_chunk = first_of_chunk + len(chunk) - 1
+                self.shifted.append(Shift(lines, first_of_chunk, last_of_chunk))
             self.chunks += 1
             self.by_length += agreement.by_length[0]
             self.most_by_anchor = max(self.most_by_anchor, agreement.by_anchor[0])
@@ -135,15 +146,15 @@ class Shifts:
         self.chunks += later.chunks
         self.by_length += later.by_length
         self.most_by_anchor = max(self.most_by_anchor, later.most_by_anchor)
-        self.shifted += [
-            Shift(part.lines, part.first + shift, part.last + shift) for part in later.shifted
-        ]
+        for part in later.shifted:
+            self.shifted.append(Shift(part.lines, part.first + shift, part.last + shift))
 
     def notices(self, inspected: int) -> list[str]:
         # In a large corpus, a single chunk may be chance.
         if self.shifted and len(self.shifted) >= LEAST_SHIFTED * self.chunks:
             return [self.shift_notice(inspected)]
-        are_unrelated = self.by_length < UNRELATED * self.chunks and self.most_by_anchor < UNRELATED
+        differ_in_length = self.by_length < UNRELATED * self.chunks
+        are_unrelated = differ_in_length and self.most_by_anchor < UNRELATED
         if self.chunks >= LEAST_CHUNKS and are_unrelated:
             return [
                 "the lengths of sources and targets have nothing in common: check that line N of "

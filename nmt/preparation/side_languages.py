@@ -1,13 +1,15 @@
 """The languages that the two sides of a corpus are really in."""
 
-from collections import defaultdict
-from collections.abc import Sequence
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from nmt.text import SOURCE, Pair, language_name, script, scripts_of_language, subtags
+from nmt.text import SOURCE, TARGET, Pair, language_name, script, scripts_of_language, subtags
 
 GROUP_PAIRS = 20
 """Consecutive pairs whose language is identified together, because single lines are too short."""
@@ -46,17 +48,15 @@ def identifier() -> Any:
 
 
 def are_close(one: str, other: str) -> bool:
+    """Whether two languages are the same, or may be taken for each other."""
     return one == other or any({one, other} <= set(group.split()) for group in CLOSE)
 
 
 def main_script(text: str) -> str:
     """The script of most letters of a text; "" if it has few letters."""
-    counts = dict[str, int]()
-    for character in text:
-        name = script(character)
-        counts[name] = counts.get(name, 0) + 1
-    counts.pop("", None)
-    if sum(counts.values()) < LEAST_LETTERS:
+    counts = Counter(map(script, text))
+    del counts[""]  # of blanks and signs
+    if counts.total() < LEAST_LETTERS:
         return ""
     return max(counts, key=lambda name: counts[name])
 
@@ -67,14 +67,25 @@ def language_of_group(lines: Sequence[str], languages: tuple[str, str]) -> str:
     name = main_script(text)
     if not name:
         return ""
-    scripts = [scripts_of_language(code) or frozenset() for code in languages]
-    in_script = [code for code, names in zip(languages, scripts, strict=True) if name in names]
+    in_script = [code for code in languages if name in (scripts_of_language(code) or ())]
     if len(in_script) == 1:
         return in_script[0]
-    if len(in_script) == 0 or not identifier():
+    if not in_script or not identifier():
         return ""
     code = str(identifier().classify(text)[0])
-    return next((language for language in languages if are_close(code, language)), code)
+    for language in languages:
+        if are_close(code, language):
+            return language
+    return code
+
+
+@dataclass(frozen=True)
+class Group:
+    """Consecutive pairs, and the languages of their sides; "" if a language is unknown."""
+
+    first: int
+    """Its first pair."""
+    languages: tuple[str, str]
 
 
 class SideLanguages:
@@ -83,63 +94,79 @@ class SideLanguages:
     def __init__(self, source: str, target: str) -> None:
         self.languages = (subtags(source).language, subtags(target).language)
         self.names = (language_name(source), language_name(target))
-        self.groups: list[tuple[int, tuple[str, str]]] = []  # first pair, languages of both sides
+        self.groups: list[Group] = []
         # Dialects, scripts and close languages cannot be told apart.
         self.is_decidable = not are_close(*self.languages)
 
     def load_model(self) -> None:
-        """Load the model if it may be needed, so that processes that fork later share its memory."""
-        one, other = (scripts_of_language(code) or frozenset() for code in self.languages)
-        if self.is_decidable and one & other:
+        """Load the model if it may be needed, so that processes that fork later share its memory.
+
+        Languages without a common script are told apart by their script.
+        """
+        source, target = (scripts_of_language(code) or frozenset() for code in self.languages)
+        if self.is_decidable and source & target:
             identifier()
 
     def add(self, pairs: Sequence[Pair], first: int, most_groups: int) -> None:
-        """Count at most that many groups, spread over consecutive pairs. The number is that of the first pair."""
+        """Identify the languages of at most that many groups, spread over consecutive pairs.
+
+        `first` is the number of the first pair.
+        """
         if not self.is_decidable:
             return
-        step = max(GROUP_PAIRS, -(-len(pairs) // most_groups))
+        step = max(GROUP_PAIRS, math.ceil(len(pairs) / most_groups))
         for begin in range(0, len(pairs), step):
             # Lines that are the same on both sides have no language.
             group = [pair for pair in pairs[begin : begin + GROUP_PAIRS] if pair[0] != pair[1]]
-            sides = [[pair[side] for pair in group] for side in (0, 1)]
-            source, target = (language_of_group(side, self.languages) for side in sides)
-            self.groups.append((first + begin, (source, target)))
+            source = language_of_group([pair[0] for pair in group], self.languages)
+            target = language_of_group([pair[1] for pair in group], self.languages)
+            self.groups.append(Group(first + begin, (source, target)))
 
     def merge(self, later: "SideLanguages", shift: int) -> None:
         """Add the groups of later pairs, whose numbers are too low by `shift`."""
-        self.groups += [(first + shift, sides) for first, sides in later.groups]
+        for group in later.groups:
+            self.groups.append(Group(group.first + shift, group.languages))
 
     def notices(self) -> list[str]:
         """What is wrong with the languages, at most one notice for each kind of problem."""
         source, target = self.languages
-        known = [(first, sides) for first, sides in self.groups if "" not in sides]
-        swapped = [first for first, sides in known if sides == (target, source)]
-        if is_frequent(swapped, known, LEAST_SWAPPED):
+        identified = [group for group in self.groups if "" not in group.languages]
+        swapped = [group for group in identified if group.languages == (target, source)]
+        if is_frequent(swapped, identified, LEAST_SWAPPED):
             return [
-                f"{self.counted(swapped, known)} have {self.names[1]} sources and {self.names[0]} "
+                f"{counted(swapped, identified)} have {self.names[1]} sources and {self.names[0]} "
                 "targets: swap the files or columns, or data.source and data.target"
             ]
-        notices = list[str]()
-        for side, name in enumerate(("sources", "targets")):
-            firsts_of_code = defaultdict[str, list[int]](list)
-            for first, sides in known:
-                if sides[side] != self.languages[side]:
-                    firsts_of_code[sides[side]].append(first)
-            for code, firsts in firsts_of_code.items():
-                least = LEAST_SAME if code in self.languages else LEAST_OTHER
-                if is_frequent(firsts, known, least):
-                    key = "data.source" if side == SOURCE else "data.target"
-                    notices.append(
-                        f"{self.counted(firsts, known)} have {name} that look like "
-                        f"{language_name(code)}, not {self.names[side]}: check the files and {key}"
-                    )
-        return notices
+        return [*self.side_notices(SOURCE, identified), *self.side_notices(TARGET, identified)]
 
-    @staticmethod
-    def counted(firsts: list[int], known: list[tuple[int, tuple[str, str]]]) -> str:
-        samples = f"{len(firsts):,} of {len(known):,} samples of {GROUP_PAIRS} pairs"
-        return f"{samples} (first: pair {firsts[0]:,})"
+    def side_notices(self, side: int, identified: Sequence[Group]) -> Iterator[str]:
+        """Notices of the other languages in which a side often is."""
+        groups_of_language: dict[str, list[Group]] = {}
+        for group in identified:
+            language = group.languages[side]
+            if language != self.languages[side]:
+                groups_of_language.setdefault(language, []).append(group)
+        sides = "sources" if side == SOURCE else "targets"
+        key = "data.source" if side == SOURCE else "data.target"
+        for language, groups in groups_of_language.items():
+            least_share = LEAST_SAME if language in self.languages else LEAST_OTHER
+            if is_frequent(groups, identified, least_share):
+                yield (
+                    f"{counted(groups, identified)} have {sides} that look like "
+                    f"{language_name(language)}, not {self.names[side]}: "
+                    f"check the files and {key}"
+                )
 
 
-def is_frequent(firsts: Sequence[int], known: Sequence[Any], least_share: float) -> bool:
-    return len(firsts) >= min(2, len(known)) > 0 and len(firsts) >= least_share * len(known)
+def counted(groups: Sequence[Group], identified: Sequence[Group]) -> str:
+    """Such as "7 of 50 samples of 20 pairs (first: pair 81)"."""
+    samples = f"{len(groups):,} of {len(identified):,} samples of {GROUP_PAIRS} pairs"
+    return f"{samples} (first: pair {groups[0].first:,})"
+
+
+def is_frequent(groups: Sequence[Group], identified: Sequence[Group], least_share: float) -> bool:
+    """Whether groups are a share of the identified ones, and more than one if there are several."""
+    least = min(2, len(identified))
+    if len(groups) < max(1, least):
+        return False
+    return len(groups) >= least_share * len(identified)

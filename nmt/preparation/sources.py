@@ -4,14 +4,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from nmt.config import DataConfig, facts_of_kind, require
+from nmt.config import DataConfig, NMTError, facts_of_kind
 from nmt.files import sha256
 from nmt.registry import entries_of
 from nmt.text import Normalization, Pair, PairBlock, pair_blocks, read_blocks, read_files, resolve
 
 
 class Corpus:
-    """A source of sentence pairs. Plugins subclass it. It is sent to worker processes and must not hold open files."""
+    """A source of sentence pairs.
+
+    Plugins subclass it. It is sent to worker processes and must not hold open files.
+    """
 
     def __init__(self, data: DataConfig) -> None:
         self.data = data
@@ -19,7 +22,10 @@ class Corpus:
         self.structured = bool(facts_of_kind(data.kind).get("structured"))
 
     def read(self, split: str, dropped: Counter[str]) -> Iterator[Pair] | None:
-        """The raw pairs of a split, or None to draw it from train. `dropped` counts what `data.errors=skip` skips."""
+        """The raw pairs of a split, or None to draw it from train.
+
+        `dropped` counts what `data.errors=skip` skips.
+        """
         raise NotImplementedError
 
     def read_blocks(self, split: str, dropped: Counter[str]) -> Iterator[PairBlock] | None:
@@ -52,17 +58,23 @@ class Files(Corpus):
         return read_blocks(entries, self.data, dropped) if entries else None
 
     def entries_of(self, split: str) -> list[str]:
+        """The entries of `data.train`, `data.valid` or `data.test`."""
         entries: list[str] = getattr(self.data, split)
-        suffixes = ", ".join(entries_of("pairs"))
-        forms = f"data.train=PREFIX (PREFIX.en and PREFIX.de), SOURCE:TARGET, or a file of pairs ({suffixes})"
-        require(split != "train" or bool(entries), f"data=files needs {forms}")
+        if split == "train" and not entries:
+            suffixes = ", ".join(entries_of("pairs"))
+            raise NMTError(
+                "data=files needs data.train=PREFIX (PREFIX.en and PREFIX.de), SOURCE:TARGET, "
+                f"or a file of pairs ({suffixes})"
+            )
         return entries
 
     def digests(self) -> dict[str, str]:
         entries = [*self.data.train, *self.data.valid, *self.data.test]
-        return file_digests(
-            path for entry in entries for paths in resolve(entry, self.data) for path in paths
-        )
+        digests: dict[str, str] = {}
+        for entry in entries:
+            for paths in resolve(entry, self.data):
+                digests |= file_digests(paths)
+        return digests
 
 
 def corpus_for(data: DataConfig) -> Corpus:
@@ -71,4 +83,5 @@ def corpus_for(data: DataConfig) -> Corpus:
 
 
 def file_digests(paths: Iterable[Path]) -> dict[str, str]:
+    """File -> SHA-256 of its content."""
     return {str(path): sha256(path.resolve()) for path in paths}

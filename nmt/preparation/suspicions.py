@@ -104,25 +104,25 @@ class Finding:
         if later.first and not self.first:
             self.first = later.first + shift
             self.example = later.example
-        self.counts = [
-            count + other for count, other in zip(self.counts, later.counts, strict=True)
-        ]
+        for side, count in enumerate(later.counts):
+            self.counts[side] += count
 
     def where(self, inspected: int) -> str:
-        """Such as "3 of 100 sources and 5 targets"."""
-        of_side = [
-            f"{count:,} of {inspected:,} {name}"
-            for count, name in zip(self.counts, ("sources", "targets"), strict=True)
-            if count
-        ]
-        return " and ".join(of_side)
+        """Such as "3 of 100 sources and 5 of 100 targets"."""
+        sides = []
+        for count, name in zip(self.counts, ("sources", "targets"), strict=True):
+            if count:
+                sides.append(f"{count:,} of {inspected:,} {name}")
+        return " and ".join(sides)
 
 
 class Sample(NamedTuple):
     """The part of a block that is inspected."""
 
-    pairs: int  # from its first pair
-    groups: int  # the most groups of pairs whose languages are identified
+    pairs: int
+    """From its first pair."""
+    groups: int
+    """The most groups of pairs whose languages are identified."""
 
 
 NO_SAMPLE = Sample(0, 0)
@@ -136,7 +136,7 @@ class Suspicions:
     """
 
     def __init__(self, data: DataConfig) -> None:
-        self.blocks = 0  # that `next_sample` has counted
+        self.blocks = 0  # counted by `next_sample`
         self.inspected = 0
         self.damages = [Finding() for _ in DAMAGES]
         self.identical = Finding()
@@ -145,7 +145,10 @@ class Suspicions:
         self.shifts = Shifts()
 
     def next_sample(self) -> Sample:
-        """What to inspect of the next block. It depends on no earlier result, so that blocks need not wait."""
+        """What to inspect of the next block.
+
+        It depends on no earlier result, so that blocks need not wait.
+        """
         number = self.blocks
         self.blocks += 1
         groups = SPREAD_GROUPS if number < SPREAD_BLOCKS else FURTHER_GROUPS
@@ -184,8 +187,9 @@ class Suspicions:
                     finding.add(side, number, match[0])
         if min(map(words, pair)) >= SENTENCE_WORDS:
             self.sentences += 1
-            if pair[0].casefold().split() == pair[1].casefold().split():
-                self.identical.add(0, number, pair[0])
+            source, target = pair
+            if source.casefold().split() == target.casefold().split():
+                self.identical.add(0, number, source)
 
     def notices(self) -> list[str]:
         """One line for each problem: what, in how many pairs, the first one, what to do."""
@@ -210,4 +214,5 @@ class Suspicions:
         return notices + self.shifts.notices(self.inspected)
 
     def is_wrongly_encoded(self) -> bool:
+        """Whether most lines of a side have characters of a wrong encoding, the last damage."""
         return 2 * max(self.damages[-1].counts) > self.inspected

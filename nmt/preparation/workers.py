@@ -17,15 +17,19 @@ from nmt.config import NMTError
 
 
 def begin() -> None:
-    """Initialize a worker. Ctrl-C in a terminal reaches all processes; workers ignore it, as the parent stops them."""
+    """Initialize a worker.
+
+    Ctrl-C in a terminal reaches all processes. Workers ignore it, because the parent stops them.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    gc.freeze()  # inherited objects stay alive, so the garbage collector need not keep scanning them
-
+    # Inherited objects stay alive, so the garbage collector need not keep scanning them.
+    gc.freeze()
     parent = parent_process()
     assert parent is not None
-    # When the parent dies, Linux sends SIGIO, which ends this process even if a library's call holds the
-    # interpreter's lock. The thread is for other systems, and for a parent that is already dead.
+    # When the parent dies, Linux sends SIGIO, which ends this process even if a library's call
+    # holds the interpreter's lock. The thread is for other systems, and for a parent that is
+    # already dead.
     signal.signal(signal.SIGIO, signal.SIG_DFL)
     fcntl.fcntl(parent.sentinel, fcntl.F_SETOWN, os.getpid())
     flags = fcntl.fcntl(parent.sentinel, fcntl.F_GETFL)
@@ -44,12 +48,13 @@ def worker_pool(count: int, **options: Any) -> Iterator[ProcessPoolExecutor]:
 
     `options` are passed to the executor; a custom initializer must call `begin`.
     """
-    others = set(active_children())
-    pool = ProcessPoolExecutor(count, **{"initializer": begin, **options})
+    before = set(active_children())
+    options.setdefault("initializer", begin)
+    pool = ProcessPoolExecutor(count, **options)
     try:
         yield pool
     except BaseException:
-        for worker in set(active_children()) - others:
+        for worker in set(active_children()) - before:
             worker.kill()
         compat.close_answers(pool)
         raise

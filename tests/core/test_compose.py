@@ -22,12 +22,19 @@ from nmt.config import (
 from nmt.config.composition import conf_folders
 from nmt.errors import NMTError
 
-FILES = {
-    file.relative_to(folder): file
-    for folder in conf_folders()
-    for file in sorted(folder.rglob("*.yaml"))
-}
+
+def files_of_groups() -> dict[Path, Path]:
+    """Each file of a group, such as model/tiny.yaml -> its path."""
+    files = {}
+    for folder in conf_folders():
+        for file in sorted(folder.rglob("*.yaml")):
+            files[file.relative_to(folder)] = file
+    return files
+
+
+FILES = files_of_groups()
 CHOICES = [(path.parts[0], str(Path(*path.parts[1:]).with_suffix(""))) for path in FILES]
+"""Each group with each of its options."""
 
 
 def values(config: Any, *keys: str) -> dict[str, Any]:
@@ -43,80 +50,106 @@ def error_line(command: str, *overrides: str, config_dir: Path | None = None) ->
 
 
 PAPER = {
-    **{"data.source": "en", "data.target": "de"},
-    **{"tokenizer.kind": "bpe", "tokenizer.vocabulary_size": 37000, "model.encoder_layers": 6},
-    **{
-        "model.decoder_layers": 6,
-        "model.d_model": 512,
-        "model.d_ff": 2048,
-        "model.heads": 8,
-        "model.d_k": 64,
-    },
-    **{
-        "model.d_v": 64,
-        "model.dropout": 0.1,
-        "model.norm": "post",
-        "model.positions": "sinusoidal",
-    },
-    **{
-        "model.tied_embeddings": True,
-        "batching.tokens_per_update": 25000,
-        "batching.micro_batches": 8,
-    },
-    **{
-        "optim.beta1": 0.9,
-        "optim.beta2": 0.98,
-        "optim.epsilon": 1e-9,
-        "optim.factor": 1.0,
-        "optim.warmup": 4000,
-    },
-    **{
-        "optim.label_smoothing": 0.1,
-        "trainer.max_steps": 100_000,
-        "trainer.gradient_clip_val": None,
-    },
-    **{"checkpoints.every_minutes": 10, "checkpoints.every_steps": 1400, "checkpoints.keep": 5},
-    **{"decode.beam_size": 4, "decode.length_penalty": 0.6, "decode.max_extra_length": 50},
+    "data.source": "en",
+    "data.target": "de",
+    "tokenizer.kind": "bpe",
+    "tokenizer.vocabulary_size": 37000,
+    "model.encoder_layers": 6,
+    "model.decoder_layers": 6,
+    "model.d_model": 512,
+    "model.d_ff": 2048,
+    "model.heads": 8,
+    "model.d_k": 64,
+    "model.d_v": 64,
+    "model.dropout": 0.1,
+    "model.norm": "post",
+    "model.positions": "sinusoidal",
+    "model.tied_embeddings": True,
+    "batching.tokens_per_update": 25000,
+    "batching.micro_batches": 8,
+    "optim.beta1": 0.9,
+    "optim.beta2": 0.98,
+    "optim.epsilon": 1e-9,
+    "optim.factor": 1.0,
+    "optim.warmup": 4000,
+    "optim.label_smoothing": 0.1,
+    "trainer.max_steps": 100_000,
+    "trainer.gradient_clip_val": None,
+    "checkpoints.every_minutes": 10,
+    "checkpoints.every_steps": 1400,
+    "checkpoints.keep": 5,
+    "decode.beam_size": 4,
+    "decode.length_penalty": 0.6,
+    "decode.max_extra_length": 50,
 }
 BIG = {
-    **{"model.d_model": 1024, "model.d_ff": 4096, "model.heads": 16, "model.dropout": 0.3},
-    **{"trainer.max_steps": 300_000, "checkpoints.keep": 20, "checkpoints.every_steps": 600},
+    "model.d_model": 1024,
+    "model.d_ff": 4096,
+    "model.heads": 16,
+    "model.dropout": 0.3,
+    "trainer.max_steps": 300_000,
+    "checkpoints.keep": 20,
+    "checkpoints.every_steps": 600,
 }
 
 
-def test_the_defaults_and_the_big_model_are_the_papers() -> None:
+def test_the_defaults_are_the_papers_base_model() -> None:
     config = compose("train", [])
     assert values(config, *PAPER) == PAPER
-    assert compose("preprocess", []) == config
+
+
+def test_preprocess_and_train_have_the_same_defaults() -> None:
+    assert compose("preprocess", []) == compose("train", [])
+
+
+def test_model_big_is_the_papers_big_model() -> None:
     big = compose("train", ["model=big"])
     assert values(big, *PAPER) == PAPER | BIG
     assert big.name == f"{big.data.name}-big"
 
 
-@pytest.mark.parametrize(("group", "option"), CHOICES)
-def test_every_option_of_every_group_composes_and_takes_effect(group: str, option: str) -> None:
-    """A row of Table 3 differs from its base in its own keys alone."""
-    config = compose("train", [f"{group}={option}"])
+def written_in(group: str, option: str) -> dict[str, Any]:
+    """The tree of the keys that an option's file sets."""
     text = FILES[Path(group, f"{option}.yaml")].read_text()
-    assert "_target_" not in text
-    written = yaml.safe_load(text) or {}
-    written.pop("defaults", None)
+    tree = yaml.safe_load(text) or {}
+    tree.pop("defaults", None)
+    return tree if "@package _global_" in text else {group: tree}
+
+
+@pytest.mark.parametrize(("group", "option"), CHOICES)
+def test_every_option_of_every_group_is_offered_and_takes_effect(group: str, option: str) -> None:
+    assert option in groups(COMMANDS["train"])[group].options
+    config = compose("train", [f"{group}={option}"])
     composed = flatten(to_tree(config))
-    for key, value in flatten(written if "@package _global_" in text else {group: written}).items():
+    for key, value in flatten(written_in(group, option)).items():
         if "${" not in str(value):
             assert composed[key] in (value, [value])
-    assert (config.prepared, config.run) == (f"data/{config.data.name}", f"runs/{config.name}")
-    assert option in groups(COMMANDS["train"])[group][1]
-    if option.startswith("table3/") and option not in ("table3/base", "table3/big"):
-        base = flatten(to_tree(compose("train", ["experiment=table3/base"])))
-        changed = {key for key, value in composed.items() if value != base[key]}
-        of_row = set(flatten({key: written[key] for key in ("model", "optim") if key in written}))
-        assert len(of_row) == (2 if "layers" in option else 1)
-        assert (
-            of_row | {"name", "run"}
-            <= changed
-            <= of_row | {"model.d_k", "model.d_v", "name", "run"}
-        )
+    assert config.prepared == f"data/{config.data.name}"
+    assert config.run == f"runs/{config.name}"
+
+
+def test_no_file_of_a_group_names_python_code() -> None:
+    assert not [path for path, file in FILES.items() if "_target_" in file.read_text()]
+
+
+ROWS_OF_TABLE_3 = [
+    option
+    for group, option in CHOICES
+    if option.startswith("table3/") and option not in ("table3/base", "table3/big")
+]
+
+
+@pytest.mark.parametrize("option", ROWS_OF_TABLE_3)
+def test_a_row_of_table_3_differs_from_its_base_only_in_its_keys(option: str) -> None:
+    written = written_in("experiment", option)
+    of_row = {key for key in flatten(written) if key.startswith(("model.", "optim."))}
+    assert len(of_row) == (2 if "layers" in option else 1)
+    base = flatten(to_tree(compose("train", ["experiment=table3/base"])))
+    row = flatten(to_tree(compose("train", [f"experiment={option}"])))
+    changed = {key for key, value in row.items() if value != base[key]}
+    assert of_row | {"name", "run"} <= changed
+    # Widths that are not given follow from others.
+    assert changed <= of_row | {"model.d_k", "model.d_v", "name", "run"}
 
 
 @pytest.mark.parametrize(
@@ -210,15 +243,18 @@ def test_the_learning_rate_for_adapting_falls_with_the_width(d_model, rate):
         ("train", "trainer.max_time=15m", "trainer.max_time", "00:00:15:00"),
         ("train", "trainer.max_time=1d12h", "trainer.max_time", "01:12:00:00"),
         ("train", "trainer.max_time='00:02:30:00'", "trainer.max_time", "00:02:30:00"),
-        *(
-            ("train", f"{key}={name}", key, name)
-            for key in ("name", "data.name")
-            for name in ("1.10", "1_000", "007")
-        ),
+        ("train", "name=1.10", "name", "1.10"),
+        ("train", "name=1_000", "name", "1_000"),
+        ("train", "name=007", "name", "007"),
+        ("train", "data.name=1.10", "data.name", "1.10"),
+        ("train", "data.name=1_000", "data.name", "1_000"),
+        ("train", "data.name=007", "data.name", "007"),
         ("train", "data.train=corpus/train", "data.train", ["corpus/train"]),
         ("train", "data.train=[a,b/c.tsv]", "data.train", ["a", "b/c.tsv"]),
         ("train", "data.train=a.en:a.de", "data.train", ["a.en:a.de"]),
-        *(("train", f"data.path={text}", "data.path", text) for text in ("日本", "1e3", "true")),
+        ("train", "data.path=日本", "data.path", "日本"),
+        ("train", "data.path=1e3", "data.path", "1e3"),
+        ("train", "data.path=true", "data.path", "true"),
         ("train", "data.train='a:b'", "data.train", ["a:b"]),
         ("train", "data.train=1e3", "data.train", ["1e3"]),
         ("train", "data.train=null", "data.train", []),
@@ -234,16 +270,16 @@ def test_an_override_takes_effect(command, override, key, value):
 @pytest.mark.parametrize(
     "text",
     [
-        *(
-            "costs ${oc.env:HOME}",
-            "${",
-            "${data.name}",
-            r"a\${x} \\${y} \\",
-            "${a${b}}'\"",
-            "$ {x} }{",
-            "<2de> ",
-        ),
-        *("a, b [c] {d}", "'tis", ""),
+        "costs ${oc.env:HOME}",
+        "${",
+        "${data.name}",
+        r"a\${x} \\${y} \\",
+        "${a${b}}'\"",
+        "$ {x} }{",
+        "<2de> ",
+        "a, b [c] {d}",
+        "'tis",
+        "",
     ],
 )
 def test_running_text_is_taken_as_written(text):
@@ -274,7 +310,9 @@ def config_dir(tmp_path):
         "data/mine.yaml": "defaults: [files]\nname: 1.10\ntrain: ${oc.env:CORPORA}/a\n",
         "data/no.yaml": "defaults: [files]\ntarget: no\n",
         "data/unkind.yaml": "name: x\n",
-        "experiment/small.yaml": "# @package _global_\ndefaults:\n  - override /model: mine\nseed: 5\n",
+        "experiment/small.yaml": (
+            "# @package _global_\ndefaults:\n  - override /model: mine\nseed: 5\n"
+        ),
         "experiment/mine/deep.yaml": "# @package _global_\nseed: 7\n",
         "experiment/typo.yaml": "# @package _global_\ndefaults:\n  - override /model: mien\n",
         "experiment/local.yaml": "seed: 5\n",
@@ -286,39 +324,58 @@ def config_dir(tmp_path):
     return folder
 
 
-def test_groups_of_a_user_are_found_and_offered(config_dir, monkeypatch):
+def test_groups_in_config_dir_are_found_and_offered(config_dir, monkeypatch):
     monkeypatch.chdir(config_dir.parent)
     assert compose("train", ["model=mine"], Path(config_dir.name)).model.d_model == 64
-    assert (
-        compose("train", ["model=base"], config_dir).model.d_model == 512
-    )  # as without the folder
-    assert {"mine", "tiny"} < {*groups(COMMANDS["train"], config_dir)["model"][1]}
+    assert {"mine", "tiny"} < {*groups(COMMANDS["train"], config_dir)["model"].options}
     assert error_line("train", "model=mine").startswith("model=mine: no such option")
-    assert error_line("train", config_dir=Path("nowhere")) == "--config-dir nowhere: no such folder"
+
+
+def test_config_dir_cannot_replace_an_option_of_nmt(config_dir):
+    assert compose("train", ["model=base"], config_dir).model.d_model == 512
+
+
+def test_config_dir_must_exist():
+    line = error_line("train", config_dir=Path("nowhere"))
+    assert line == "--config-dir nowhere: no such folder"
+
+
+def test_an_experiment_in_config_dir_chooses_other_groups_there(config_dir):
     config = compose("train", ["data=files", "experiment=small", "seed=6"], config_dir)
-    assert (config.model.name, config.seed, config.name) == ("mine", 6, "files_en_de-mine")
+    assert config.model.name == "mine"
+    assert config.seed == 6
+    assert config.name == "files_en_de-mine"
+
+
+def test_an_experiment_may_be_in_a_subfolder(config_dir):
     assert compose("train", ["experiment=mine/deep"], config_dir).seed == 7
 
 
-def test_conf_in_the_working_directory_is_searched_last_and_only_for_what_is_asked(
-    config_dir, monkeypatch
-):
+@pytest.fixture
+def working_directory(config_dir, monkeypatch) -> Path:
+    """A folder with the groups of a user in ./conf, and files there that nmt must not read."""
     folder = config_dir.parent / "conf"
     config_dir.rename(folder)
     for name in ("config.yaml", "train.yaml", "hydra/config.yaml", "decode/mine.yaml"):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text("defaults: [")
     monkeypatch.chdir(folder.parent)
-    other = folder.parent / "other"
+    return folder.parent
+
+
+def test_config_dir_takes_precedence_over_conf(working_directory):
+    other = working_directory / "other"
     (other / "model").mkdir(parents=True)
     (other / "model/mine.yaml").write_text("name: other\nd_model: 32\nheads: 1\n")
-    assert compose("train", ["model=big"]).model.d_model == 1024
     assert compose("train", ["model=mine"], other).model.name == "other"
-    assert {"mine", "mine/deep"} < {*groups(COMMANDS["train"])["experiment"][1], "mine"}
+
+
+def test_only_the_chosen_files_of_conf_are_read(working_directory):
+    assert compose("train", ["model=big"]).model.d_model == 1024
+    assert {"mine", "mine/deep"} < {*groups(COMMANDS["train"])["experiment"].options, "mine"}
     assert compose("train", ["data=files", "experiment=small"]).model.d_model == 64
-    assert "unknown key model.d_modle; did you mean model.d_model?" in error_line(
-        "train", "model=typo"
-    )
+    line = error_line("train", "model=typo")
+    assert "unknown key model.d_modle; did you mean model.d_model?" in line
 
 
 @pytest.mark.parametrize(
@@ -343,16 +400,20 @@ def test_conf_in_the_working_directory_is_searched_last_and_only_for_what_is_ask
         ["experiment=multi30k", "run=there", "prepared=${run}/x"],
     ],
 )
-def test_what_cfg_prints_is_an_experiment_that_composes_the_same(words, tmp_path, monkeypatch):
+def test_cfg_prints_an_experiment_that_composes_the_same(words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    config, printed = compose("train", words), to_yaml(COMMANDS["train"], words)
+    config = compose("train", words)
+    printed = to_yaml(COMMANDS["train"], words)
     Path("conf/experiment").mkdir(parents=True)
     Path("conf/experiment/mine.yaml").write_text(printed)
     assert compose("preprocess", ["experiment=mine"]) == config
     assert to_yaml(COMMANDS["train"], ["experiment=mine"]) == printed
+    # Names that follow from other keys still follow from them, and given names stay.
     changed = compose("train", ["experiment=mine", "data.name=new"])
-    pinned = any(word.startswith(("name=", "run=")) for word in words)
-    assert (changed.run.startswith("runs/new-"), changed.run == config.run) == (not pinned, pinned)
+    if any(word.startswith(("name=", "run=")) for word in words):
+        assert changed.run == config.run
+    else:
+        assert changed.run.startswith("runs/new-")
 
 
 def test_a_file_of_a_user_may_read_the_environment(config_dir, monkeypatch):
@@ -378,6 +439,11 @@ def test_a_file_of_a_user_may_read_the_environment(config_dir, monkeypatch):
 )
 def test_a_mistake_in_a_file_of_a_user_is_one_line(config_dir, override, message):
     assert message in error_line("train", override, config_dir=config_dir)
+
+
+def test_init_may_not_refer_to_a_missing_value(config_dir):
+    line = error_line("train", "model=nameless", "init=${model.name}", config_dir=config_dir)
+    assert line == "model.name: a value is needed; pass model.name=VALUE"
 
 
 def test_the_defaults_of_plugins_leave_the_options_that_are_set():

@@ -1,4 +1,4 @@
-"""Blocks of lines: results do not depend on the size of blocks or the number of workers."""
+"""Worker processes decode blocks of lines; results do not depend on blocks or workers."""
 
 import json
 from collections import Counter
@@ -56,9 +56,7 @@ def configuration(folder: Path, train: str, workers: int) -> ExperimentConfig:
 
 @pytest.mark.parametrize("form", ["files", "records", "table"])
 @pytest.mark.parametrize("workers", [1, 3])
-def test_line_numbers_include_malformed_lines_of_earlier_blocks(
-    tmp_path, monkeypatch, form, workers
-):
+def test_line_numbers_skip_what_is_malformed_in_any_block(tmp_path, monkeypatch, form, workers):
     monkeypatch.setattr(blocks, "BLOCK_PAIRS", 100)
     monkeypatch.setattr(blocks, "LINES_AT_ONCE", 10)
     pairs = [*PAIRS, *PAIRS[:300]]  # repeated in other blocks
@@ -81,16 +79,16 @@ def test_line_numbers_include_malformed_lines_of_earlier_blocks(
     assert train_counts["dropped"][reason] == len(BROKEN)
     assert train_counts["dropped"]["duplicates"] == repeated
     readable = [pair for number, pair in enumerate(pairs) if number not in BROKEN]
-    first_lines = dict[Pair, int]()
-    for line, pair in enumerate(readable, start=1):
-        first_lines.setdefault(pair, line)
+    firsts = dict(reversed([(pair, line) for line, pair in enumerate(readable, start=1)]))
     arrow = tmp_path / "out" / "toy" / "train" / "pairs.arrow"
-    assert datasets.Dataset.from_file(str(arrow))["line"][:] == sorted(first_lines.values())
+    assert datasets.Dataset.from_file(str(arrow))["line"][:] == sorted(firsts.values())
 
 
 @pytest.mark.parametrize("workers", [1, 3])
 @pytest.mark.parametrize("broken", [0, 1049])
-def test_the_first_problem_is_reported(tmp_path, monkeypatch, broken, workers):
+def test_the_first_problem_is_reported_although_workers_read_ahead(
+    tmp_path, monkeypatch, broken, workers
+):
     """The second problem is that one file is longer."""
     monkeypatch.setattr(blocks, "BLOCK_PAIRS", 300)
     targets = lines_of(PAIRS, 1, (broken,)) + b"one more\n"
@@ -105,14 +103,13 @@ def test_the_first_problem_is_reported(tmp_path, monkeypatch, broken, workers):
 
 
 def sizes_of_blocks(entry: str) -> list[int]:
-    """The number of pairs in each block, which together have all pairs."""
     config = DataConfig(name="toy", kind="files", train=[entry])
     sizes = []
-    pairs = list[Pair]()
+    pairs: list[Pair] = []
     for block in read_blocks([entry], config, Counter()):
-        pairs_of_this = list(pairs_of_block(block, config, Counter()))
-        sizes.append(len(pairs_of_this))
-        pairs += pairs_of_this
+        of_block = list(pairs_of_block(block, config, Counter()))
+        sizes.append(len(of_block))
+        pairs += of_block
     assert pairs == list(read_files([entry], config, Counter()))
     return sizes
 
@@ -130,7 +127,7 @@ def test_long_lines_end_a_block_early(tmp_path, monkeypatch, form):
     assert sizes_of_blocks(entry) == ([4, 3] if form == "files" else [3, 3, 1])
 
 
-def test_a_pair_that_fills_a_block_occurs_once():
+def test_a_pair_that_fills_a_block_is_passed_on_once():
     data = DataConfig(name="toy", kind="files", train=["unused"])
     clean = Cleaning(corpus_for(data), NORMALIZATIONS["canonical"], is_hashed=True, is_unique=True)
     block = clean(([PAIRS[1], *PAIRS[:1] * 4000, *PAIRS[:2]], NO_SAMPLE))
@@ -139,39 +136,20 @@ def test_a_pair_that_fills_a_block_occurs_once():
         "target": [PAIRS[1][1], PAIRS[0][1]],
         "line": [0, 1],
     }
-    assert len(block.hashes) == 2
-    assert block.pairs == 4003
-    assert block.dropped == {}
+    assert (len(block.hashes), block.pairs, dict(block.dropped)) == (2, 4003, {})
 
 
-@pytest.mark.parametrize(
-    ("count", "sizes"),
-    [
-        (0, []),
-        (10, [10]),
-        (25, [10, 10, 5]),
-    ],
-)
+@pytest.mark.parametrize(("count", "sizes"), [(0, []), (10, [10]), (25, [10, 10, 5])])
 def test_blocks_have_all_lines(tmp_path, monkeypatch, count, sizes):
     monkeypatch.setattr(blocks, "BLOCK_PAIRS", 10)
     monkeypatch.setattr(blocks, "LINES_AT_ONCE", 5)
-    sources = lines_of(PAIRS[:count], 0)
-    targets = lines_of(PAIRS[:count], 1)
-    entry = write_files(tmp_path, sources, targets)
+    entry = write_files(tmp_path, lines_of(PAIRS[:count], 0), lines_of(PAIRS[:count], 1))
     assert sizes_of_blocks(entry) == sizes
 
 
 @pytest.mark.parametrize(
     ("count", "size"),
-    [
-        (0, 0),
-        (1, 1),
-        (1000, 0),
-        (1000, 10),
-        (1000, 499),
-        (1000, 999),
-        (1000, 1000),
-    ],
+    [(0, 0), (1, 1), (1000, 0), (1000, 10), (1000, 499), (1000, 999), (1000, 1000)],
 )
 def test_drawn_rows_are_distinct_and_each_is_equally_likely(count, size):
     times = np.zeros(count)
@@ -182,5 +160,4 @@ def test_drawn_rows_are_distinct_and_each_is_equally_likely(count, size):
         times[rows] += 1
     # Each row is drawn with probability size / count: the halves of the range get half of the rows.
     expected = 50 * size / 2
-    if count != 1:
-        assert abs(times[: count // 2].sum() - expected) <= 6 * np.sqrt(expected)
+    assert abs(times[: count // 2].sum() - expected) <= 6 * np.sqrt(expected) or count == 1

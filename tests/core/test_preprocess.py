@@ -5,6 +5,7 @@ import random
 import subprocess
 import unicodedata
 from collections import Counter
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,13 @@ import pytest
 import sentencepiece
 from preloaded import python
 
-from nmt.config import DataConfig, ExperimentConfig, NMTError, TokenizerConfig
+from nmt.config import UNK, DataConfig, ExperimentConfig, NMTError, TokenizerConfig
 from nmt.data import open_corpus, read_manifest
 from nmt.preparation import preprocess
 from nmt.preparation.arrow_files import text_block
 from nmt.preparation.characters import lacking_characters
 from nmt.preparation.encoding import usual_and_longest
-from nmt.text import Pair, load_tokenizer
+from nmt.text import Pair, Tokenizer, load_tokenizer
 
 SPLITS = ("train", "valid", "test")
 
@@ -28,40 +29,65 @@ SPLITS = ("train", "valid", "test")
 def sentences(count: int, seed: int = 0) -> list[Pair]:
     """Pairs of three to six made-up words, different on both sides."""
     random_ = random.Random(seed)
-    words = [
-        "".join(random_.choices("abcdefgimnorstu", k=random_.randrange(2, 6))) for _ in range(120)
-    ]
+    words = []
+    for _ in range(120):
+        words.append("".join(random_.choices("abcdefgimnorstu", k=random_.randrange(2, 6))))
     sources: dict[str, None] = {}
     while len(sources) < count:
         sources[" ".join(random_.choices(words, k=random_.randrange(3, 7)))] = None
-    return [(source, " ".join(word[::-1] + "en" for word in source.split())) for source in sources]
+    return [(source, translation_of(source)) for source in sources]
+
+
+def translation_of(source: str) -> str:
+    """Each word backwards, with a suffix."""
+    return " ".join(word[::-1] + "en" for word in source.split())
+
+
+def side_of(pairs: list[Pair], side: int) -> list[str]:
+    return [pair[side] for pair in pairs]
 
 
 def write(path: Path, pairs: list[Pair]) -> list[str]:
+    """Write PATH.en and PATH.de, and return a value of data.train."""
     for side, code in enumerate(("en", "de")):
-        text = "".join(pair[side] + "\n" for pair in pairs)
-        Path(f"{path}.{code}").write_text(
-            text, encoding="utf-8", errors="surrogateescape", newline="\n"
-        )
+        text = "".join(f"{line}\n" for line in side_of(pairs, side))
+        file = Path(f"{path}.{code}")
+        file.write_text(text, encoding="utf-8", errors="surrogateescape", newline="\n")
     return [str(path)]
 
 
 def configuration(folder: Path, **changes: Any) -> ExperimentConfig:
-    """A toy corpus to prepare in folder/out/toy; `changes` go to the first part that has a key of that name."""
+    """A toy corpus to prepare in folder/out/toy.
+
+    Each of the `changes` goes to the first part of the configuration that has a key of its name.
+    """
     data = DataConfig(
-        name="toy", kind="files", train=[str(folder / "train")], valid_size=20, test_size=30
+        name="toy",
+        kind="files",
+        train=[str(folder / "train")],
+        valid_size=20,
+        test_size=30,
     )
     config = ExperimentConfig(data=data, tokenizer=TokenizerConfig("bpe", 400), workers=1)
     config.prepared = str(folder / "out" / "toy")
     for key, value in changes.items():
-        parts = (config, config.tokenizer, data, data.filters)
-        setattr(next(part for part in parts if key in part.__dataclass_fields__), key, value)
+        for part in (config, config.tokenizer, data, data.filters):
+            if key in part.__dataclass_fields__:
+                setattr(part, key, value)
+                break
+        else:
+            raise KeyError(key)
     return config
 
 
+def silent(words: str) -> None:
+    """Ignore progress."""
+
+
 def prepare(folder: Path, **changes: Any) -> dict[str, Any]:
-    manifest, done = preprocess(configuration(folder, **changes), lambda words: None)
-    assert done
+    """Prepare the toy corpus and return its counts."""
+    manifest, is_new = preprocess(configuration(folder, **changes), silent)
+    assert is_new
     return manifest.counts
 
 
@@ -90,20 +116,24 @@ def left_in(folder: Path) -> list[str]:
     return [path.name for path in (folder / "out").iterdir() if path.name != ".toy.lock"]
 
 
-def letters_of(pairs: list[Pair], side: int) -> set[str]:
-    return {
-        "".join(c for c in pair[side].lower() if unicodedata.category(c)[0] == "L")
-        for pair in pairs
-    }
+def letters_of(lines: list[str]) -> set[str]:
+    """The letters of each line, in lower case."""
+    letters = set()
+    for line in lines:
+        letters.add("".join(c for c in line.lower() if unicodedata.category(c)[0] == "L"))
+    return letters
 
 
 def variants(pairs: list[Pair]) -> list[Pair]:
-    """Each pair again with another digit, case, or punctuation, and each side again beside another line."""
-    near = [(f"{source.upper()}!", f"{target} {i}.") for i, (source, target) in enumerate(pairs)]
-    recombined = [
-        (source, other[1]) for (source, _), other in zip(pairs, [*pairs[1:], pairs[0]], strict=True)
-    ]
-    return [*pairs, *near, *recombined[::3]]
+    """The pairs, near copies of them, and a third of the sources beside another target."""
+    variants = list(pairs)
+    for number, (source, target) in enumerate(pairs):
+        variants.append((f"{source.upper()}!", f"{target} {number}."))
+    following = [*pairs[1:], pairs[0]]
+    recombined = []
+    for (source, _), (_, other_target) in zip(pairs, following, strict=True):
+        recombined.append((source, other_target))
+    return [*variants, *recombined[::3]]
 
 
 @pytest.fixture
@@ -112,185 +142,237 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_no_line_held_out_of_any_source_occurs_in_train_not_even_with_other_digits_case_or_punctuation(
-    tmp_path,
-):
-    pairs, common, given = sentences(600), sentences(200, seed=1), sentences(100, seed=2)
+@dataclass
+class Prepared:
+    folder: Path
+    counts: dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def two_sources(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+    """A corpus of two sources with near copies of each other's lines.
+
+    The first source has a given validation set, of which 30 pairs are in train.
+    """
+    folder = tmp_path_factory.mktemp("two_sources")
+    pairs = sentences(600)
+    common = sentences(200, seed=1)
+    given = sentences(100, seed=2)
     numbers = [(f"{n} %", f"{n} Prozent") for n in range(100)]
-    write(tmp_path / "train", [*pairs[:300], *variants(common), *numbers])
-    write(
-        tmp_path / "other",
-        [*pairs[300:], *variants(common), *given[:30], (given[30][0], "another")],
-    )
-    write(tmp_path / "valid", [(f" {source}  ", target) for source, target in given])
-    valid, train = (f"{tmp_path}/{name}.en:{tmp_path}/{name}.de" for name in ("valid", "other"))
-    counts = prepare(
-        tmp_path, sources=[{"name": "one", "valid": valid}, {"name": "two", "train": train}]
-    )
-    border, lines = (
-        counts["valid"]["sources"]["one"],
-        {split: prepared_pairs(tmp_path, split) for split in SPLITS},
-    )
-    drawn = [*lines["valid"][border:], *lines["test"]]
-    assert (border, len(drawn), counts["valid"]["in_train"]) == (100, 80, 30)
-    for side in (0, 1):
-        assert not letters_of(lines["train"], side) & letters_of(drawn, side)
-        valid, test = (
-            letters_of(pairs, side) for pairs in (lines["valid"][border:], lines["test"][30:])
-        )
-        assert (len(valid), len(test), len(valid | test)) == (20, 30, 50)
-    assert counts["train"]["dropped"]["like a held-out line"] >= 50
-    assert counts["train"]["kept"] > 1000
-    write(tmp_path / "empty", [])
+    same_source = (given[30][0], "another")
+    write(folder / "train", [*pairs[:300], *variants(common), *numbers])
+    write(folder / "other", [*pairs[300:], *variants(common), *given[:30], same_source])
+    write(folder / "valid", [(f" {source}  ", target) for source, target in given])
+    one = {"name": "one", "valid": f"{folder}/valid.en:{folder}/valid.de"}
+    two = {"name": "two", "train": f"{folder}/other.en:{folder}/other.de"}
+    return Prepared(folder, prepare(folder, sources=[one, two]))
+
+
+def test_given_pairs_that_are_also_in_train_are_counted(two_sources):
+    assert two_sources.counts["valid"]["sources"]["one"] == 100
+    assert two_sources.counts["valid"]["in_train"] == 30
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_train_has_no_line_with_the_letters_of_a_drawn_line(two_sources, side):
+    border = two_sources.counts["valid"]["sources"]["one"]  # before it, pairs are given, not drawn
+    valid = prepared_pairs(two_sources.folder, "valid")[border:]
+    test = prepared_pairs(two_sources.folder, "test")
+    assert len(valid) + len(test) == 80
+    drawn = letters_of(side_of([*valid, *test], side))
+    assert not letters_of(side_of(prepared_pairs(two_sources.folder, "train"), side)) & drawn
+    # The second source draws both of its sets.
+    valid_letters = letters_of(side_of(valid, side))
+    test_letters = letters_of(side_of(test[30:], side))
+    assert len(valid_letters) == 20
+    assert len(test_letters) == 30
+    assert not valid_letters & test_letters
+
+
+def test_pairs_like_a_held_out_line_are_counted_and_the_others_kept(two_sources):
+    assert two_sources.counts["train"]["dropped"]["like a held-out line"] >= 50
+    assert two_sources.counts["train"]["kept"] > 1000
+
+
+def test_an_error_names_the_source(folder):
+    write(folder / "empty", [])
+    sources = [{"name": "one"}, {"name": "two", "train": f"{folder}/empty"}]
     with pytest.raises(NMTError, match=r"data.sources, two: no training pairs are left of 0"):
-        prepare(
-            tmp_path,
-            sources=[{"name": "one"}, {"name": "two", "train": f"{tmp_path}/empty"}],
-            overwrite=True,
-        )
+        prepare(folder, sources=sources)
+
+
+def prepared_splits(folder: Path, seed: int) -> list[list[Pair]]:
+    prepare(folder, seed=seed, overwrite=True)
+    return [prepared_pairs(folder, split) for split in SPLITS]
+
+
+def test_each_pair_is_in_one_split(folder):
+    train, valid, test = prepared_splits(folder, seed=1)
+    assert sorted([*train, *valid, *test]) == sorted(sentences(300))
+
+
+def test_line_numbers_are_those_of_the_corpus(folder):
+    prepare(folder)
+    pairs = sentences(300)
+    lines = rows_of(folder, "train")["line"]
+    assert [pairs[line - 1] for line in lines] == prepared_pairs(folder, "train")
 
 
 def test_the_seed_decides_what_is_held_out(folder):
-    drawn = []
-    for seed in (1, 1, 2):
-        prepare(folder, seed=seed, overwrite=True)
-        drawn.append([prepared_pairs(folder, split) for split in SPLITS])
-        assert [sentences(300)[line - 1] for line in rows_of(folder, "train")["line"]] == drawn[-1][
-            0
-        ]
-    assert drawn[0] == drawn[1]
-    assert sorted(pair for pairs in drawn[0] for pair in pairs) == sorted(sentences(300))
-    assert all(set(one) != set(other) for one, other in zip(drawn[0], drawn[2], strict=True))
+    first = prepared_splits(folder, seed=1)
+    assert prepared_splits(folder, seed=1) == first
+    other = prepared_splits(folder, seed=2)
+    for of_first, of_other in zip(first, other, strict=True):
+        assert set(of_first) != set(of_other)
 
 
 HELD_OUT = [
     ("  two  blanks ", "\u00a0und  drei "),
     ("", ""),
     ("", "left is empty"),
-    *[("the same", "the same")] * 2,
-]
-HELD_OUT += [
+    ("the same", "the same"),
+    ("the same", "the same"),
     ("\ufb01ne \uff21", "e\u0301\u2028\u0085x\ty"),
     ("w " * 400, "long"),
     ("one", "w " * 30),
+    ("\u2581 \ue000 <s>", "\U0001f468\u200d\U0001f469"),
+    sentences(1)[0],
 ]
-HELD_OUT += [("\u2581 \ue000 <s>", "\U0001f468\u200d\U0001f469"), sentences(1)[0]]
+"""Pairs that the filters would drop, or that normalization changes."""
+STRICT = {
+    "min_words": 2,
+    "max_words": 5,
+    "max_ratio": 2.0,
+    "max_tokens": 9,
+    "drop_identical": True,
+    "deduplicate": True,
+}
+
+
+def normalized(line: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", line).split())
+
+
+@pytest.mark.parametrize(("split", "kept"), [("valid", [10, 30]), ("test", [20, 10])])
+def test_a_given_held_out_set_is_not_filtered(folder, split, kept):
+    given = {split: write(folder / split, HELD_OUT)}
+    counts = prepare(folder, **STRICT, **given)
+    assert counts[split]["read"] == 10
+    assert not counts[split]["dropped"]
+    assert [counts["valid"]["kept"], counts["test"]["kept"]] == kept
+    expected = [(normalized(source), normalized(target)) for source, target in HELD_OUT]
+    assert prepared_pairs(folder, split) == expected
 
 
 @pytest.mark.parametrize("split", ["valid", "test"])
-def test_a_given_held_out_set_is_not_filtered_and_its_raw_text_is_written(folder, split):
-    strict = {
-        "min_words": 2,
-        "max_words": 5,
-        "max_ratio": 2.0,
-        "max_tokens": 9,
-        "drop_identical": True,
-    }
-    counts = prepare(folder, deduplicate=True, **strict, **{split: write(folder / split, HELD_OUT)})
+def test_the_raw_text_of_a_held_out_set_is_written(folder, split):
+    given = {split: write(folder / split, HELD_OUT)}
+    prepare(folder, **STRICT, **given)
     corpus = open_corpus(folder / "out" / "toy")
-    assert (counts[split]["read"], counts[split]["kept"], dict(counts[split]["dropped"])) == (
-        10,
-        10,
-        {},
-    )
-    assert sorted(counts[name]["kept"] for name in ("valid", "test")) == [
-        10,
-        30 if split == "valid" else 20,
-    ]
     assert list(zip(*corpus.text(split), strict=True)) == HELD_OUT
     for side, code in enumerate(("en", "de")):
-        raw = (corpus.folder / f"{split}.{code}").read_bytes()
-        assert raw == "".join(pair[side] + "\n" for pair in HELD_OUT).encode()
-    clean = [
-        tuple(" ".join(unicodedata.normalize("NFKC", side).split()) for side in pair)
-        for pair in HELD_OUT
-    ]
-    assert prepared_pairs(folder, split) == clean
+        raw = "".join(f"{line}\n" for line in side_of(HELD_OUT, side))
+        assert (corpus.folder / f"{split}.{code}").read_bytes() == raw.encode()
 
 
 def test_the_raw_text_of_a_held_out_set_has_a_line_for_each_pair(folder):
-    lines = [
-        json.dumps({"en": text, "de": text})
-        for text in ("one\nline", "two", "\r", "three\r\nlines\n")
-    ]
+    texts = ("one\nline", "two", "\r", "three\r\nlines\n")
+    lines = [json.dumps({"en": text, "de": text}) for text in texts]
     (folder / "valid.jsonl").write_text("\n".join(lines) + "\n")
     prepare(folder, valid=[str(folder / "valid.jsonl")])
     corpus = open_corpus(folder / "out" / "toy")
-    assert [len(corpus.split("valid")), *map(len, corpus.text("valid"))] == [4, 4, 4]
+    sources, targets = corpus.text("valid")
+    assert len(corpus.split("valid")) == len(sources) == len(targets) == 4
 
 
-def test_every_pair_read_is_kept_or_counted_under_its_reason(tmp_path):
-    good = [*sentences(100), ("a  b c", "d\te f")]
-    good += [
-        ("a b", "c d e f g h"),
-        ("w " * 11 + "w", "v v v v"),
-        ("same here", "Same here"),
-    ]  # just within the rules
-    dropped = {
-        "empty side": [("", "Leer."), ("\u2028 \t", "Leer."), ("Empty.", "")],
-        "too short": [("one", "eins zwei")],
-        "too long (words)": [("w " * 13, "v v v v v"), ("w w w w w", "v " * 13)],
-        "length ratio": [("a b", "c d e f g h i")],
-        "identical sides": [("same here", "same here"), ("same  \ufb01ne", "same fine ")],
-        "duplicates": [good[0], good[0], ("a b  c", "d e f")],
-        "too long (tokens)": [("a " + "".join(map(chr, range(0x1208, 0x1248))), "b c")],
-    }
-    bad, more = [pair for pairs in dropped.values() for pair in pairs], tmp_path / "more.tsv"
-    more.write_bytes(b"no tab\nbroken\t\xff\nx y z\tu v w\nno tab either\n")
-    train = [*write(tmp_path / "train", good + bad), str(more)]
-    held_out = dict.fromkeys(("valid", "test"), write(tmp_path / "held_out", sentences(3, seed=9)))
-    rules = {
-        "min_words": 2,
-        "max_words": 12,
-        "max_ratio": 3,
-        "max_tokens": 60,
-        "drop_identical": True,
-    }
-    counts = prepare(tmp_path, train=train, **held_out, errors="skip", deduplicate=True, **rules)[
-        "train"
-    ]
-    expected = {reason: len(pairs) for reason, pairs in dropped.items()} | {
-        "malformed": 2,
-        "invalid UTF-8": 1,
-    }
-    assert dict(counts["dropped"]) == expected
-    assert (counts["read"], counts["kept"]) == (len(good) + len(bad) + 4, len(good) + 1)
-    clean = [(" ".join(source.split()), " ".join(target.split())) for source, target in good]
-    assert prepared_pairs(tmp_path, "train") == [*clean, ("x y z", "u v w")]
+JUST_WITHIN_THE_RULES = [
+    ("a b", "c d e f g h"),
+    ("w " * 11 + "w", "v v v v"),
+    ("same here", "Same here"),
+]
+GOOD = [*sentences(100), ("a  b c", "d\te f"), *JUST_WITHIN_THE_RULES]
+DROPPED = {
+    "empty side": [("", "Leer."), ("\u2028 \t", "Leer."), ("Empty.", "")],
+    "too short": [("one", "eins zwei")],
+    "too long (words)": [("w " * 13, "v v v v v"), ("w w w w w", "v " * 13)],
+    "length ratio": [("a b", "c d e f g h i")],
+    "identical sides": [("same here", "same here"), ("same  \ufb01ne", "same fine ")],
+    "duplicates": [GOOD[0], GOOD[0], ("a b  c", "d e f")],
+    "too long (tokens)": [("a " + "".join(map(chr, range(0x1208, 0x1248))), "b c")],
+}
+MALFORMED = b"no tab\nbroken\t\xff\nx y z\tu v w\nno tab either\n"
+"""A table with one good line."""
+
+
+def test_every_pair_is_kept_or_counted_under_the_reason_for_dropping_it(tmp_path):
+    bad = []
+    for pairs in DROPPED.values():
+        bad += pairs
+    (tmp_path / "more.tsv").write_bytes(MALFORMED)
+    held_out = write(tmp_path / "held_out", sentences(3, seed=9))
+    counts = prepare(
+        tmp_path,
+        train=[*write(tmp_path / "train", GOOD + bad), str(tmp_path / "more.tsv")],
+        valid=held_out,
+        test=held_out,
+        errors="skip",
+        deduplicate=True,
+        min_words=2,
+        max_words=12,
+        max_ratio=3,
+        max_tokens=60,
+        drop_identical=True,
+    )
+    expected = {reason: len(pairs) for reason, pairs in DROPPED.items()}
+    expected |= {"malformed": 2, "invalid UTF-8": 1}
+    assert dict(counts["train"]["dropped"]) == expected
+    assert counts["train"]["read"] == len(GOOD) + len(bad) + 4
+    assert counts["train"]["kept"] == len(GOOD) + 1
+    kept = [(" ".join(source.split()), " ".join(target.split())) for source, target in GOOD]
+    assert prepared_pairs(tmp_path, "train") == [*kept, ("x y z", "u v w")]
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram", "wordpiece"])
 def test_ids_spell_the_corpus_and_lengths_count_the_end_symbol(tmp_path, kind):
     pairs = [("Größe\u00a0\ufb01ne", "\u65e5\u672c \U0001f600 ##<s>"), *sentences(200)]
     write(tmp_path / "train", pairs)
-    held_out = dict.fromkeys(("valid", "test"), write(tmp_path / "held_out", pairs[:5]))
-    counts = prepare(tmp_path, kind=kind, vocabulary_size=600, **held_out)
-    assert prepared_pairs(tmp_path, "train") == [
-        ("Größe fine", "\u65e5\u672c \U0001f600 ##<s>"),
-        *pairs[1:],
-    ]
+    held_out = write(tmp_path / "held_out", pairs[:5])
+    counts = prepare(tmp_path, kind=kind, vocabulary_size=600, valid=held_out, test=held_out)
+    first = ("Größe fine", "\u65e5\u672c \U0001f600 ##<s>")
+    assert prepared_pairs(tmp_path, "train") == [first, *pairs[1:]]
     vocabulary = load_tokenizer(tmp_path / "out" / "toy" / "tokenizer.model").vocabulary_size
     for split in SPLITS:
-        rows = list(rows_of(tmp_path, split))
+        rows = rows_of(tmp_path, split)
         for side in ("source", "target"):
-            assert all(3 < i < vocabulary for row in rows for i in row[side])
-            assert [row[f"{side}_length"] for row in rows] == [len(row[side]) + 1 for row in rows]
-            assert counts[split]["tokens"][side] == sum(row[f"{side}_length"] for row in rows)
+            for ids, length in zip(rows[side], rows[f"{side}_length"], strict=True):
+                assert length == len(ids) + 1
+                assert all(UNK < id < vocabulary for id in ids)
+            assert counts[split]["tokens"][side] == sum(rows[f"{side}_length"])
 
 
-def test_vocabulary_and_recorded_characters_are_of_the_training_pairs_alone(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("most", "characters"),
+    [
+        (4, {"source": " abc", "rare": "", "target": " def"}),
+        (3, None),
+    ],
+)
+def test_characters_of_train_are_recorded_unless_they_are_too_many(
+    tmp_path, monkeypatch, most, characters
+):
+    monkeypatch.setattr("nmt.preparation.characters.RECORDED_CHARACTERS", most)
     write(tmp_path / "train", [("ab", "d e"), ("b c", "f")])
-    changes = dict.fromkeys(
-        ("valid", "test"), write(tmp_path / "held_out", [("\u0436\u0436 xyz", "uvw")] * 50)
-    )
-    few = {"source": " abc", "rare": "", "target": " def"}
-    for most, characters in ((4, few), (3, None)):
-        monkeypatch.setattr("nmt.preparation.preparation.RECORDED_CHARACTERS", most)
-        prepare(tmp_path, **changes, overwrite=True)
-        assert read_manifest(tmp_path / "out" / "toy").characters == characters
-    model = sentencepiece.SentencePieceProcessor(
-        model_file=str(tmp_path / "out" / "toy" / "tokenizer.model")
-    )
+    held_out = write(tmp_path / "held_out", [("\u0436\u0436 xyz", "uvw")] * 50)
+    prepare(tmp_path, valid=held_out, test=held_out)
+    assert read_manifest(tmp_path / "out" / "toy").characters == characters
+
+
+def test_the_vocabulary_is_learned_from_train_alone(tmp_path):
+    write(tmp_path / "train", [("ab", "d e"), ("b c", "f")])
+    held_out = write(tmp_path / "held_out", [("\u0436\u0436 xyz", "uvw")] * 50)
+    prepare(tmp_path, valid=held_out, test=held_out)
+    file = str(tmp_path / "out" / "toy" / "tokenizer.model")
+    model = sentencepiece.SentencePieceProcessor(model_file=file)
     assert not any("\u0436" in model.id_to_piece(i) for i in range(model.vocab_size()))
 
 
@@ -315,23 +397,34 @@ def test_the_number_of_workers_does_not_change_anything(tmp_path):
     assert len(files) == 9
 
 
-def test_preparing_again_does_nothing_and_changed_keys_are_refused_by_their_names(folder):
+def test_preparing_again_does_nothing(folder):
     prepare(folder)
     before = content(folder / "out")
-    manifest, done = preprocess(configuration(folder, workers=2), lambda words: None)
-    assert (done, manifest) == (False, read_manifest(folder / "out" / "toy"))
-    texts = [folder / "train.en", folder / "train.de"]
-    assert manifest.content["sources"] == {
-        str(text): sha256(text.read_bytes()).hexdigest() for text in texts
-    }
+    manifest, is_new = preprocess(configuration(folder, workers=2), silent)
+    assert not is_new
+    assert manifest == read_manifest(folder / "out" / "toy")
+    assert content(folder / "out") == before
+
+
+def test_the_manifest_has_the_digests_of_the_files(folder):
+    prepare(folder)
+    digests = {}
+    for text in (folder / "train.en", folder / "train.de"):
+        digests[str(text)] = sha256(text.read_bytes()).hexdigest()
+    assert read_manifest(folder / "out" / "toy").content["sources"] == digests
+
+
+def test_changed_keys_are_refused_by_name_unless_overwrite_is_set(folder):
+    prepare(folder)
+    before = content(folder / "out")
     changes = {"seed": 2, "max_ratio": 4.0}
-    with pytest.raises(
-        NMTError, match=r"data.filters.max_ratio: None -> 4.0, seed: 1 -> 2.*overwrite=true"
-    ):
-        preprocess(configuration(folder, **changes), lambda words: None)
+    message = r"data.filters.max_ratio: None -> 4.0, seed: 1 -> 2.*overwrite=true"
+    with pytest.raises(NMTError, match=message):
+        preprocess(configuration(folder, **changes), silent)
     assert content(folder / "out") == before
     prepare(folder, overwrite=True, **changes)
-    assert preprocess(configuration(folder, **changes), lambda words: None)[1] is False
+    _, is_new = preprocess(configuration(folder, **changes), silent)
+    assert not is_new
 
 
 @pytest.mark.parametrize(
@@ -346,28 +439,24 @@ def test_preparing_again_does_nothing_and_changed_keys_are_refused_by_their_name
         ([("fine", "gut")] * 9 + [("broken", "\udcff")], {}, r"bad\.de, line 10\b"),
     ],
 )
-def test_a_failed_preparation_is_one_line_leaves_nothing_behind_and_the_old_one_in_place(
-    folder, pairs, changes, words
-):
-    other = write(folder / "bad", pairs)
-    for overwrite in (False, True):
-        before = content(folder / "out")
-        with pytest.raises(NMTError, match=words) as error:
-            prepare(folder, **{"train": other, "overwrite": overwrite, **changes})
-        assert "\n" not in str(error.value)
-        assert {
-            name: files for name, files in content(folder / "out").items() if ".lock" not in name
-        } == before
-        assert left_in(folder) == (["toy"] if overwrite else [])
-        if not overwrite:
-            prepare(folder)
-            (folder / "out" / ".toy.lock").unlink()
+@pytest.mark.parametrize("is_prepared", [False, True])
+def test_a_failure_is_one_line_and_changes_nothing(folder, pairs, changes, words, is_prepared):
+    if is_prepared:
+        prepare(folder)
+        (folder / "out" / ".toy.lock").unlink()
+    before = content(folder / "out")
+    keys = {"train": write(folder / "bad", pairs), "overwrite": is_prepared, **changes}
+    with pytest.raises(NMTError, match=words) as error:
+        prepare(folder, **keys)
+    assert "\n" not in str(error.value)
+    after = content(folder / "out")
+    assert {name: file for name, file in after.items() if ".lock" not in name} == before
+    assert left_in(folder) == (["toy"] if is_prepared else [])
 
 
 @pytest.mark.parametrize("change", ["train/thesis.tex", "a link", "manifest.json"])
-def test_overwrite_replaces_nothing_but_a_prepared_corpus_and_says_so_before_any_work(
-    folder, change
-):
+def test_overwrite_replaces_nothing_but_a_prepared_corpus(folder, change):
+    """It is refused before any work: no progress is reported."""
     prepare(folder)
     corpus = folder / "out" / "toy"
     if change == "a link":
@@ -376,9 +465,8 @@ def test_overwrite_replaces_nothing_but_a_prepared_corpus_and_says_so_before_any
     else:
         (corpus / change).write_text("{}")
     before = content(corpus)
-    with pytest.raises(
-        NMTError, match=r"train.* does not belong to the prepared corpus|not a prepared"
-    ) as error:
+    message = r"train.* does not belong to the prepared corpus|not a prepared"
+    with pytest.raises(NMTError, match=message) as error:
         preprocess(configuration(folder, overwrite=True, seed=2), pytest.fail)
     assert "\n" not in str(error.value)
     assert content(corpus) == before
@@ -410,9 +498,8 @@ preprocess(config, say)
 
 
 @pytest.mark.parametrize("stage", ["read", "deduplicating", "learning", "encoded"])
-def test_two_at_once_are_refused_and_after_sigkill_the_workers_end_and_what_is_left_is_removed(
-    folder, stage
-):
+def test_after_sigkill_the_next_command_removes_what_is_left(folder, stage):
+    """Until then, other commands are refused, and workers end with the command."""
     prepare(folder)
     old = content(folder / "out" / "toy")
     tests = Path(__file__).parent
@@ -432,51 +519,72 @@ def test_two_at_once_are_refused_and_after_sigkill_the_workers_end_and_what_is_l
     other = folder / "out" / ".toys.00000000.nmt-tmp"
     other.mkdir()
     # The corpus of the first command is complete, so this does nothing else.
-    assert preprocess(configuration(folder), lambda words: None)[1] is False
+    _, is_new = preprocess(configuration(folder), silent)
+    assert not is_new
     assert sorted(left_in(folder)) == [other.name, "toy"]
     prepare(folder, overwrite=True, deduplicate=True, seed=2)
 
 
-def test_99_of_100_lines_are_no_longer_than_usual():
-    for lengths, usual in (
-        ([], 0),
-        ([7], 7),
-        ([1] * 99 + [50], 1),
-        ([1] * 98 + [9, 50], 9),
-        ([3, 5], 5),
-    ):
-        assert usual_and_longest(Counter(lengths)) == {"p99": usual, "max": max(lengths, default=0)}
+@pytest.mark.parametrize(
+    ("lengths", "usual", "longest"),
+    [
+        ([], 0, 0),
+        ([7], 7, 7),
+        ([1] * 99 + [50], 1, 50),
+        ([1] * 98 + [9, 50], 9, 50),
+        ([3, 5], 5, 5),
+    ],
+)
+def test_99_percent_of_lines_are_no_longer_than_usual(lengths, usual, longest):
+    assert usual_and_longest(Counter(lengths)) == {"p99": usual, "max": longest}
 
 
-def test_characters_that_the_initial_vocabulary_lacks_are_listed(tmp_path):
-    pairs = sentences(200)
-    write(tmp_path / "train", pairs)
+@pytest.fixture
+def tokenizer(tmp_path: Path) -> Tokenizer:
+    write(tmp_path / "train", sentences(200))
     prepare(tmp_path)
-    tokenizer = load_tokenizer(tmp_path / "out" / "toy" / "tokenizer.model")
-    pairs[2] = (pairs[2][0] + " ŋŋŋ 涨", pairs[2][1])
-    pairs[8] = (pairs[8][0] + " 涨价", pairs[8][1])
-    pairs[4] = (pairs[4][0], pairs[4][1] + "".join(map(chr, range(0x3B1, 0x3B1 + 25))))
-    counts = [Counter("".join(pair[side] for pair in pairs)) for side in (0, 1)]
+    return load_tokenizer(tmp_path / "out" / "toy" / "tokenizer.model")
+
+
+def lacking(tokenizer: Tokenizer, pairs: list[Pair], side: int) -> str:
+    counts = Counter("".join(side_of(pairs, side)))
     block = text_block(list(enumerate(pairs, start=1)))
-    source, target = (lacking_characters(tokenizer, counts[side], side, [block]) for side in (0, 1))
-    assert "lacks 3 characters of the sources" in source
-    first, second, third = source.partition("init): ")[2].split("), ")
+    return lacking_characters(tokenizer, counts, side, [block])
+
+
+def test_characters_that_the_initial_vocabulary_lacks_are_listed(tokenizer):
+    pairs = sentences(200)
+    pairs[2] = (f"{pairs[2][0]} ŋŋŋ 涨", pairs[2][1])
+    pairs[8] = (f"{pairs[8][0]} 涨价", pairs[8][1])
+    notice = lacking(tokenizer, pairs, side=0)
+    assert "lacks 3 characters of the sources" in notice
+    first, second, third = notice.partition("init): ")[2].split("), ")
     assert first == "'ŋ' (U+014B LATIN SMALL LETTER ENG, 3 times, first in pair 3"
     assert second == "'涨' (U+6DA8 CJK UNIFIED IDEOGRAPH-6DA8, 2 times, first in pair 3"
     assert third == "'价' (U+4EF7 CJK UNIFIED IDEOGRAPH-4EF7, once, first in pair 9)"
-    assert "lacks 25 characters of the targets" in target
-    assert target.count("U+") == 20
-    assert target.endswith("and 5 more")
-    known = [Counter("".join(pair[side] for pair in sentences(200))) for side in (0, 1)]
-    assert [lacking_characters(tokenizer, known[side], side, []) for side in (0, 1)] == ["", ""]
+
+
+def test_at_most_20_lacking_characters_are_listed(tokenizer):
+    pairs = sentences(200)
+    greek = "".join(map(chr, range(0x3B1, 0x3B1 + 25)))
+    pairs[4] = (pairs[4][0], pairs[4][1] + greek)
+    notice = lacking(tokenizer, pairs, side=1)
+    assert "lacks 25 characters of the targets" in notice
+    assert notice.count("U+") == 20
+    assert notice.endswith("and 5 more")
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_there_is_no_notice_if_the_vocabulary_has_all_characters(tokenizer, side):
+    assert lacking(tokenizer, sentences(200), side) == ""
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_notice_about_the_corpus_is_printed_once(nmt, here, workers):
     pairs = sentences(300)
-    rows = [
-        f"{number}\t{source} &amp; co\t{target}\n" for number, (source, target) in enumerate(pairs)
-    ]
+    rows = []
+    for number, (source, target) in enumerate(pairs):
+        rows.append(f"{number}\t{source} &amp; co\t{target}\n")
     Path("toy.tsv").write_text("".join(rows))
     outcome = nmt(
         "preprocess",

@@ -27,7 +27,11 @@ def files(tmp_path) -> dict[str, str]:
 def test_text_is_a_line_for_each_score_and_json_holds_every_digit(files):
     metrics = ["bleu", "ter"]
     config = ScoreConfig(
-        files["hypothesis"], files["reference"], None, metrics, "fr", lowercase=True
+        hypothesis=files["hypothesis"],
+        reference=files["reference"],
+        metrics=metrics,
+        language="fr",
+        lowercase=True,
     )
     expected = score(HYPOTHESES, REFERENCES, metrics, "fr", lowercase=True)
     assert report(config) == "".join(f"{s.name} = {s.value:.2f}  {s.signature}\n" for s in expected)
@@ -47,36 +51,38 @@ def test_text_is_a_line_for_each_score_and_json_holds_every_digit(files):
 def test_the_language_is_that_of_the_key_or_of_a_files_name(
     names, language, tokenizer, tmp_path, monkeypatch
 ):
+    installed = ("13a", "zh")
     monkeypatch.setattr(
-        "nmt.evaluation.command_for", lambda tokenize: "" if tokenize in ("13a", "zh") else "x"
+        "nmt.evaluation.command_for", lambda tokenize: "" if tokenize in installed else "install"
     )
     hypothesis, reference = (tmp_path / name for name in names)
     for path in (hypothesis, reference):
-        path.write_bytes((gzip.compress if path.suffix == ".gz" else bytes)(b"1 2 3 4\n"))
+        content = b"1 2 3 4\n"
+        path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
     config = ScoreConfig(str(hypothesis), str(reference), metrics=["bleu"], language=language)
     assert f"|tok:{tokenizer}|" in report(config)
 
 
-def test_examples_are_triples_spread_evenly_above_the_scores(files):
-    examples = [
-        f"     source  {SOURCES[i]}\n  reference  {REFERENCES[i]}\ntranslation  {HYPOTHESES[i]}\n\n"
-        for i in range(4)
-    ]
-    scores_alone = report(ScoreConfig(**files, metrics=["bleu"]))
-    for count, indices in ((1, [0]), (2, [0, 2]), (9, [0, 1, 2, 3])):
-        printed = report(ScoreConfig(**files, metrics=["bleu"], examples=count))
-        assert printed == "".join(examples[i] for i in indices) + scores_alone
+@pytest.mark.parametrize(("count", "indices"), [(1, [0]), (2, [0, 2]), (9, [0, 1, 2, 3])])
+def test_examples_are_triples_spread_evenly_above_the_scores(files, count, indices):
+    expected = ""
+    for i in indices:
+        expected += f"     source  {SOURCES[i]}\n"
+        expected += f"  reference  {REFERENCES[i]}\n"
+        expected += f"translation  {HYPOTHESES[i]}\n\n"
+    expected += report(ScoreConfig(**files, metrics=["bleu"]))
+    assert report(ScoreConfig(**files, metrics=["bleu"], examples=count)) == expected
 
 
-def test_what_cannot_be_read_is_one_line(files):
-    config = ScoreConfig(files["hypothesis"], files["reference"], metrics=["bleu"])
+def test_invalid_utf_8_is_reported_with_its_line(files):
     Path(files["hypothesis"]).write_bytes(b"a\nb\n\xffc\nd\n")
-    with pytest.raises(
-        NMTError, match=rf"^{files['hypothesis']}, line 3: invalid UTF-8 at .*iconv -f LATIN1"
-    ):
-        report(config)
-    for name in files:
-        Path(files[name]).unlink()
-        with pytest.raises(NMTError, match=rf"^{files[name]}: No such file"):
-            report(ScoreConfig(**files, metrics=["bleu"]))
-        Path(files[name]).write_text("a\n")
+    message = rf"^{files['hypothesis']}, line 3: invalid UTF-8 at .*iconv -f LATIN1"
+    with pytest.raises(NMTError, match=message):
+        report(ScoreConfig(**files, metrics=["bleu"]))
+
+
+@pytest.mark.parametrize("name", ["hypothesis", "reference", "source"])
+def test_a_missing_file_is_reported_by_name(files, name):
+    Path(files[name]).unlink()
+    with pytest.raises(NMTError, match=rf"^{files[name]}: No such file"):
+        report(ScoreConfig(**files, metrics=["bleu"]))

@@ -6,7 +6,15 @@ import sys
 import pytest
 from filelock import FileLock
 
-PROGRAM = "import sys\nfrom nmt.cli import main\ntry:\n main()\nfinally:\n print(*sys.modules, file=sys.stderr)"
+PROGRAM = """
+import sys
+from nmt.cli import main
+
+try:
+    main()
+finally:
+    print(*sys.modules, file=sys.stderr)
+"""
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,197 @@
+"""Convert the arguments of a command to overrides, and check them before anything is loaded."""
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from nmt.config.command import Command, Values, groups
+from nmt.config.members import keys_of
+from nmt.config.overrides import (
+    is_bare,
+    key_of,
+    literal,
+    parse,
+    set_text,
+    single_value,
+)
+from nmt.config.suggestions import DID_YOU_MEAN, answer, explain, nearest, nearest_key
+from nmt.config.trees import is_inside
+from nmt.config.values import exists
+from nmt.errors import NMTError, SettingError
+
+TEXT_OR_INPUT = re.compile(r"\s|^-$")
+"""Text to translate may begin with a dash, and a lone dash means standard input."""
+CUT_LIST = re.compile(r"[\w.]+=\[[^\]]*,")
+"""KEY=[A, from KEY=[A, B], which the shell divides at the blank."""
+ENTRY_NAME = re.compile(r"[\w.+-]+")
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """The arguments of a command, as Hydra needs them."""
+
+    overrides: list[str]
+    whole_groups: Values = field(default_factory=dict)
+    """The groups that arguments without = set as a whole."""
+
+    @property
+    def keys(self) -> list[str]:
+        """The keys and groups that the overrides set."""
+        return [key_of(override) for override in self.overrides]
+
+
+def read_words(command: Command, words: list[str], config_dir: Path | None) -> Arguments:
+    """Convert arguments to overrides; NMTError at the first mistake."""
+    check_words(command, words)
+    bare = [word for word in words if is_bare(word) or is_entry(command, word)]
+    named = [as_written(command, word) for word in words if word not in bare]
+    # Before `command.words`, which may read large files and load libraries.
+    check_overrides(command, named, config_dir, words)
+    if not bare:
+        return Arguments(named)
+    values = values_of(command, bare)
+    given = {key_of(word) for word in named if not word.startswith("~")}
+    check_conflicts(command, values, given, bare)
+    short: list[str] = []
+    whole_groups: Values = {}
+    for key, value in values.items():
+        if isinstance(value, dict):
+            whole_groups[key] = value
+        elif key not in given:
+            short.append(set_text(key, literal(value)))
+    return Arguments([*short, *named], whole_groups)
+
+
+def values_of(command: Command, bare: list[str]) -> Values:
+    """The keys and values that arguments without = stand for."""
+    if command.words is None:
+        raise NMTError(f"{bare[0]}: this command takes only KEY=VALUE arguments")
+    return command.words(bare)
+
+
+def check_conflicts(command: Command, values: Values, given: set[str], bare: list[str]) -> None:
+    """Raise NMTError if a key that is given as KEY=VALUE is also given without =.
+
+    A value that is none of the words, such as a language in a file name, is only a default.
+    """
+    for key in given & values.keys():
+        if values[key] in bare or values[key] == bare:
+            raise NMTError(
+                f"{bare[-1]}: `nmt {command.name}` takes one {key}, but {key}= is also given"
+            )
+
+
+def check_words(command: Command, words: list[str]) -> None:
+    """Raise NMTError for an unknown option, and for KEY=VALUE with blanks."""
+    for word in words:
+        if word.startswith("-") and not TEXT_OR_INPUT.search(word):
+            keys = [*keys_of(command.config), *groups(command)]
+            raise NMTError(explain(command.name, words, word, keys))
+        if word == "=" or CUT_LIST.fullmatch(word):
+            raise NMTError(f"{word}: write KEY=VALUE or KEY=[A,B] without spaces")
+
+
+def is_entry(command: Command, word: str) -> bool:
+    """True for NAME=[A,B] or NAME=PATH if the command takes such entries.
+
+    NAME must be neither a key nor a mistake.
+    """
+    name, _, value = word.partition("=")
+    if not command.entries or not value or not ENTRY_NAME.fullmatch(name):
+        return False
+    keys = [*keys_of(command.config), *groups(command)]
+    if name in keys:
+        return False
+    if value.startswith("[") and value.endswith("]"):
+        return True
+    if exists(value) and Path(value).is_dir():
+        is_corpus = (Path(value) / "manifest.json").exists()
+        return not is_corpus  # a corpus is no system
+    if not exists(value) and "/" not in value:
+        return False
+    is_near_key = nearest_key(name, keys).startswith(DID_YOU_MEAN)
+    return not is_near_key and not answer(command.name, [word])
+
+
+def as_written(command: Command, word: str) -> str:
+    """Quote a string that Hydra would read as a list or number.
+
+    null and quoted strings keep their meaning.
+    """
+    key, _, value = word.partition("=")
+    member = keys_of(command.config).get(key)
+    if member is None or not member.is_text or value == "null":
+        return word
+    meaning = single_value(word)
+    if value.startswith("["):
+        if not value.endswith("]"):
+            return word  # refused later
+        if member.is_list:
+            return list_as_written(key, value, meaning)
+    is_quoted = isinstance(meaning, str) and value.startswith(("'", '"'))
+    text = meaning if is_quoted else value
+    return set_text(key, literal(text) if "literal" in member.metadata else text)
+
+
+def list_as_written(key: str, value: str, meaning: Any) -> str:
+    """An override with a list of strings; `meaning` is the value as Hydra reads it."""
+    if is_list_of_texts(meaning):
+        return f"{key}={value}"
+    items = value[1:-1].split(",")
+    return set_text(key, [item.strip() for item in items])
+
+
+def is_list_of_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def check_overrides(
+    command: Command,
+    overrides: list[str],
+    config_dir: Path | None,
+    words: list[str],
+) -> None:
+    """Raise NMTError for the first override that is no KEY=VALUE of this command.
+
+    `words` are all arguments of the command, for answers that depend on them.
+    """
+    options = groups(command, config_dir)
+    keys = [*keys_of(command.config)]
+    for text in overrides:
+        override = parse(text)
+        if override is None:
+            raise NMTError(
+                f"{text!r:.62} cannot be parsed; quote special characters: 'KEY=\"VALUE\"'"
+            )
+        key = override.key_or_group
+        if not key:
+            raise NMTError(f"{text!r} is not KEY=VALUE; `nmt {command.name} --help` lists the keys")
+        if key not in options and not any(is_inside(name, key) for name in keys):
+            raise NMTError(explain(command.name, words, text, [*keys, *options]))
+        if override.is_sweep_override():
+            raise NMTError(f"{text}: give one value; write a list as [a,b]")
+        if key in options:
+            value = None if override.is_delete() else override.value()
+            check_option(text, key, value, options[key].options)
+
+
+def check_option(text: str, group: str, option: Any, options: list[str]) -> None:
+    """Raise NMTError unless a group has the option that an override chooses."""
+    is_no_experiment = group == "experiment" and option is None
+    if option in options or is_no_experiment:
+        return
+    near = nearest(str(option), options)
+    raise NMTError(f"{text}: no such option; {near} (or write ./conf/{group}/{option}.yaml)")
+
+
+def check_hidden_keys(command: Command, words: list[str]) -> None:
+    """Raise NMTError for a key that the command does not read, if users mistake it for another."""
+    given = dict(word.split("=", 1) for word in words if "=" in word)
+    for hidden, key in command.instead.items():
+        if hidden in given and key not in given:
+            raise SettingError(
+                f"`nmt {command.name}` does not read this key; pass {key}={given[hidden]}",
+                key=hidden,
+                value=given[hidden],
+            )

@@ -1,0 +1,180 @@
+"""Build option records from trees of keys, and check each value."""
+
+from dataclasses import dataclass, field, is_dataclass, replace
+from types import NoneType
+from typing import Any, TypeVar, cast, get_origin
+
+from nmt.config.fields import MISSING
+from nmt.config.members import Member, keys_of, members_of
+from nmt.config.suggestions import nearest_key
+from nmt.config.values import as_list, in_words, is_number, matches, shown
+from nmt.errors import NMTError, SettingError
+
+Record = TypeVar("Record")
+
+
+def build(
+    cls: type[Record],
+    tree: Any,
+    where: str = "",
+    group: str = "",
+    base: Any = None,
+    offered: tuple[str, ...] = (),
+) -> Record:
+    """Build a record from a tree of keys.
+
+    NMTError, prefixed with `where`, if a key is unknown, missing or invalid. Error messages prefix
+    keys with `group`, which ends in a dot. Keys that the tree omits get their values from `base`;
+    if `offered` is given, only its keys are accepted.
+    """
+    if where:
+        try:
+            return build(cls, tree, "", group, base, offered)
+        except NMTError as error:
+            raise error.within(where) from error
+    if not isinstance(tree, dict):
+        name = group.rstrip(".") or "content"
+        raise NMTError(f"{name}: not a mapping of names to values")
+    parts = Parts(dict(tree), group, base)
+    for member in members_of(cast(Any, cls), offered):
+        parts.add(member)
+    for name in map(str, parts.rest):
+        keys = [f"{group}{key}" for key in keys_of(cast(Any, cls), offered)]
+        key = f"{group}{name}"
+        raise SettingError(f"unknown key {shown(key)}; {nearest_key(key, keys)}", key=key)
+    values = parts.values
+    if parts.of_plugins:
+        values["plugins"] = parts.of_plugins
+    record = replace(base, **values) if base is not None else cls(**values)
+    for options in parts.of_plugins.values():
+        check = getattr(options, "check", None)
+        if check:
+            check(record)
+    return record
+
+
+@dataclass
+class Parts:
+    """The values of a record that is being built."""
+
+    rest: dict[str, Any]
+    """The keys of the tree that no member has taken."""
+    group: str
+    base: Any
+    values: dict[str, Any] = field(default_factory=dict)
+    of_plugins: dict[str, Any] = field(default_factory=dict)
+
+    def add(self, member: Member) -> None:
+        """Build the value of a member and take its keys, unless its default applies."""
+        if member.is_inline:
+            value = self.inline_record(member)
+        elif self.is_needed(member):
+            value = self.value_of(member)
+        else:
+            return
+        values = self.of_plugins if member.plugin else self.values
+        values[member.name] = value
+
+    def is_needed(self, member: Member) -> bool:
+        """Whether to build a value even if the tree lacks it, because no default applies."""
+        is_missing = self.base is None and member.default == MISSING
+        return member.name in self.rest or member.plugin or is_missing
+
+    def inline_record(self, member: Member) -> Any:
+        """Build a record whose keys stand next to its owner's."""
+        if self.base is None or member.plugin:
+            before = member.base
+        else:
+            before = getattr(self.base, member.name)
+        tree = {}
+        for name in member.first_names & self.rest.keys():
+            tree[name] = self.rest.pop(name)
+        return build(member.type, tree, "", self.group, before, member.offered)
+
+    def value_of(self, member: Member) -> Any:
+        key = f"{self.group}{member.name}"
+        raw = self.rest.pop(member.name, {} if member.plugin else MISSING)
+        is_given = raw != MISSING
+        is_built = is_dataclass(raw)
+        if is_dataclass(member.type) and is_given and not is_built:
+            return build(cast(Any, member.type), raw, "", f"{key}.")
+        return checked(key, raw, member)
+
+
+def checked(key: str, value: Any, member: Member) -> Any:
+    """Convert a value to its key's type; NMTError if the key does not accept it."""
+    if value == MISSING:
+        raise SettingError(f"{key}: a value is needed; pass {key}=VALUE", key=key)
+    value = converted(value, member)
+    items = value if isinstance(value, list) else [value]
+    are_accepted = all(is_accepted(item, member) for item in items)
+    if not are_accepted or not matches(value, member.type):
+        raise SettingError(
+            f"must be {accepted_values(member)}", key=key, value=shown(in_words(value))
+        )
+    return value
+
+
+def converted(value: Any, member: Member) -> Any:
+    """Convert YAML's types to the key's: a single string to a list, 1.10 to a string, 1 to 1.0."""
+    is_item = not matches(value, member.type) and not isinstance(value, bool | dict)
+    if member.is_list and is_item:
+        items = value if isinstance(value, list | tuple) else as_list(value)
+        return [str(item) if is_number(item) else item for item in items]
+    if is_number(value):
+        if str in member.types and not {int, float} & member.types:
+            return str(value)
+        if float in member.types and int not in member.types:
+            return float(value)
+    return value
+
+
+def is_accepted(item: Any, member: Member) -> bool:
+    """Whether a value, or an item of a list, is in the key's range and one of its choices."""
+    limits = member.metadata.get("range")
+    if limits and is_number(item):
+        least, most = limits
+        return bool(least <= item <= most)
+    choices = member.choices
+    return not choices or not isinstance(item, str) or item in choices
+
+
+def accepted_values(member: Member) -> str:
+    """The values that a key accepts, such as "a whole number between 1 and 8, or null"."""
+    kinds = member.types
+    alternatives = []
+    if "range" in member.metadata or {int, float} & kinds:
+        alternatives.append(accepted_numbers(member))
+    if member.choices:
+        alternatives.append(accepted_choices(member))
+    elif member.is_list:
+        alternatives.append("a string, or a list of strings")
+    elif str in kinds:
+        alternatives.append("a string")
+    if bool in kinds:
+        alternatives.append("true or false")
+    if any(get_origin(kind) is dict for kind in kinds):
+        alternatives.append("a mapping")
+    if NoneType in kinds:
+        alternatives.append("null")
+    return ", or ".join(alternatives)
+
+
+def accepted_numbers(member: Member) -> str:
+    is_whole = int in member.types
+    kind = "a whole number" if is_whole else "a number"
+    if "range" not in member.metadata:
+        return kind
+    least, most = member.metadata["range"]
+    if is_whole:
+        return f"{kind} between {least:,} and {most:,}"
+    return f"{kind} between {least:,.10g} and {most:,.10g}"
+
+
+def accepted_choices(member: Member) -> str:
+    names = ", ".join(map(in_words, member.choices))
+    if member.is_list:
+        return f"a list of {names}"
+    if len(member.choices) == 1:
+        return names
+    return f"one of {names}"

@@ -1,0 +1,70 @@
+"""The syntax of one override, `KEY=VALUE`, which Hydra parses."""
+
+import re
+from functools import lru_cache
+from typing import Any
+
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override, Quote, QuotedString
+from hydra.errors import HydraException
+
+
+@lru_cache(maxsize=4096)
+def parse(word: str) -> Override | None:
+    """Parse an override with Hydra; return None if that fails."""
+    try:
+        return OverridesParser.create().parse_override(word)
+    except (HydraException, RecursionError, ValueError):
+        # A number of thousands of digits is a ValueError.
+        return None
+
+
+def single_value(word: str) -> Any:
+    """The value that an override sets; None if it cannot be parsed or lists alternatives."""
+    override = parse(word)
+    if override is None or override.is_sweep_override():
+        return None
+    return override.value()
+
+
+def set_text(key: str, value: str | list[str]) -> str:
+    """An override that sets a key to a string or list of strings, quoted if Hydra requires it."""
+    if isinstance(value, list):
+        return f"{key}=[{','.join(map(quoted, value))}]"
+    plain = f"{key}={value}"
+    if single_value(plain) == value:
+        return plain
+    return f"{key}={quoted(value)}"
+
+
+def quoted(text: str) -> str:
+    string: str = QuotedString(text, Quote.double).with_quotes()
+    return string
+
+
+def literal(value: Any) -> Any:
+    """Escape ${} in strings, at any depth of a value, so that OmegaConf does not interpolate it."""
+    if isinstance(value, dict):
+        return {key: literal(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [literal(item) for item in value]
+    if isinstance(value, str):
+        # OmegaConf halves the backslashes before ${.
+        return re.sub(r"(\\*)\$\{", r"\1\1\\${", value)
+    return value
+
+
+def is_bare(word: str) -> bool:
+    """True for an argument that is neither KEY=VALUE nor ~KEY: no key precedes an =.
+
+    Keys are in ASCII, without slashes and blanks.
+    """
+    key, equals, _ = word.partition("=")
+    if not equals:
+        return not re.fullmatch(r"~[\w.]+", word)
+    return re.search(r"[^!-~]|/", key) is not None
+
+
+def key_of(word: str) -> str:
+    """The key of KEY=VALUE, also with Hydra's marks for additions (+) and deletions (~)."""
+    return word.partition("=")[0].lstrip("+~")

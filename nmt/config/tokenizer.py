@@ -1,0 +1,57 @@
+"""Options of the vocabulary and its tokenizer."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from nmt.config.fields import MISSING, choice, number
+from nmt.errors import SettingError
+
+PAD = 0
+BOS = 1
+EOS = 2
+UNK = 3
+"""Ids of the special symbols, the same in every vocabulary: padding, start, end, unknown."""
+LEAST_ENTRIES = 300
+"""The smallest vocabulary that contains every byte."""
+LEAST_WORDPIECES = 600
+"""A wordpiece vocabulary contains every byte twice: for the start of a word and for the rest."""
+
+
+def normalization_before(tokenizer: Mapping[str, Any]) -> str:
+    """How text was normalized before `tokenizer.normalization` existed."""
+    return "none" if tokenizer.get("kind") == "marian" else "nfkc"
+
+
+@dataclass
+class TokenizerConfig:
+    """The joint subword vocabulary of both languages (section 5.1)."""
+
+    kind: str = choice(MISSING, "bpe", "unigram", "wordpiece", "marian")
+    """bpe or unigram (sentencepiece), wordpiece (tokenizers), or marian (from an imported model,
+    with init=MODEL)."""
+    vocabulary_size: int = number(MISSING, 5, 1_000_000)
+    """Number of entries, including special symbols; reduced, with a notice, if the corpus is too
+    small."""
+    sample: int = number(1_000_000, 1, 10**9)
+    """Maximum number of training pairs to learn from (a random sample); unigram needs 2 GB of RAM
+    for 200,000 pairs."""
+    normalization: str = choice(
+        "canonical",
+        "canonical",
+        "nfkc",
+        "none",
+        before=normalization_before,
+    )
+    """How text is normalized: canonical (Unicode's NFC; in sources, ligatures and presentation
+    forms are folded, too), nfkc (compatibility forms, which change signs such as \u00bd and
+    \u00b2), or none."""
+
+    def __post_init__(self) -> None:
+        least = LEAST_WORDPIECES if self.kind == "wordpiece" else LEAST_ENTRIES
+        if self.kind != "marian" and self.vocabulary_size < least:
+            raise SettingError(
+                f"must be at least {least} to contain every byte",
+                key="tokenizer.vocabulary_size",
+                value=str(self.vocabulary_size),
+            )

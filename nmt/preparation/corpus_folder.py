@@ -1,0 +1,173 @@
+"""`nmt preprocess`: write a prepared corpus to its folder, unless the folder has it already."""
+
+import re
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from nmt import files
+from nmt.config import (
+    DataConfig,
+    ExperimentConfig,
+    NMTError,
+    difference,
+    require,
+    sources_of,
+    to_tree,
+    with_defaults,
+)
+from nmt.data import TOKENIZER, Manifest, check_ours, decisive, read_manifest
+from nmt.files import ModelDescription
+from nmt.preparation.preparation import prepare
+from nmt.preparation.reading import Say
+from nmt.preparation.sources import Corpus, corpus_for
+from nmt.text import Tokenizer, read_tokenizer
+
+
+@dataclass(frozen=True)
+class InitialVocabulary:
+    """The vocabulary of the model that training starts from."""
+
+    tokenizer: Tokenizer
+    description: ModelDescription
+
+
+def preprocess(config: ExperimentConfig, say: Say) -> tuple[Manifest, bool]:
+    """Prepare the corpus of `config` in `config.prepared`.
+
+    Return its manifest, and False if it already existed. Raise NMTError if another process is
+    preparing it, or if the folder contains unrelated files or, unless `config.overwrite` is set, a
+    corpus with another configuration.
+    """
+    corpora = [corpus_for(source.data) for source in sources_of(config.data)]
+    check_kinds(config, corpora)
+    folder = Path(config.prepared)
+    existing_corpus(config)  # check before hashing the sources, which takes time
+    initial = initial_vocabulary(config)
+    content = content_of(config, corpora, initial)
+    with files.only_process(folder, "prepared", replaced=True):
+        files.remove_leftovers(folder.parent, re.escape(folder.name))
+        existing = existing_corpus(config, content)
+        if existing:
+            return existing, False
+        in_use = (
+            f"{folder}: a training run is using this corpus; wait until it finishes, "
+            "or pass data.name=OTHER"
+        )
+        with (
+            files.locked_file(folder / TOKENIZER, True, in_use),
+            files.whole_folder(folder) as temporary,
+        ):
+            try:
+                tokenizer = initial.tokenizer if initial else None
+                manifest = prepare(config, temporary, say, tokenizer, content)
+            except BrokenProcessPool as error:
+                raise NMTError(
+                    "a worker process died, perhaps out of memory: try workers=1, or lower "
+                    "tokenizer.sample or tokenizer.vocabulary_size"
+                ) from error
+            manifest.write(temporary)
+            return manifest, True
+
+
+def check_kinds(config: ExperimentConfig, corpora: list[Corpus]) -> None:
+    """Raise NMTError for a tokenizer that cannot give the words of a structure their entries."""
+    are_structured = any(corpus.structured for corpus in corpora)
+    if config.tokenizer.kind == "wordpiece" and are_structured:
+        raise NMTError(
+            f"tokenizer.kind=wordpiece with data.kind={config.data.kind}: "
+            "use tokenizer.kind=bpe or unigram"
+        )
+
+
+def content_of(
+    config: ExperimentConfig,
+    corpora: list[Corpus],
+    initial: InitialVocabulary | None,
+) -> dict[str, Any]:
+    """What determines a prepared corpus: its options, its files, and the initial model."""
+    digests: dict[str, str] = {}
+    for corpus in corpora:
+        digests |= corpus.digests()
+    content: dict[str, Any] = {
+        "data": to_tree(config.data),
+        "tokenizer": to_tree(config.tokenizer),
+        "seed": config.seed,
+        "sources": digests,
+    }
+    if initial:
+        content["init"] = {"tokenizer": initial.description.tokenizer}
+    return content
+
+
+def existing_corpus(
+    config: ExperimentConfig,
+    content: dict[str, Any] | None = None,
+) -> Manifest | None:
+    """The manifest of a corpus to keep, or None.
+
+    NMTError if `content` differs or the folder has unrelated files.
+    """
+    folder = Path(config.prepared)
+    is_kept = (folder / "manifest.json").is_file() and not config.overwrite
+    if not is_kept:
+        files.check_replaceable(folder)
+        if folder.exists():
+            check_ours(folder)
+        return None
+    manifest = read_manifest(folder)
+    if content is None:
+        return manifest
+    # A configuration built in Python may lack plugins' keys, which `read_manifest` adds.
+    content = {**content, "data": with_defaults(DataConfig, content["data"])}
+    if manifest.content != content:
+        old = {**manifest.content, "data": decisive(manifest.content["data"])}
+        new = {**content, "data": decisive(content["data"])}
+        if old != new:
+            raise NMTError(
+                f"{folder} was prepared with another configuration ({difference(old, new)}): "
+                "pass overwrite=true to replace it, or data.name=OTHER to keep both"
+            )
+        # The contents differ only in keys that do not affect the corpus.
+        manifest.content = content
+        manifest.write(folder)
+    return manifest
+
+
+def initial_vocabulary(config: ExperimentConfig) -> InitialVocabulary | None:
+    """The vocabulary of the model `config.init`; NMTError if it does not suit `config`."""
+    if config.init is None:
+        require(
+            config.tokenizer.kind != "marian",
+            "tokenizer.kind=marian: cannot be trained; pass init=MODEL",
+        )
+        return None
+    where = f"init={config.init}"
+    folder = files.find_model_directory(config.init, "init")
+    description = files.read_description(folder)
+    if files.is_parser(description) != corpus_for(config.data).structured:
+        raise NMTError(
+            f"{where}: a parser cannot be trained further on translations, nor a translator on "
+            "trees"
+        )
+    # The sample was needed only to learn the vocabulary.
+    tokenizer_options = {**asdict(config.tokenizer), "sample": None}
+    changed = difference(files.tokenizer_settings(description), tokenizer_options)
+    if changed:
+        raise NMTError(f"{where} has another vocabulary ({changed}): omit the tokenizer keys")
+    files.check_direction(where, description, config.data.source, config.data.target)
+    tokenizer = read_tokenizer(folder)
+    check_tags(config, tokenizer)
+    return InitialVocabulary(tokenizer, description)
+
+
+def check_tags(config: ExperimentConfig, tokenizer: Tokenizer) -> None:
+    """Raise NMTError if the vocabulary of the initial model lacks the tag of a source."""
+    tags = {source.data.tag for source in sources_of(config.data) if source.data.tag}
+    missing = tags.difference(tokenizer.tags)
+    if missing:
+        raise NMTError(
+            f"tag {', '.join(sorted(missing))}: the vocabulary of init={config.init} has "
+            f"{', '.join(tokenizer.tags) or 'no tags'}; omit the tag, or use a model that has it"
+        )
