@@ -38,7 +38,7 @@ FILES = [
 def cited(finished, toy, tmp_path_factory) -> Path:
     """A folder with two bundles of the finished run, and the test set's files beside them."""
     from nmt.commands import compose
-    from nmt.plugins.results.verify import cite
+    from nmt.plugins.results.citation import cite
 
     folder = tmp_path_factory.mktemp("cited")
     for words in (
@@ -374,8 +374,9 @@ def test_an_unpacked_bundle_is_the_same_bundle_and_sha256sum_reads_its_sums(nmt,
 def test_no_flipped_bit_stays_unseen_wherever_it_is(nmt, bundles):
     """Including the names, check sums and dates of the archive itself, and without sha256=."""
     from nmt.errors import NMTError
-    from nmt.plugins.results.commands import VerifyConfig
-    from nmt.plugins.results.verify import DIFFERS, verify
+    from nmt.plugins.results.checks import DIFFERS
+    from nmt.plugins.results.options import VerifyConfig
+    from nmt.plugins.results.verify import verify
 
     draw, whole, flipped = random.Random(1), Path("bare.zip").read_bytes(), Path("flipped.zip")
 
@@ -443,7 +444,7 @@ def test_mistakes_are_one_line(nmt, bundles, finished, checkpoint):
 
 
 def test_the_software_is_cited_alike_everywhere():
-    from nmt.plugins.results.verify import SOFTWARE
+    from nmt.plugins.results.citation import SOFTWARE
 
     root = Path(__file__).parents[3]
     file = yaml.safe_load((root / "CITATION.cff").read_text(encoding="utf-8"))

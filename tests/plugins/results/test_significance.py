@@ -14,11 +14,14 @@ import numpy as np
 import pytest
 import sacrebleu
 
-from nmt.plugins.results import buckets as significance
+from nmt.plugins.results import buckets as buckets_module
+from nmt.plugins.results.breakdown import faults_of, look_closer
 from nmt.plugins.results.buckets import divisions
-from nmt.plugins.results.commands import CompareConfig
-from nmt.plugins.results.comparison import difference, faults_of, look_closer, measure, p_value
-from nmt.plugins.results.test_set import Seed, System, TestSet
+from nmt.plugins.results.comparison_text import p_value
+from nmt.plugins.results.options import CompareConfig
+from nmt.plugins.results.significance import difference, measure
+from nmt.plugins.results.systems import Seed, System
+from nmt.plugins.results.test_set import TestSet
 
 METRICS = ["bleu", "chrf", "ter"]
 WORDS = [
@@ -291,7 +294,7 @@ def test_every_line_is_in_one_bucket_of_each_division(monkeypatch):
     """The training text has "the" 100 times, "old" 10 times and "house" once."""
     training = ["the"] * 90 + ["The old"] * 9 + ["the old house"]
     tokenizer = SimpleNamespace(decode=lambda ids, side: training[ids])
-    monkeypatch.setattr(significance, "load_tokenizer", lambda file: tokenizer)
+    monkeypatch.setattr(buckets_module, "load_tokenizer", lambda file: tokenizer)
 
     class Split(list):
         def rows(self, indices):

@@ -5,24 +5,23 @@ import math
 import re
 import subprocess
 import sys
-from typing import Any
 
 import pytest
 import yaml
 
 from nmt.config import ModelConfig, NMTError
-from nmt.plugins.results.training_page import (
+from nmt.plugins.results.charts import (
     BOTTOM,
     LEFT,
     RIGHT,
     TOP,
     Chart,
+    Drawing,
     draw,
-    open_run,
-    pick,
     round_ticks,
-    sentence_score,
 )
+from nmt.plugins.results.training_page import pick, sentence_score
+from nmt.plugins.results.training_run import open_run
 from nmt.training.run_folder import GROUPS
 
 TRAINING = [(step, 8 / (1 + step / 20)) for step in range(10, 201, 10)]
@@ -30,7 +29,7 @@ VALIDATION = [(50, 3.0), (100, 1.5), (150, 1.5), (200, 2.0)]
 PLAIN = Chart("Loss", "nats", "loss", "valid_loss", min)
 
 
-def drawing(chart: Chart, last: int = 200, **curves) -> dict[str, Any]:
+def drawing(chart: Chart, last: int = 200, **curves) -> Drawing:
     drawn = draw(chart, curves, last)
     assert drawn
     return drawn
@@ -38,11 +37,11 @@ def drawing(chart: Chart, last: int = 200, **curves) -> dict[str, Any]:
 
 def test_a_curve_lies_where_its_values_are():
     drawn = drawing(Chart("Loss", "", ""), training=TRAINING)
-    for (x, y), (step, value) in zip(drawn["lines"]["training"], TRAINING, strict=True):
+    for (x, y), (step, value) in zip(drawn.lines["training"], TRAINING, strict=True):
         assert x == pytest.approx(LEFT + (RIGHT - LEFT) * step / 200, abs=0.06)
         assert y == pytest.approx(BOTTOM - (BOTTOM - TOP) * value / 6, abs=0.06)
-    assert drawn["rows"] == [(BOTTOM, 0), (120.7, 2), (65.3, 4), (TOP, 6)]
-    assert drawn["columns"] == [(LEFT, 0), (136.5, 50), (221, 100), (305.5, 150), (RIGHT, 200)]
+    assert drawn.rows == [(BOTTOM, 0), (120.7, 2), (65.3, 4), (TOP, 6)]
+    assert drawn.columns == [(LEFT, 0), (136.5, 50), (221, 100), (305.5, 150), (RIGHT, 200)]
 
 
 @pytest.mark.parametrize(
@@ -61,24 +60,24 @@ def test_ticks_are_round_and_cover_the_values(low, high, ticks):
 
 def test_the_first_of_the_best_validations_is_marked():
     drawn = drawing(PLAIN, training=TRAINING, validation=VALIDATION)
-    assert drawn["best"] == (100, 1.5)
-    assert drawn["best_place"] == drawn["lines"]["validation"][1]
+    assert drawn.best == (100, 1.5)
+    assert drawn.best_place == drawn.lines["validation"][1]
     highest = Chart("BLEU", "", "", "valid_bleu", max)
-    assert drawing(highest, 3, validation=[(1, 3.0), (2, 9.5), (3, 9.0)])["best"] == (2, 9.5)
+    assert drawing(highest, 3, validation=[(1, 3.0), (2, 9.5), (3, 9.0)]).best == (2, 9.5)
 
 
 def test_a_long_run_stays_a_small_page_and_what_is_not_finite_is_left_out():
     points = [(step, math.sin(step)) for step in range(100_000)]
-    assert 500 < len(drawing(PLAIN, 100_000, training=points)["lines"]["training"]) <= 1000
+    assert 500 < len(drawing(PLAIN, 100_000, training=points).lines["training"]) <= 1000
     drawn = drawing(PLAIN, 4, training=[(1, 2.0), (2, math.nan), (3, math.inf), (4, 3.0)])
-    assert drawn["curves"] == {"training": [(1, 2.0), (4, 3.0)]}
+    assert drawn.curves == {"training": [(1, 2.0), (4, 3.0)]}
     assert draw(PLAIN, {"training": [(1, math.nan)]}, 1) is None
 
 
 @pytest.mark.parametrize("value", [0.0, -2.0, 1e-30, 1e100])
 def test_a_single_point_is_drawn_within_the_plot(value):
     drawn = drawing(Chart("Loss", "", ""), 7, training=[(7, value)])
-    [(_, y)] = drawn["lines"]["training"]
+    [(_, y)] = drawn.lines["training"]
     assert TOP <= y <= BOTTOM
 
 
@@ -87,8 +86,8 @@ def test_one_bad_value_moves_no_axis_but_is_counted(bad, edge):
     before, drawn = (
         drawing(PLAIN, training=points) for points in (TRAINING, [*TRAINING, (180, bad)])
     )
-    assert (before["stray"], drawn["stray"]) == (0, 1)
-    assert (drawn["rows"], drawn["lines"]["training"][-1][1]) == (before["rows"], edge)
+    assert (before.stray, drawn.stray) == (0, 1)
+    assert (drawn.rows, drawn.lines["training"][-1][1]) == (before.rows, edge)
 
 
 @pytest.fixture
