@@ -114,6 +114,13 @@ def value_ticks(values: list[float]) -> list[float]:
     return round_ticks(low, high if high > low else 1.0)
 
 
+def best_point(chart: Chart, curves: Curves) -> Point | None:
+    """The best validation; the first one in a tie, which is what min and max return."""
+    if not chart.choose_best or "validation" not in curves:
+        return None
+    return chart.choose_best(curves["validation"], key=lambda point: point[1])
+
+
 def draw(chart: Chart, curves: Curves, last_update: int) -> Drawing | None:
     """The drawing of a chart; None if no value is finite."""
     curves = finite_curves(curves)
@@ -138,10 +145,7 @@ def draw(chart: Chart, curves: Curves, last_update: int) -> Drawing | None:
     for value in ticks:
         _, y = scale.place(0, value)
         rows.append((y, value))
-    best = None
-    if chart.choose_best and "validation" in curves:
-        # min and max return the first of equal points.
-        best = chart.choose_best(curves["validation"], key=lambda point: point[1])
+    best = best_point(chart, curves)
     return Drawing(
         chart=chart,
         curves=curves,
