@@ -113,7 +113,7 @@ def attention_page(config: AttentionConfig, show: Callable[[str], None]) -> str:
         target=" ".join(tokenizer.decode(target).split()),
         stacks=stacks_of(attention, sources, inputs, outputs),
         heads=[*range(1, model.config.heads + 1)],
-        most_layers=len(model.encoder_layers),
+        most_layers=max(len(model.encoder_layers), len(model.decoder_layers)),
         most_tokens=max(len(sources), len(outputs)),
         longest_label=min(longest_label, MAX_LABEL_LETTERS),
         max_label_letters=MAX_LABEL_LETTERS,
