@@ -1,4 +1,6 @@
-"""The loss of consistency training: label-smoothed cross-entropy plus weight * KL(p(pair) || p(noisy copy)).
+"""The loss of consistency training.
+
+It is label-smoothed cross-entropy plus weight * KL(p(pair) || p(noisy copy)).
 
 Both distributions get gradients, as in SimCut (Gao et al. 2022, https://arxiv.org/abs/2206.02368).
 Shapes: B sentences, S source positions, T target positions, M target tokens, N vocabulary.
@@ -14,25 +16,39 @@ from nmt.model import Transformer
 
 
 def hide(ids: Tensor, share: float) -> Tensor:
-    """Replace this share of the tokens by the unknown token, but no padding, start or end symbol."""
-    return ids.masked_fill((torch.rand(ids.shape, device=ids.device) < share) & (ids > UNK), UNK)
+    """Replace this share of the tokens by the unknown token, but no padding, start or end."""
+    is_drawn = torch.rand(ids.shape, device=ids.device) < share
+    is_word = ids > UNK  # the special symbols come first
+    return ids.masked_fill(is_drawn & is_word, UNK)
 
 
 def consistent_losses(
     model: Transformer, batch: Batch, smoothing: float, weight: float, cut: float
 ) -> tuple[Tensor, Tensor]:
-    """The loss and the negative log likelihood of the pair without noise, summed over the target tokens."""
-    source_2BS, target_2BT = (
-        torch.cat((ids, hide(ids, cut))) for ids in (batch.source, batch.target_in)
-    )
-    hidden = model.decoder_states(source_2BS, target_2BT, batch.padded).flatten(0, 1).chunk(2)
-    targets, first = batch.target_out.flatten()[batch.target_indices], model.config.unpredicted
-    logits = (
-        model.output(half.index_select(0, batch.target_indices))[:, first:].float()
-        for half in hidden
-    )
-    log_p_MN, log_q_MN = (F.log_softmax(half, dim=1) for half in logits)
-    likelihood = F.nll_loss(log_p_MN, targets - first, reduction="sum")
-    loss = (1 - smoothing) * likelihood - smoothing * log_p_MN.mean(1).sum()
+    """The loss and the negative log likelihood of the pairs without noise, both summed."""
+    # The pairs and their copies go through the model together; dropout differs between the two.
+    source_2BS = torch.cat((batch.source, hide(batch.source, cut)))
+    target_2BT = torch.cat((batch.target_in, hide(batch.target_in, cut)))
+    hidden = model.decoder_states(source_2BS, target_2BT, batch.padded)
+    pair_states, copy_states = hidden.flatten(0, 1).chunk(2)
+    log_p_MN = log_probabilities(model, pair_states, batch)
+    log_q_MN = log_probabilities(model, copy_states, batch)
+
+    targets_M = batch.target_out.flatten()[batch.target_indices]
+    targets_M = targets_M - model.config.unpredicted
+    likelihood = F.nll_loss(log_p_MN, targets_M, reduction="sum")
+    mean_M = log_p_MN.mean(1)
+    loss = (1 - smoothing) * likelihood - smoothing * mean_M.sum()
     divergence = F.kl_div(log_q_MN, log_p_MN, reduction="sum", log_target=True)
     return loss + weight * divergence, likelihood.detach()
+
+
+def log_probabilities(model: Transformer, states: Tensor, batch: Batch) -> Tensor:
+    """log P of each target token, without padding: [B T, D] -> [M, N].
+
+    The vocabulary begins after the symbols that no model predicts. The softmax is in float32, also
+    with mixed precision.
+    """
+    logits_MN = model.output(states.index_select(0, batch.target_indices))
+    logits_MN = logits_MN[:, model.config.unpredicted :].float()
+    return F.log_softmax(logits_MN, dim=1)

@@ -33,7 +33,7 @@ def gradients(model: Transformer, loss: torch.Tensor) -> list[torch.Tensor]:
 
 
 @pytest.mark.parametrize("keys", [{}, {"zero_start": True, "output_bias": True}])
-def test_a_copy_without_noise_adds_nothing(keys: dict[str, object]) -> None:
+def test_copy_without_noise_adds_nothing(keys: dict[str, object]) -> None:
     model, batch = model_and_batch(**keys)
     plain, consistent = (
         summed_losses(model, batch, SMOOTHING),
@@ -46,7 +46,7 @@ def test_a_copy_without_noise_adds_nothing(keys: dict[str, object]) -> None:
         assert_close(ours, expected)
 
 
-def test_the_copy_adds_its_divergence() -> None:
+def test_copy_adds_its_divergence() -> None:
     model, batch = model_and_batch()
     torch.manual_seed(2)
     loss, likelihood = consistent_losses(model, batch, SMOOTHING, 3.0, 0.5)
@@ -66,7 +66,7 @@ def test_the_copy_adds_its_divergence() -> None:
         assert_close(ours, expected)
 
 
-def test_dropout_alone_makes_the_copy_differ() -> None:
+def test_dropout_alone_changes_the_copy() -> None:
     model, batch = model_and_batch(dropout=0.3)
     torch.manual_seed(3)
     with_weight = consistent_losses(model, batch, SMOOTHING, 1.0, 0.0)[0]
@@ -74,7 +74,7 @@ def test_dropout_alone_makes_the_copy_differ() -> None:
     assert with_weight > consistent_losses(model, batch, SMOOTHING, 0.0, 0.0)[0] + 1e-3
 
 
-def test_only_tokens_are_hidden_and_as_often_as_asked_for() -> None:
+def test_hide_replaces_the_share_of_tokens_only() -> None:
     torch.manual_seed(1)
     ids = torch.arange(20_000).remainder(8)
     hidden = hide(ids, 0.3)
@@ -83,7 +83,7 @@ def test_only_tokens_are_hidden_and_as_often_as_asked_for() -> None:
     assert (hidden != ids)[ids > UNK].double().mean().item() == pytest.approx(0.3, abs=0.02)
 
 
-def test_a_resumed_run_is_the_whole_run(toy, nmt, training_state) -> None:
+def test_resumed_run_equals_uninterrupted_run(toy, nmt, training_state) -> None:
     options = [
         *toy,
         "optim.consistency.weight=3",

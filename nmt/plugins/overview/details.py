@@ -1,4 +1,4 @@
-"""What `nmt runs RUN` prints about one run: its languages, corpus, training, scores, exports and how to use it."""
+"""What `nmt runs RUN` prints about one run: languages, corpus, training, scores and exports."""
 
 import json
 import shlex
@@ -12,25 +12,32 @@ from nmt import data, files, training
 from nmt.config import NMTError, facts_of_kind, in_words, matches
 from nmt.files import ModelDescription, within
 
-LARGEST_STATEMENT = 2**20  # bytes
+LARGEST_STATEMENT = 2**20
+"""Bytes of a bundle.json that is read."""
 Detail = tuple[str, str]
 
 
 def details_of(run: Path) -> list[Detail]:
     """Names and values to print; empty without a readable model or configuration."""
-    details = list[Detail]()
+    details: list[Detail] = []
     with suppress(NMTError):
         folder = files.find_model_directory(str(run))
         description = files.read_description(folder)
-        details += [*about_model(description), *about_training(description.training)]
+        details += about_model(description)
+        details += about_training(description.training)
         config = within(description.training, "config")
         details += about_corpus(config if isinstance(config, dict) else {})
-        details += [*test_scores(run), *exports(folder), ("command", command_for(run, description))]
+        command = command_for(run, description)
+        details += test_scores(run)
+        details += exports(folder)
+        details.append(("command", command))
         return details
     with suppress(NMTError):
         config = training.read_config(run)
-        languages = f"{within(config, 'data', 'source')} to {within(config, 'data', 'target')}"
-        details += [("languages", languages), *about_corpus(config)]
+        source = within(config, "data", "source")
+        target = within(config, "data", "target")
+        details.append(("languages", f"{source} to {target}"))
+        details += about_corpus(config)
     return details
 
 
@@ -43,27 +50,28 @@ def about_model(description: ModelDescription) -> Iterator[Detail]:
 
 
 def about_training(record: dict[str, Any]) -> Iterator[Detail]:
-    if imported := record.get("imported"):
+    """How a model came about, from the training record of its description."""
+    imported = record.get("imported")
+    if imported:
         yield "origin", f"{imported}, imported"
-    if seconds := record.get("seconds"):
-        tokens = f", {record.get('tokens', 0):,} target tokens"
-        yield (
-            "training",
-            f"{files.duration(seconds)} on {record.get('devices', 'unknown devices')}{tokens}",
-        )
-    if averaged := record.get("averaged"):
+    seconds = record.get("seconds")
+    if seconds:
+        devices = record.get("devices", "unknown devices")
+        tokens = f"{record.get('tokens', 0):,} target tokens"
+        yield "training", f"{files.duration(seconds)} on {devices}, {tokens}"
+    averaged = record.get("averaged")
+    if averaged:
         yield "weights", files.weights_in_words(averaged, {})
     score = record.get("score", {})
     if matches(score.get("value"), float):
+        value = f"{score.get('name')} {score['value']:.2f}"
         sentences = f"{score.get('sentences')} sentences of the validation set"
-        yield (
-            "validation",
-            f"{score.get('name')} {score['value']:.2f} on {sentences}  {score.get('signature')}",
-        )
+        yield "validation", f"{value} on {sentences}  {score.get('signature')}"
 
 
 def about_corpus(config: dict[str, Any]) -> Iterator[Detail]:
-    if init := config.get("init"):
+    init = config.get("init")
+    if init:
         yield "began with", str(init)
     prepared = config.get("prepared")
     if not isinstance(prepared, str):
@@ -78,6 +86,7 @@ def about_corpus(config: dict[str, Any]) -> Iterator[Detail]:
 def test_scores(run: Path) -> Iterator[Detail]:
     """The scores in the bundles that `nmt cite` wrote into the run."""
     for path in sorted(run.glob("citation-*.zip")):
+        # A damaged bundle, or one that nmt did not write, has no scores to show.
         with suppress(
             OSError, zipfile.BadZipFile, ValueError, LookupError, TypeError, NotImplementedError
         ):
@@ -85,24 +94,22 @@ def test_scores(run: Path) -> Iterator[Detail]:
                 if archive.getinfo("bundle.json").file_size > LARGEST_STATEMENT:
                     continue
                 stated = json.loads(archive.read("bundle.json"))
-            scores = ", ".join(
-                f"{score['name']} {score['value']:.2f}" for score in stated["scores"]
-            )
-            yield str(stated["test_set"]), f"{scores}  {path}"
+            scores = [f"{score['name']} {score['value']:.2f}" for score in stated["scores"]]
+            yield str(stated["test_set"]), f"{', '.join(scores)}  {path}"
 
 
 def exports(model: Path) -> Iterator[Detail]:
     """The folders in the model directory, where `nmt export` writes by default."""
-    names = [
-        str(path)
-        for path in sorted(model.iterdir())
-        if path.is_dir() and not path.name.startswith(".")
-    ]
+    names = []
+    for path in sorted(model.iterdir()):
+        if path.is_dir() and not path.name.startswith("."):
+            names.append(str(path))
     if names:
         yield "exports", ", ".join(names)
 
 
 def command_for(run: Path, description: ModelDescription) -> str:
+    """The command line that uses a model."""
     kind = within(description.training, "config", "data", "kind")
     command = facts_of_kind(in_words(kind)).get("command", "translate")
     return f"nmt {command} {shlex.quote(str(run))} < input.{description.source}"

@@ -16,6 +16,10 @@ def register(add: Callable[..., None]) -> None:
         "nmt.plugins.overview.commands:PLUGINS",
         summary="List the plugins and what each adds.",
     )
-    add("option", "--complete", "nmt.plugins.overview.commands:complete")
-    install = "Complete commands, keys and values with Tab in bash, zsh or fish."
-    add("option", "--install-completion", "nmt.plugins.overview.commands:install", summary=install)
+    add("option", "--complete", "nmt.plugins.overview.completion:complete")
+    add(
+        "option",
+        "--install-completion",
+        "nmt.plugins.overview.completion:install",
+        summary="Complete commands, keys and values with Tab in bash, zsh or fish.",
+    )

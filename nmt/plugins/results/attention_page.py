@@ -16,102 +16,147 @@ from PIL import Image
 from torch import Tensor
 
 from nmt import search, text, translation
-from nmt.config import BOS, EOS, require
+from nmt.config import BOS, EOS, NMTError
 from nmt.model import Transformer, load_model
-from nmt.plugins.results.commands import AttentionConfig
+from nmt.plugins.results.options import AttentionConfig
 from nmt.plugins.results.pages import render
 
 Weights = npt.NDArray[np.float32]
-MAX_TOKENS = 200  # per sentence, because the size of the page grows with the square of its length
+MAX_TOKENS = 200
+"""Tokens per sentence, because the size of the page grows with the square of its length."""
 MAX_LABEL_LETTERS = 15
-MAX_BANDS, MIN_SHARE = (
-    5,
-    0.05,
-)  # maximum per query, and the smallest share of the largest weight to draw
+MAX_BANDS = 5
+"""Bands to draw for each query."""
+LIGHTNESS = 0.47
+SATURATION = 0.72
+MIN_SHARE = 0.05
+"""A band is drawn if its weight is at least this share of the head's largest weight."""
 
 
 class Attention(NamedTuple):
     """The attention weights of every layer and head; each query's weights sum to 1."""
 
-    cross: Tensor  # [B, L, H, T, S]
-    encoder: Tensor  # [B, L, H, S, S]
-    decoder: (
-        Tensor | None
-    )  # [B, L, H, T, T]; the first position is the start symbol; None with model.decoder=ssru
+    cross: Tensor
+    """[B, L, H, T, S]"""
+    encoder: Tensor
+    """[B, L, H, S, S]"""
+    decoder: Tensor | None
+    """[B, L, H, T, T], from the start symbol on; None with model.decoder=ssru."""
+
+
+class Stack(NamedTuple):
+    """The heads of all layers of one kind of attention, as the page draws them."""
+
+    title: str
+    weights_LHQK: Weights
+    queries: list[str]
+    keys: list[str]
+    first_shown: int
+    """The layer to show first, counted from 1."""
 
 
 @torch.inference_mode()
 def model_attention(model: Transformer, source_BS: Tensor, inputs_BT: Tensor) -> Attention:
     """All attention weights of a model (figures 3 to 5 of the paper show some)."""
-    encoder_layers, decoder_layers = (
-        cast(Any, model.encoder_layers),
-        cast(Any, model.decoder_layers),
-    )
+    encoder_layers = cast(Any, model.encoder_layers)
+    decoder_layers = cast(Any, model.decoder_layers)
+    of_encoder = [layer.self_attention for layer in encoder_layers]
+    of_decoder = [layer.self_attention for layer in decoder_layers if layer.ssru is None]
+    between = [layer.cross_attention for layer in decoder_layers]
     with (
-        search.recorded([layer.cross_attention for layer in decoder_layers]) as cross,
-        search.recorded([layer.self_attention for layer in encoder_layers]) as encoder,
-        search.recorded(
-            [layer.self_attention for layer in decoder_layers if layer.ssru is None]
-        ) as decoder,
+        search.recorded(between) as cross,
+        search.recorded(of_encoder) as encoder,
+        search.recorded(of_decoder) as decoder,
     ):
         model.decode(inputs_BT, model.encode(source_BS), source_BS)
     return Attention(
-        torch.stack(cross, 1), torch.stack(encoder, 1), torch.stack(decoder, 1) if decoder else None
+        cross=torch.stack(cross, 1),
+        encoder=torch.stack(encoder, 1),
+        decoder=torch.stack(decoder, 1) if decoder else None,
     )
 
 
 def attention_page(config: AttentionConfig, show: Callable[[str], None]) -> str:
-    """The HTML page with figures 3, 4 and 5; NMTError for a sentence or translation that is too long.
+    """The HTML page with figures 3, 4 and 5.
 
-    `show` displays what nmt is doing.
+    NMTError for a sentence or translation that is too long. `show` displays what nmt is doing.
     """
-    [folder], _, tokenizer = translation.find_models([config.run])
-    place = torch.device(search.choose_device(config.translator.compute.device))
-    model = load_model(folder, place)
+    models = translation.find_models([config.run])
+    [folder] = models.folders
+    tokenizer = models.tokenizer
+    device = torch.device(search.choose_device(config.translator.compute.device))
+    model = load_model(folder, device)
     [source] = tokenizer.encode([tokenizer.clean(config.sentence)])
     if config.target is None:
         show("translating")
-        [found] = search.TorchEngine([model], config.translator.decode).search([source], [[]])
-        require(bool(found), f"run={config.run}: {translation.NO_TRANSLATION}")
-        ids = found[0].tokens
+        target = translate(model, source, config)
     else:
-        [ids] = tokenizer.encode([tokenizer.clean(config.target, text.TARGET)], text.TARGET)
-    longest = max(len(source), len(ids))
-    require(longest <= MAX_TOKENS, f"sentence: {longest} tokens; at most {MAX_TOKENS} can be drawn")
+        [target] = tokenizer.encode([tokenizer.clean(config.target, text.TARGET)], text.TARGET)
+    longest = max(len(source), len(target))
+    if longest > MAX_TOKENS:
+        raise NMTError(f"sentence: {longest} tokens; at most {MAX_TOKENS} can be drawn")
     show("drawing the attention")
-    source_BS = torch.tensor([[*source, EOS]], device=place)
-    inputs_BT = torch.tensor([[BOS, *ids]], device=place)
+    source_BS = torch.tensor([[*source, EOS]], device=device)
+    inputs_BT = torch.tensor([[BOS, *target]], device=device)
     attention = model_attention(model, source_BS, inputs_BT)
     sources = tokenizer.subwords([*source, EOS], text.SOURCE)
-    outputs = tokenizer.subwords([*ids, EOS], text.TARGET)
-    cross, encoder, *decoder = (
-        part[0].float().cpu().numpy() for part in attention if part is not None
-    )
+    outputs = tokenizer.subwords([*target, EOS], text.TARGET)
+    inputs = ["<s>", *outputs[:-1]]
     if source and not model.config.source_end:
-        cross, encoder, sources = cross[..., :-1], encoder[..., :-1, :-1], sources[:-1]
-    aligning = search.aligning_layer(len(model.decoder_layers)) + 1
+        # The model does not attend to the end symbol of the source.
+        sources = sources[:-1]
+    longest_label = max(len(label) for label in [*inputs, *sources, *outputs])
     return render(
         "attention_page.html",
         config=config,
         model=folder,
-        target=" ".join(tokenizer.decode(ids).split()),
-        stacks=[  # a title, weights, queries, keys, and the layer to show first, counted from 1
-            ("Cross-attention", cross, outputs, sources, aligning),
-            ("Encoder self-attention", encoder, sources, sources, len(encoder)),
-            *(
-                ("Decoder self-attention", part, outputs, ["<s>", *outputs[:-1]], aligning)
-                for part in decoder
-            ),
-        ],
+        target=" ".join(tokenizer.decode(target).split()),
+        stacks=stacks_of(attention, sources, inputs, outputs),
         heads=[*range(1, model.config.heads + 1)],
-        most_layers=max(len(encoder), len(decoder)),
+        most_layers=max(len(model.encoder_layers), len(model.decoder_layers)),
         most_tokens=max(len(sources), len(outputs)),
-        longest_label=min(max(map(len, ["<s>", *sources, *outputs])), MAX_LABEL_LETTERS),
+        longest_label=min(longest_label, MAX_LABEL_LETTERS),
         max_label_letters=MAX_LABEL_LETTERS,
         blank=text.META,
         max_bands=MAX_BANDS,
-        **{function.__name__: function for function in (hue, picture, bands)},
+        hue=hue,
+        picture=picture,
+        bands=bands,
     )
+
+
+def translate(model: Transformer, source: list[int], config: AttentionConfig) -> list[int]:
+    """The model's own translation."""
+    engine = search.TorchEngine([model], config.translator.decode)
+    [hypotheses] = engine.search([source], [[]])
+    if not hypotheses:
+        raise NMTError(f"run={config.run}: {translation.NO_TRANSLATION}")
+    return hypotheses[0].tokens
+
+
+def stacks_of(
+    attention: Attention, sources: list[str], inputs: list[str], outputs: list[str]
+) -> list[Stack]:
+    """The stacks to draw, with the subwords of their queries and keys."""
+    aligning_layer = search.aligning_layer(attention.cross.shape[1]) + 1
+    # Without the end symbol of the source, if `sources` lacks it.
+    length = len(sources)
+    cross = as_array(attention.cross)[..., :length]
+    encoder = as_array(attention.encoder)[..., :length, :length]
+    stacks = [
+        Stack("Cross-attention", cross, outputs, sources, aligning_layer),
+        Stack("Encoder self-attention", encoder, sources, sources, len(encoder)),
+    ]
+    if attention.decoder is not None:
+        decoder = as_array(attention.decoder)
+        stacks.append(Stack("Decoder self-attention", decoder, outputs, inputs, aligning_layer))
+    return stacks
+
+
+def as_array(weights_BLHQK: Tensor) -> Weights:
+    """The weights of the first sentence: [L, H, Q, K]."""
+    array: Weights = weights_BLHQK[0].float().cpu().numpy()
+    return array
 
 
 def hue(head: int) -> float:
@@ -120,21 +165,28 @@ def hue(head: int) -> float:
 
 
 def picture(weights_QK: Weights, degrees: float) -> str:
-    """A heat map as the data URL of a PNG with one pixel per weight; opacity is a weight's share of the largest."""
+    """A heat map as the data URL of a PNG with one pixel per weight.
+
+    Opacity is a weight's share of the largest one.
+    """
+    color = colorsys.hls_to_rgb(degrees / 360, LIGHTNESS, SATURATION)
     pixels = np.empty((*weights_QK.shape, 4), np.uint8)
-    pixels[..., :3] = [round(255 * part) for part in colorsys.hls_to_rgb(degrees / 360, 0.47, 0.72)]
+    pixels[..., :3] = [round(255 * part) for part in color]
     pixels[..., 3] = np.round(255 * weights_QK / weights_QK.max())
-    Image.fromarray(pixels).save(file := io.BytesIO(), "png")
-    return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, "png")
+    content = base64.b64encode(file.getvalue()).decode()
+    return f"data:image/png;base64,{content}"
 
 
 def bands(weights_QK: Weights) -> list[tuple[int, int, float]]:
-    """The bands to draw for a head: query, key, and weight as a share of the head's largest weight."""
+    """The bands to draw for a head: query, key, and weight as a share of the largest weight."""
     shares = weights_QK / weights_QK.max()
     strongest = np.argsort(-shares, axis=1)[:, :MAX_BANDS]
-    pairs = [(query, int(key)) for query, keys in enumerate(strongest) for key in keys]
-    return [
-        (query, key, float(shares[query, key]))
-        for query, key in pairs
-        if shares[query, key] >= MIN_SHARE
-    ]
+    bands = []
+    for query, keys in enumerate(strongest.tolist()):
+        for key in keys:
+            share = float(shares[query, key])
+            if share >= MIN_SHARE:
+                bands.append((query, key, share))
+    return bands

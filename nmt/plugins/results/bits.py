@@ -11,27 +11,47 @@ from nmt.config import in_words, shown
 def first_difference(one: Any, two: Any, name: str = "", tensors: bool = True) -> str:
     """The first value in which two trees differ, and how; empty if all bits are equal.
 
-    Without `tensors`, only the types and shapes of tensors are compared.
+    Without `tensors`, only the types and shapes of tensors are compared. `name` is the dotted path
+    of both trees.
     """
     for kind in (dict, (list, tuple)):
         if isinstance(one, kind) and isinstance(two, kind):
-            old, new = (x if isinstance(x, dict) else dict(enumerate(x)) for x in (one, two))
-            parts = (
-                first_difference(old.get(key), new.get(key), f"{name}.{key}", tensors)
-                for key in {**old, **new}
-            )
-            return next(filter(None, parts), "")
+            return first_different_child(children(one), children(two), name, tensors)
     name = name.removeprefix(".")
-    kinds = [
-        f"{x.dtype} {[*x.shape]}" if isinstance(x, Tensor) else in_words(x) for x in (one, two)
-    ]
-    if kinds[0] != kinds[1] or isinstance(one, Tensor) != isinstance(two, Tensor):
-        return f"{name} is {shown(kinds[0])} but should be {shown(kinds[1])}"
-    if isinstance(one, Tensor) and not tensors:
+    old = type_of(one)
+    new = type_of(two)
+    if old != new or isinstance(one, Tensor) != isinstance(two, Tensor):
+        return f"{name} is {shown(old)} but should be {shown(new)}"
+    if not isinstance(one, Tensor) or not tensors:
         return ""
     # Compare bytes, because `torch.equal` treats -0 as 0 and float64 as float32.
-    if not isinstance(one, Tensor) or torch.equal(
-        *(x.contiguous().view(-1).view(torch.uint8) for x in (one, two))
-    ):
+    if torch.equal(bytes_of(one), bytes_of(two)):
         return ""
-    return f"{name} differs by up to {float((one.double() - two.double()).abs().max()):.2g}"
+    largest = float((one.double() - two.double()).abs().max())
+    return f"{name} differs by up to {largest:.2g}"
+
+
+def first_different_child(
+    one: dict[Any, Any], two: dict[Any, Any], name: str, tensors: bool
+) -> str:
+    for key in {**one, **two}:
+        changed = first_difference(one.get(key), two.get(key), f"{name}.{key}", tensors)
+        if changed:
+            return changed
+    return ""
+
+
+def children(tree: Any) -> dict[Any, Any]:
+    """The values of a mapping, or of a sequence by index."""
+    return tree if isinstance(tree, dict) else dict(enumerate(tree))
+
+
+def type_of(value: Any) -> str:
+    """The type and shape of a tensor; any other value itself."""
+    if isinstance(value, Tensor):
+        return f"{value.dtype} {[*value.shape]}"
+    return in_words(value)
+
+
+def bytes_of(tensor: Tensor) -> Tensor:
+    return tensor.contiguous().view(-1).view(torch.uint8)

@@ -1,4 +1,4 @@
-"""Buckets of a test set's lines: by length, and by how rare their words are in the training data."""
+"""Buckets of a test set's lines: by length, and by how rare their words are in training."""
 
 import math
 from collections import Counter
@@ -6,6 +6,7 @@ from collections import Counter
 import numpy as np
 import regex
 
+from nmt import data
 from nmt.plugins.results.test_set import TestSet
 from nmt.text import (
     KATAKANA,
@@ -20,9 +21,9 @@ from nmt.text import (
 FREQUENCIES = {1: "never", 10: "1 to 9 times", 100: "10 to 99 times"}
 """Maps upper bounds of buckets to their labels."""
 NO_BLANKS = WITHOUT_BLANKS.pattern
-IN_KATAKANA = rf"(?:(?={WORD_CHARACTER.pattern}){KATAKANA.pattern})+"
-IN_OTHERS = rf"(?:(?!{NO_BLANKS}){WORD_CHARACTER.pattern})+"
-WORD = regex.compile(rf"{IN_KATAKANA}|(?={NO_BLANKS})\X|{IN_OTHERS}")
+KATAKANA_LETTERS = rf"(?:(?={WORD_CHARACTER.pattern}){KATAKANA.pattern})+"
+OTHER_LETTERS = rf"(?:(?!{NO_BLANKS}){WORD_CHARACTER.pattern})+"
+WORD = regex.compile(rf"{KATAKANA_LETTERS}|(?={NO_BLANKS})\X|{OTHER_LETTERS}")
 """A word whose rarity matters. In scripts without blanks, it is a character as readers see it or a
 katakana word: rare Chinese characters and foreign names are what models have not learned."""
 MOST_LINES = 200_000
@@ -33,30 +34,61 @@ Division = tuple[str, list[str], list[int]]
 
 def words_of(line: str) -> list[str]:
     """The words of a line whose rarity matters, in lower case."""
-    found: list[str] = WORD.findall(line.casefold())
-    return found
+    matches: list[str] = WORD.findall(line.casefold())
+    return matches
 
 
 def divisions(test: TestSet) -> tuple[list[Division], str]:
-    """Ways to divide a test set into buckets, and where training words were counted ("" if unknown)."""
-    texts, side = (test.sources, "source") if test.sources else (test.references, "reference")
-    lengths = [min((math.ceil(words(clean(text))) - 1) // 5, 9) for text in texts]
-    labels = [*(f"{fewest}-{fewest + 4}" for fewest in range(1, 46, 5)), "46+"]
-    by_length = f"Words in the {side}", labels, lengths
+    """Ways to divide a test set into buckets, and where training words were counted.
+
+    The latter is "" if unknown. Rarity needs the sources and the training corpus.
+    """
+    by_length = division_by_length(test)
     if test.corpus is None or test.sources is None:
         return [by_length], ""
-    tokenizer = load_tokenizer(test.corpus.tokenizer_file)
-    split = test.corpus.split("train")
+    frequency, where = count_words(test.corpus)
+    return [by_length, division_by_rarity(test.sources, frequency)], where
+
+
+def division_by_length(test: TestSet) -> Division:
+    """Buckets of five words: 1-5, 6-10 and so on, up to 46+."""
+    side = "source" if test.sources else "reference"
+    labels = [f"{fewest}-{fewest + 4}" for fewest in range(1, 46, 5)]
+    labels.append("46+")
+    buckets = []
+    for text in test.sources or test.references:
+        length = math.ceil(words(clean(text)))
+        bucket = (length - 1) // 5
+        buckets.append(min(bucket, len(labels) - 1))
+    return f"Words in the {side}", labels, buckets
+
+
+def division_by_rarity(sources: list[str], frequency: Counter[str]) -> Division:
+    """Buckets by the training count of a line's rarest word.
+
+    A line without words is in the bucket of the most frequent words.
+    """
+    most = max(FREQUENCIES)
+    labels = [*FREQUENCIES.values(), f"{most} times or more"]
+    buckets = []
+    for text in sources:
+        counts = [frequency[word] for word in words_of(clean(text))]
+        rarest = min(counts, default=most)
+        bounds_reached = [bound for bound in FREQUENCIES if rarest >= bound]
+        buckets.append(len(bounds_reached))
+    return "Count of its rarest word in training", labels, buckets
+
+
+def count_words(corpus: "data.PreparedCorpus") -> tuple[Counter[str], str]:
+    """How often each word occurs in the training sources, and where the words were counted."""
+    tokenizer = load_tokenizer(corpus.tokenizer_file)
+    split = corpus.split("train")
     lines = min(len(split), MOST_LINES)
     chosen = np.unique(np.linspace(0, len(split) - 1, lines).astype(np.int64))
-    frequency = Counter[str]()
-    for ids in split.rows(chosen)[0].to_pylist():
-        frequency.update(words_of(tokenizer.decode(ids, SOURCE)))
-    most = max(FREQUENCIES)
-    buckets = []
-    for text in test.sources:
-        rarest = min((frequency[word] for word in words_of(clean(text))), default=most)
-        buckets.append(sum(rarest >= bound for bound in FREQUENCIES))
-    by_rarity = [*FREQUENCIES.values(), f"{most} times or more"]
-    where = f"{len(chosen):,} of the {len(split):,} training source lines in {test.corpus.folder}"
-    return [by_length, ("Count of its rarest word in training", by_rarity, buckets)], where
+    frequency: Counter[str] = Counter()
+    source_ids = split.rows(chosen)[0].to_pylist()
+    for ids in source_ids:
+        line = tokenizer.decode(ids, SOURCE)
+        frequency.update(words_of(line))
+    where = f"{len(chosen):,} of the {len(split):,} training source lines in {corpus.folder}"
+    return frequency, where

@@ -16,7 +16,7 @@ from nmt.config import (
 from nmt.files import ModelDescription
 from nmt.model import load_model
 from nmt.plugins.results.bits import first_difference
-from nmt.plugins.results.verify import DIFFERS, UNCHECKED, Check, check_of
+from nmt.plugins.results.checks import DIFFERS, SAME, UNCHECKED, Check
 from nmt.training import (
     Average,
     RunState,
@@ -35,7 +35,10 @@ NOT_IN_CHECKPOINTS = ("candidates", "score")
 
 
 def check_model(run: Path, paths: dict[int, Path]) -> Check:
-    """Compare the run's model with the mean of its checkpoints: weights, vocabulary, architecture and record."""
+    """Compare the run's model with the mean of its checkpoints.
+
+    This covers weights, vocabulary, architecture and training record.
+    """
     folder = run / "model"
     best = run / "checkpoints" / "best.ckpt"
     description = files.read_description(folder)
@@ -46,16 +49,19 @@ def check_model(run: Path, paths: dict[int, Path]) -> Check:
         or impossible_average(updates, max(paths))
     )
     if changed:
-        return DIFFERS, "model", changed
+        return Check(DIFFERS, "model", changed)
     if best.is_file():
         paths = {load_checkpoint(best)["global_step"]: best, **paths}
     kept = [paths[update] for update in updates if update in paths]
     if len(kept) < len(updates):
-        return UNCHECKED, "model", f"needs the checkpoints of updates {shown(in_words(updates))}"
+        needed = f"needs the checkpoints of updates {shown(in_words(updates))}"
+        return Check(UNCHECKED, "model", needed)
     mean = Average(*kept).make_model()
     changed = first_difference(load_model(folder).state_dict(), mean.state_dict())
+    if changed:
+        return Check(DIFFERS, "model", changed)
     same = f"the mean of the checkpoints of updates {in_words(updates)}; {NOT_CHECKED}"
-    return check_of(not changed, "model", changed or same)
+    return Check(SAME, "model", same)
 
 
 def impossible_average(updates: Any, newest: int) -> str:
@@ -63,7 +69,8 @@ def impossible_average(updates: Any, newest: int) -> str:
     problem = f"config.json: training.averaged is {shown(in_words(updates))}"
     if not matches(updates, list[int]) or not updates:
         return f"{problem}, but must list updates"
-    if len({*updates}) < len(updates) or not all(0 < update <= newest for update in updates):
+    has_duplicates = len(set(updates)) < len(updates)
+    if has_duplicates or not all(0 < update <= newest for update in updates):
         return f"{problem}, but the updates of the run are 1 to {newest:,}"
     return ""
 
@@ -77,21 +84,25 @@ def changed_vocabulary(run: Path, description: ModelDescription) -> str:
 
 
 def changed_description(description: ModelDescription, paths: dict[int, Path]) -> str:
-    """How config.json differs from what the checkpoint of its last update says; empty if it does not."""
+    """How config.json differs from the checkpoint of its last update; empty if it does not."""
     newest = max(paths)
     updates = description.training.get("updates")
     if updates not in paths:
-        return f"config.json: training.updates is {shown(in_words(updates))}, but the last checkpoint is {newest:,}"
+        problem = f"config.json: training.updates is {shown(in_words(updates))}"
+        return f"{problem}, but the last checkpoint is {newest:,}"
     average = Average()
     checkpoint = load_checkpoint(paths[updates])
     average.state = RunState(**checkpoint["nmt"])
     average.made = checkpoint["global_step"]
     changed = difference(facts_of(description), facts_of(describe(average)))
-    return changed and f"config.json: {shown_difference(changed)}"
+    return f"config.json: {shown_difference(changed)}" if changed else ""
 
 
 def facts_of(description: ModelDescription) -> dict[str, Any]:
-    """What a description and a checkpoint both record; the mean itself is compared by its weights."""
+    """What a description and a checkpoint both record, without the list of averaged updates.
+
+    The mean itself is compared by its weights.
+    """
     facts = asdict(description)
     training = facts["training"]
     for key in (*NOT_IN_CHECKPOINTS, "averaged"):
@@ -103,7 +114,8 @@ def facts_of(description: ModelDescription) -> dict[str, Any]:
 
 def shown_difference(changed: str) -> str:
     """A difference in one line of at most 300 characters; characters of a corpus are long."""
-    line = "".join(letter for letter in " ".join(changed.split()) if letter.isprintable())
+    line = " ".join(changed.split())
+    line = "".join(letter for letter in line if letter.isprintable())
     return line if len(line) <= 300 else f"{line[:300]}..."
 
 

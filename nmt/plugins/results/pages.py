@@ -30,17 +30,19 @@ CPU = re.compile(r"([0-9]+) x cpu \(([0-9]+) threads\)")
 
 
 def number(value: float) -> str:
-    """A number with about four significant digits, integers in full: 12,346, 3.142, 0.07, 1.64e+14."""
-    return f"{value:,.0f}" if isinstance(value, int) or 1000 <= abs(value) < 1e9 else f"{value:.4g}"
+    """A number with about four significant digits: 12,346, 3.142, 1.64e+14; integers in full."""
+    if isinstance(value, int) or 1000 <= abs(value) < 1e9:
+        return f"{value:,.0f}"
+    return f"{value:.4g}"
 
 
 def printable(value: object) -> object:
     """A value as a template shows it: None is empty, and unprintable characters are replaced."""
-    return (
-        value
-        if isinstance(value, Markup)
-        else UNPRINTABLE.sub("\ufffd", "" if value is None else str(value))
-    )
+    if value is None:
+        return ""
+    if isinstance(value, Markup):
+        return value
+    return UNPRINTABLE.sub("\ufffd", str(value))
 
 
 def with_code(text: str) -> Markup:
@@ -53,13 +55,14 @@ def devices_in_words(recorded: str) -> str:
     match = CPU.fullmatch(recorded)
     if not match:
         return recorded.removeprefix("1 x ")
-    processes, threads = int(match[1]), int(match[2])
+    processes = int(match[1])
+    threads = int(match[2])
     words = "CPU, 1 thread" if threads == 1 else f"CPU, {threads} threads"
     return words if processes == 1 else f"{processes} x {words} each"
 
 
 def render(template: str, **content: Any) -> str:
-    filters = (devices_in_words, files.duration, in_words, language_tag, number, with_code)
+    """The page of a template with this content and the filters that all pages use."""
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -68,7 +71,14 @@ def render(template: str, **content: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {function.__name__: function for function in filters}
+    environment.filters |= {
+        "devices_in_words": devices_in_words,
+        "duration": files.duration,
+        "in_words": in_words,
+        "language_tag": language_tag,
+        "number": number,
+        "with_code": with_code,
+    }
     content |= {
         "version": __version__,
         "now": datetime.now().astimezone(),
@@ -84,15 +94,19 @@ def differences(reference: str, hypothesis: str) -> tuple[Parts, Parts]:
     """
     before = PART.findall(reference)
     after = PART.findall(hypothesis)
-    blocks = difflib.SequenceMatcher(
-        str.isspace, before, after, autojunk=False
-    ).get_matching_blocks()
+    matcher = difflib.SequenceMatcher(str.isspace, before, after, autojunk=False)
+    same_before: set[int] = set()
+    same_after: set[int] = set()
+    for begin, other_begin, size in matcher.get_matching_blocks():
+        same_before.update(range(begin, begin + size))
+        same_after.update(range(other_begin, other_begin + size))
+    return mark_others(before, same_before), mark_others(after, same_after)
 
-    def marked(parts: list[str], side: int) -> Parts:
-        same = set[int]()
-        for block in blocks:
-            begin = block[side]
-            same.update(range(begin, begin + block.size))
-        return [(part, at not in same and not part.isspace()) for at, part in enumerate(parts)]
 
-    return marked(before, 0), marked(after, 1)
+def mark_others(parts: list[str], same: set[int]) -> Parts:
+    """Mark the parts whose indices are not in `same`, except for spaces."""
+    marked = []
+    for index, part in enumerate(parts):
+        differs = index not in same and not part.isspace()
+        marked.append((part, differs))
+    return marked

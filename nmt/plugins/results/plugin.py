@@ -1,24 +1,18 @@
-"""Results: pages about a run and a model's attention, comparisons of systems, and bundles that readers can verify."""
+"""Pages about runs and attention, comparisons of systems, and bundles of scores to verify."""
 
 from collections.abc import Callable
 
+SUMMARIES = {
+    "report": "Write a page about a training run: curves, translations, corpus, configuration.",
+    "attention": "Draw what each head of a model attends to in a sentence and its translation.",
+    "compare": "Compare systems on a test set: significance, cost, and where they differ.",
+    "cite": "Write a bundle of translations and scores that others can verify.",
+    "verify": "Check a bundle that `nmt cite` wrote, or train a run again and compare its weights.",
+}
+
 
 def register(add: Callable[..., None]) -> None:
-    for command, summary in (
-        (
-            "report",
-            "Write a page about a training run: curves, translations, corpus, configuration.",
-        ),
-        (
-            "attention",
-            "Draw what each head of a model attends to in a sentence and its translation.",
-        ),
-        ("compare", "Compare systems on a test set: significance, cost, and where they differ."),
-        ("cite", "Write a bundle of translations and scores that others can verify."),
-        (
-            "verify",
-            "Check a bundle that `nmt cite` wrote, or train a run again and compare its weights.",
-        ),
-    ):
-        add("command", command, f"nmt.plugins.results.commands:{command.upper()}", summary=summary)
+    for command, summary in SUMMARIES.items():
+        path = f"nmt.plugins.results.commands:{command.upper()}"
+        add("command", command, path, summary=summary)
     add("api", "compare", "nmt.plugins.results.comparison:compare")

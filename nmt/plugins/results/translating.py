@@ -21,7 +21,10 @@ BLOCK_LINES = JobConfig.buffer
 
 @dataclass
 class Computation:
-    """What may change the last digits of a model's scores. The defaults describe bundles without this record."""
+    """What may change the last digits of a model's scores.
+
+    The defaults describe bundles without this record.
+    """
 
     engine: str = "torch"
     precision: str = "float32"
@@ -63,7 +66,7 @@ def device_of(translator: Translator) -> str:
 
 
 def versions_with(engine: str) -> dict[str, str]:
-    """The versions that affect translations, including that of the engine's library if it is installed."""
+    """The versions that affect translations, also of the engine's library if it is installed."""
     versions = hardware.versions()
     entry = entries_of("engine").get(engine)
     library = entry.facts.get("module") if entry else None
@@ -86,7 +89,7 @@ def missing_engine(computation: Computation) -> str:
 
 
 def open_translator(options: TranslatorOptions, best: Translate = best_translations) -> Translator:
-    """The translator of a test set; `best` other than the default may need the scores of translations."""
+    """The translator of a test set; a `best` of your own may need the scores of translations."""
     results = "text" if best is best_translations else "scores"
     return load_translator(replace(options, results=results), warn)
 
@@ -94,9 +97,12 @@ def open_translator(options: TranslatorOptions, best: Translate = best_translati
 @contextmanager
 def progress_bar(console: Console, task: str, total: int) -> Iterator[Callable[[int], None]]:
     """A function that adds finished lines to a bar, which is shown only on a terminal."""
-    text = TextColumn("{task.description}: {task.completed:,.0f} of {task.total:,.0f} lines")
     bar = Progress(
-        text, BarColumn(), TimeElapsedColumn(), console=console, disable=not console.is_terminal
+        TextColumn("{task.description}: {task.completed:,.0f} of {task.total:,.0f} lines"),
+        BarColumn(),
+        TimeElapsedColumn(),
+        console=console,
+        disable=not console.is_terminal,
     )
     with bar:
         shown = bar.add_task(task, total=total)
@@ -117,13 +123,17 @@ def translate_lines(
     best: Translate = best_translations,
     block_lines: int = BLOCK_LINES,
 ) -> list[str]:
-    """The best translation of each line, as `nmt translate` prints it; RefusedLine counts from the first line."""
-    translations = list[str]()
+    """The best translation of each line, as `nmt translate` prints it.
+
+    The index of a RefusedLine counts from the first line.
+    """
+    translations: list[str] = []
     with progress_bar(console, task, len(lines)) as advance:
         translator = replace(translator, searched=advance)
         for start in range(0, len(lines), block_lines):
+            block = lines[start : start + block_lines]
             try:
-                translations += best(translator, lines[start : start + block_lines])
+                translations += best(translator, block)
             except RefusedLine as error:
                 raise RefusedLine(start + error.index, error.problem) from error
     return translations

@@ -1,17 +1,31 @@
 """`nmt synthesize`: training pairs with one side written by a model.
 
-In back-translation (Sennrich et al. 2016), that side is the source; in distillation (Kim and Rush 2016), the target.
+In back-translation (Sennrich et al. 2016), that side is the source; in distillation (Kim and Rush
+2016), the target.
 """
 
 from dataclasses import dataclass
 from functools import partial
 
 from nmt.commands.translate import LESS_MEMORY, input_and_run
-from nmt.config import MISSING, Command, JobConfig, choice, inline, number, require
+from nmt.config import MISSING, Command, JobConfig, NMTError, choice, inline, number
 
 OFFERED = (
-    "run engine precision threads devices device buffer decode target source_prefix target_prefix glossary terms "
-    "split protect"
+    "run",
+    "engine",
+    "precision",
+    "threads",
+    "devices",
+    "device",
+    "buffer",
+    "decode",
+    "target",
+    "source_prefix",
+    "target_prefix",
+    "glossary",
+    "terms",
+    "split",
+    "protect",
 )
 """The keys that this command shares with `nmt translate`."""
 
@@ -20,7 +34,7 @@ OFFERED = (
 class SynthesisConfig:
     """Options of `nmt synthesize`."""
 
-    job: JobConfig = inline(JobConfig(), *OFFERED.split())
+    job: JobConfig = inline(JobConfig(), *OFFERED)
     input: str = MISSING
     """File of lines to translate, plain or compressed."""
     output: str = MISSING
@@ -28,19 +42,24 @@ class SynthesisConfig:
     overwrite: bool = False
     """Replace the translations and pairs in the output folder if it has any."""
     reference: str | None = None
-    """File with a reference for each line; of decode.n_best translations, the one most like its reference is kept."""
+    """File with a reference for each line; of decode.n_best translations, the one most like its
+    reference is kept."""
     metric: str = choice("chrf", "chrf", "bleu")
     """Measure of similarity to the reference: sentence-level chrf or bleu."""
     drop: float = number(0.0, 0.0, 0.99)
-    """Share of pairs to drop, after empty and flagged ones: those with the lowest log P per token."""
+    """Share of pairs to drop, after empty and flagged ones: those with the lowest log P per
+    token."""
     flagged: str = choice("drop", "drop", "keep")
-    """What to do with pairs flagged as likely failures (see `nmt score flags=true`): drop or keep them."""
+    """What to do with pairs flagged as likely failures (see `nmt score flags=true`): drop or keep
+    them."""
 
     def __post_init__(self) -> None:
         n_best = self.job.translator.decode.n_best
-        problem = f"reference={self.reference} with decode.n_best={n_best}: to choose the best of several, pass both"
-        example = "reference=FILE and, for example, decode.n_best=8 decode.beam_size=8"
-        require((n_best > 1) == (self.reference is not None), f"{problem} {example}")
+        chooses = self.reference is not None
+        if chooses != (n_best > 1):
+            problem = f"reference={self.reference} with decode.n_best={n_best}"
+            both = "reference=FILE and, for example, decode.n_best=8 decode.beam_size=8"
+            raise NMTError(f"{problem}: to choose the best of several, pass both {both}")
 
 
 def run(config: SynthesisConfig) -> None:
@@ -50,10 +69,10 @@ def run(config: SynthesisConfig) -> None:
 
 
 COMMAND = Command(
-    "synthesize",
-    SynthesisConfig,
-    run,
-    partial(input_and_run, "synthesize", forms="`nmt synthesize FILE RUN output=FOLDER`"),
+    name="synthesize",
+    config=SynthesisConfig,
+    run=run,
+    words=partial(input_and_run, "synthesize", forms="`nmt synthesize FILE RUN output=FOLDER`"),
     usage="FILE [RUN]... output=FOLDER",
     examples=("mono.de runs/de-en output=synthetic/bt", "mono.en output=synthetic/distilled"),
     memory=LESS_MEMORY,

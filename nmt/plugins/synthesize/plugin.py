@@ -4,10 +4,15 @@ from collections.abc import Callable
 
 
 def register(add: Callable[..., None]) -> None:
-    summary = (
-        "Write synthetic pairs for training: back-translation, or distillation for a smaller model."
+    add(
+        "command",
+        "synthesize",
+        "nmt.plugins.synthesize.command:COMMAND",
+        summary=(
+            "Write synthetic pairs for training: back-translation, "
+            "or distillation for a smaller model."
+        ),
     )
-    add("command", "synthesize", "nmt.plugins.synthesize.command:COMMAND", summary=summary)
     add(
         "folder",
         "synthetic",

@@ -12,7 +12,7 @@ from lightning import Trainer
 
 from nmt.commands import COMMANDS, compose
 from nmt.config import TrainerConfig, keys_of
-from nmt.plugins.answers.mistakes import TABLE, answer, foreign_words
+from nmt.plugins.answers.foreign_words import TABLE, answer, foreign_words
 
 NEEDED = {
     "attention": ["sentence=x"],
@@ -24,8 +24,8 @@ WORDS = {
 }
 
 
-def test_each_row_is_read_and_names_no_word_of_ours():
-    """A command of ours, or a key that is not a group, would be answered by itself."""
+def test_table_is_read_completely_without_our_own_keys():
+    """nmt itself handles its commands, and its keys that are no groups."""
     lines = [line for line in TABLE.read_text().splitlines() if not line.startswith("#")]
     words = sum(
         len(line.split("\t")[1].split()) * len(line.split("\t")[0].split(",")) for line in lines
@@ -130,12 +130,12 @@ def test_examples_compose(command):
         ("fairseq-train data-bin --arch x", "fairseq-train: use nmt train data/corpus minutes=30"),
     ],
 )
-def test_a_line_of_another_toolkit_is_answered_by_ours_with_its_values(nmt, line, answered):
+def test_answers_with_the_values_of_the_user(nmt, line, answered):
     nmt(*shlex.split(line)).refused(f"nmt: {answered}")
 
 
-def test_a_number_of_epochs_is_answered_in_updates_of_the_corpus(nmt, toy):
-    """As many as the tokens of its longer side need."""
+def test_epochs_are_converted_to_updates(nmt, toy):
+    """One epoch is the tokens of the longer side, divided by those of an update."""
     prepared = toy[-1].removeprefix("prepared=")
     tokens = max(
         json.loads(Path(prepared, "manifest.json").read_text())["counts"]["train"][
@@ -157,7 +157,7 @@ def test_a_number_of_epochs_is_answered_in_updates_of_the_corpus(nmt, toy):
     nmt("train", prepared, "epochs=many").refused("use trainer.max_steps=20000; in updates")
 
 
-def test_every_flag_of_lightnings_trainer_is_a_key_or_refused_with_a_reason(nmt):
+def test_each_flag_of_lightnings_trainer_is_a_key_or_has_an_answer(nmt):
     flags, offered = (
         set(signature(Trainer.__init__).parameters) - {"self"},
         set(keys_of(TrainerConfig)),

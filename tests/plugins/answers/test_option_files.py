@@ -1,4 +1,4 @@
-"""A mistake in a file of one's own is answered like one on the command line, with the file and the line."""
+"""Mistakes in YAML files of the user: messages name the file and the line."""
 
 import re
 from pathlib import Path
@@ -79,7 +79,7 @@ GLOBAL = "# @package _global_\n"
         ),
     ],
 )
-def test_a_mistake_names_file_line_and_key(name, text, line, said, tmp_path, monkeypatch):
+def test_message_names_file_and_line(name, text, line, said, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     file = Path("conf", f"{name}.yaml")
     file.parent.mkdir(parents=True)
@@ -97,19 +97,19 @@ RARER = ("", "- name: x\n", "[" * 3000, "defaults: base\n", "name: ${\n", "a: &a
 
 
 @pytest.mark.parametrize("text", RARER)
-def test_a_rarer_mistake_is_one_line(text, tmp_path, nmt):
+def test_malformed_file_gives_one_line(text, tmp_path, nmt):
     (tmp_path / "conf/model").mkdir(parents=True)
     (tmp_path / "conf/model/x.yaml").write_bytes(text.encode("latin-1"))
     nmt("train", "model=x").refused()
 
 
-def test_a_link_to_nothing_is_no_experiment(tmp_path, nmt):
+def test_dangling_link_is_no_option(tmp_path, nmt):
     (tmp_path / "conf/experiment").mkdir(parents=True)
     (tmp_path / "conf/experiment/x.yaml").symlink_to("moved.yaml")
     nmt("train", "experiment=x").refused("experiment=x: no such option")
 
 
-def test_a_file_that_other_files_build_on_is_checked_and_no_choice_is_ignored(tmp_path, nmt):
+def test_files_in_defaults_are_checked_and_choices_without_effect_refused(tmp_path, nmt):
     (tmp_path / "conf/experiment").mkdir(parents=True)
     (tmp_path / "conf/model").mkdir()
     (tmp_path / "conf/model/wide.yaml").write_text("defaults: [base]\nname: wide\nd_fff: 3\n")

@@ -1,4 +1,4 @@
-"""What `nmt runs` lists and refuses to delete, and what Tab completes in a real bash."""
+"""`nmt runs`: listing and deletion. Completion in a real bash."""
 
 import csv
 import json
@@ -17,7 +17,7 @@ from preloaded import python
 
 import nmt
 from nmt import files
-from nmt.plugins.overview.commands import place_of
+from nmt.plugins.overview.listing import place_of
 
 PROGRAM = "import sys\nfrom nmt.cli import main\ntry:\n main()\nfinally:\n print(*sys.modules, file=sys.stderr)"
 
@@ -45,7 +45,7 @@ def folder(finished: Path, toy: list[str], tmp_path: Path, monkeypatch: pytest.M
     Path("data/linked").symlink_to("toy")
 
 
-def test_runs_and_corpora_are_listed_with_their_facts(nmt):
+def test_runs_lists_runs_and_corpora_with_facts(nmt):
     os.utime("runs/deep/done/metrics.csv", (2e9, 2e9))
     rows = {row["name"]: row for row in json.loads(nmt("runs", "--json").out)["folders"]}
     states = {name: row["state"] for name, row in rows.items()}
@@ -92,7 +92,7 @@ def test_runs_and_corpora_are_listed_with_their_facts(nmt):
     assert nmt("runs", "deep/done").out.splitlines()[1].split()[1:4] == ["stopped", "60", "60"]
 
 
-def test_one_run_is_shown_with_its_languages_training_scores_and_command(nmt, toy):
+def test_details_of_one_run(nmt, toy):
     statement = {"test_set": "test", "scores": [{"name": "BLEU", "value": 12.345}]}
     with zipfile.ZipFile("runs/deep/done/citation-test.zip", "w") as archive:
         archive.writestr("bundle.json", json.dumps(statement))
@@ -115,7 +115,7 @@ def test_one_run_is_shown_with_its_languages_training_scores_and_command(nmt, to
     assert "languages" not in nmt("runs").out
 
 
-def test_a_hundred_runs_are_listed_without_torch():
+def test_listing_does_not_import_torch():
     for number in range(100):
         shutil.copytree(
             "runs/deep/done", f"runs/{number}", ignore=shutil.ignore_patterns("checkpoints")
@@ -130,31 +130,34 @@ def test_a_hundred_runs_are_listed_without_torch():
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        *(
-            (name, "no such run")
-            for name in ("..", "runs/..", "/etc", "runs", "runs/deep/../deep/done/", "runs/latest")
-        ),
-        *(
-            ("data/linked", "no such run"),
-            ("notes", "not a run"),
-            ("runs/bad", "config.yaml: cannot be read"),
-        ),
-        *(("deep/done", "another nmt is using it"), ("toy", "another nmt is using it")),
+        ("..", "no such run"),
+        ("runs/..", "no such run"),
+        ("/etc", "no such run"),
+        ("runs", "no such run"),
+        ("runs/deep/../deep/done/", "no such run"),
+        ("runs/latest", "no such run"),
+        ("data/linked", "no such run"),
+        ("notes", "not a run"),
+        ("runs/bad", "config.yaml: cannot be read"),
+        ("deep/done", "another nmt is using it"),
+        ("toy", "another nmt is using it"),
         ("outer", "runs/outer: contains runs/outer/inner; delete that first"),
-        *(("part", "not a run configuration"), ("new", "without a terminal, pass --yes")),
+        ("part", "not a run configuration"),
+        ("new", "without a terminal, pass --yes"),
     ],
 )
-def test_only_what_nmt_wrote_and_nobody_uses_is_deleted(nmt, name, said):
+def test_delete_refuses_foreign_broken_and_used_folders(nmt, name, said):
     if name == "outer":
         shutil.copytree("runs/new", "runs/outer/inner")
         shutil.copy("runs/new/config.yaml", "runs/outer")
     before = sorted(Path().rglob("*"))
     with FileLock("runs/deep/done/.lock"), FileLock("data/toy/tokenizer.model"):
-        nmt("runs", "delete", name, *["--yes"][: "--yes" not in said]).failed(said)
+        options = [] if "--yes" in said else ["--yes"]
+        nmt("runs", "delete", name, *options).failed(said)
     assert sorted(Path().rglob("*"))[: len(before)] == before
 
 
-def test_a_link_to_a_deleted_run_leads_to_the_newest_other_run_or_is_removed(nmt):
+def test_delete_keeps_foreign_files_and_repairs_latest_link(nmt):
     shutil.copytree("runs/deep/done", "runs/other")
     Path("runs/deep/done/test.de").touch()
     Path("runs/deep/done/notes").symlink_to(Path("runs/notes").resolve())
@@ -192,7 +195,7 @@ REPLIES = {
 }
 
 
-def test_tab_completes(tmp_path, monkeypatch):
+def test_completion_in_bash(tmp_path, monkeypatch):
     (tmp_path / "nmt").write_text(f'#!/bin/sh\nexec {python()} -m nmt "$@"\n')
     (tmp_path / "nmt").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
@@ -214,9 +217,7 @@ def test_tab_completes(tmp_path, monkeypatch):
     assert done.stdout.splitlines() == expected
 
 
-def test_a_tab_loads_little_and_a_completion_file_of_another_program_is_kept(
-    nmt, tmp_path, monkeypatch
-):
+def test_completion_imports_little_and_install_keeps_foreign_files(nmt, tmp_path, monkeypatch):
     words = ["--complete", "bash", "train", "optim.l"]
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, *words], check=True, capture_output=True, text=True
@@ -231,7 +232,7 @@ def test_a_tab_loads_little_and_a_completion_file_of_another_program_is_kept(
     nmt("--install-completion", "fish").refused("not written by nmt")
 
 
-def test_the_kinds_of_plugins_are_listed_before_foreign_folders():
+def test_order_of_kinds():
     kinds = ["foreign", "synthetic", "export", "memory", "corpus", "run"]
     assert sorted(kinds, key=place_of) == [
         "run",

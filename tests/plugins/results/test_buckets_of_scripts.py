@@ -20,7 +20,7 @@ from nmt.plugins.results.test_set import TestSet
         ("Откройте новый файл и закройте старое окно.", "6-10"),
     ],
 )
-def test_lengths_are_counted_in_words_in_every_script(source: str, label: str) -> None:
+def test_bucket_by_length_in_each_script(source: str, label: str) -> None:
     [(title, labels, buckets)], _ = divisions(TestSet("test", [source], ["x"]))
     assert title == "Words in the source"
     assert [labels[bucket] for bucket in buckets] == [label]
@@ -38,5 +38,5 @@ def test_lengths_are_counted_in_words_in_every_script(source: str, label: str) -
         ("파일을 연다", ["파일을", "연다"]),
     ],
 )
-def test_rare_words_in_every_script(text: str, words: list[str]) -> None:
+def test_words_in_each_script(text: str, words: list[str]) -> None:
     assert words_of(text) == words

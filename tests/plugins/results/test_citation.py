@@ -1,4 +1,4 @@
-"""`nmt cite` and `nmt verify`: every statement can be computed again anywhere, and every changed byte is detected."""
+"""`nmt cite` and `nmt verify`: bundles are reproducible, and each changed byte is detected."""
 
 import hashlib
 import json
@@ -38,7 +38,7 @@ FILES = [
 def cited(finished, toy, tmp_path_factory) -> Path:
     """A folder with two bundles of the finished run, and the test set's files beside them."""
     from nmt.commands import compose
-    from nmt.plugins.results.verify import cite
+    from nmt.plugins.results.citation import cite
 
     folder = tmp_path_factory.mktemp("cited")
     for words in (
@@ -97,7 +97,7 @@ def sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def test_scores_are_sacrebleus_and_hashes_are_those_of_the_files(bundles, finished):
+def test_scores_equal_sacrebleu_and_hashes_match_files(bundles, finished):
     files = contents(bundles / "bare.zip")
     assert sorted(files) == FILES
     stated, references = (
@@ -128,7 +128,7 @@ def test_scores_are_sacrebleus_and_hashes_are_those_of_the_files(bundles, finish
     )
 
 
-def test_the_same_bundle_has_the_same_bytes_and_its_commands_make_the_same(nmt, bundles, finished):
+def test_bundle_is_reproducible_and_its_commands_work(nmt, bundles, finished):
     out, whole = (
         nmt("cite", str(finished), *SEARCH, "output=again.zip").out,
         (bundles / "bare.zip").read_bytes(),
@@ -150,7 +150,7 @@ def test_the_same_bundle_has_the_same_bytes_and_its_commands_make_the_same(nmt, 
     assert json.loads(nmt(*score[1:], "--json").out) == stated["scores"]
 
 
-def test_a_bundle_verifies_elsewhere_with_nothing_of_the_run_at_hand(bundles):
+def test_bundle_verifies_without_the_run(bundles):
     """In a process that imports no torch, in a folder with the bundle alone."""
     elsewhere = bundles / "else/where"
     elsewhere.mkdir(parents=True)
@@ -168,7 +168,7 @@ def test_a_bundle_verifies_elsewhere_with_nothing_of_the_run_at_hand(bundles):
     assert checked(done.stdout, "unchecked") == {"translations"}
 
 
-def test_what_is_missing_is_named_with_its_hash(nmt, bundles):
+def test_missing_text_is_reported_with_its_hash(nmt, bundles):
     outcome = nmt("verify", "bare.zip")
     assert outcome.code == 0, outcome.err
     missing, scores = {"bundle", "source", "reference", "translations"}, {"BLEU", "chrF2", "TER"}
@@ -186,9 +186,7 @@ def test_what_is_missing_is_named_with_its_hash(nmt, bundles):
     )
 
 
-def test_the_model_translates_again_and_lines_that_differ_are_counted_and_shown(
-    nmt, bundles, finished, checkpoint
-):
+def test_translating_again_counts_and_shows_changed_lines(nmt, bundles, finished, checkpoint):
     def change(files: Files, stated: dict[str, Any]) -> None:
         lines = files["hypotheses.de"].decode().splitlines()
         lines[3], lines[7] = "ganz anders", "auch \x1b[31manders"
@@ -211,10 +209,8 @@ def test_the_model_translates_again_and_lines_that_differ_are_counted_and_shown(
     assert results(outcome.out)["BLEU"][0] == "unchecked"
 
 
-def test_a_bundle_is_verified_with_the_engine_that_made_it(
-    nmt, bundles, finished, monkeypatch, tmp_path
-):
-    """With its number of threads and its blocks, on which the last digits depend; older bundles are torch's."""
+def test_verification_uses_the_stated_engine(nmt, bundles, finished, monkeypatch, tmp_path):
+    """With its threads and blocks, which affect last digits; bundles without the record used torch."""
     pytest.importorskip("ctranslate2")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     search = SEARCH[:2]
@@ -262,7 +258,7 @@ def test_a_bundle_is_verified_with_the_engine_that_made_it(
         ({"block_lines": 0}, "block_lines=0: must be a whole number"),
     ],
 )
-def test_a_computation_that_cannot_be_repeated_is_named(
+def test_computation_that_cannot_be_repeated_is_reported(
     nmt, bundles, finished, computation, problem
 ):
     rewritten(lambda files, stated: stated["computation"].update(computation))
@@ -328,7 +324,7 @@ EDITS: dict[str, tuple[Edit, str]] = {
 
 
 @pytest.mark.parametrize("name", EDITS)
-def test_an_edit_is_found_or_named_as_unproven(nmt, bundles, finished, name):
+def test_edit_is_detected_or_reported_as_unproven(nmt, bundles, finished, name):
     edit, found_by = EDITS[name]
     rewritten(edit)
     alone = nmt("verify", "folder")
@@ -347,7 +343,7 @@ def test_an_edit_is_found_or_named_as_unproven(nmt, bundles, finished, name):
         )
 
 
-def test_a_score_whose_last_bits_come_from_another_machine_is_the_same(nmt, bundles):
+def test_scores_may_differ_by_rounding(nmt, bundles):
     """Python 3.12 adds the logarithms of BLEU with less rounding, and C libraries round logarithms otherwise."""
     rewritten(score("value", lambda value: value * (1 + 2**-50)))
     outcome = nmt("verify", "folder")
@@ -357,13 +353,13 @@ def test_a_score_whose_last_bits_come_from_another_machine_is_the_same(nmt, bund
     assert float(stated.split()[0]) == pytest.approx(float(computed.split()[0]), rel=1e-14)
 
 
-def test_scores_and_files_must_not_be_missing(nmt, bundles):
+def test_missing_scores_and_files_are_reported(nmt, bundles):
     rewritten(lambda files, stated: (stated["scores"].clear(), files.pop("README.md")))
     outcome = nmt("verify", "folder")
     assert (outcome.code, checked(outcome.out, "MISSING")) == (1, {"scores", "README.md"})
 
 
-def test_an_unpacked_bundle_is_the_same_bundle_and_sha256sum_reads_its_sums(nmt, bundles):
+def test_unpacked_bundle_verifies_and_sha256sum_reads_its_sums(nmt, bundles):
     with zipfile.ZipFile("bare.zip") as archive:
         archive.extractall("unpacked")
     digest = sha256((bundles / "bare.zip").read_bytes())
@@ -371,11 +367,12 @@ def test_an_unpacked_bundle_is_the_same_bundle_and_sha256sum_reads_its_sums(nmt,
     subprocess.run(["sha256sum", "-c", "--quiet", "SHA256SUMS"], cwd="unpacked", check=True)
 
 
-def test_no_flipped_bit_stays_unseen_wherever_it_is(nmt, bundles):
-    """Including the names, check sums and dates of the archive itself, and without sha256=."""
+def test_each_flipped_bit_is_detected(nmt, bundles):
+    """Also in names, checksums and dates of the archive itself, and without sha256=."""
     from nmt.errors import NMTError
-    from nmt.plugins.results.commands import VerifyConfig
-    from nmt.plugins.results.verify import DIFFERS, verify
+    from nmt.plugins.results.checks import DIFFERS
+    from nmt.plugins.results.options import VerifyConfig
+    from nmt.plugins.results.verify import verify
 
     draw, whole, flipped = random.Random(1), Path("bare.zip").read_bytes(), Path("flipped.zip")
 
@@ -405,7 +402,7 @@ def test_no_flipped_bit_stays_unseen_wherever_it_is(nmt, bundles):
     assert (outcome.code, name in checked(outcome.out, "DIFFERS")) == (1, True)
 
 
-def test_bytes_before_between_or_behind_are_found(nmt, bundles):
+def test_extra_bytes_are_detected(nmt, bundles):
     whole = (bundles / "bare.zip").read_bytes()
     for content in (b"x" + whole, whole + b"x", whole[:-2] + b"\x01\x00x"):
         Path("bare.zip").write_bytes(content)
@@ -417,7 +414,7 @@ def test_bytes_before_between_or_behind_are_found(nmt, bundles):
     assert not Path("../outside.txt").exists()
 
 
-def test_the_newest_run_is_cited_by_its_own_name(nmt, bundles, finished):
+def test_latest_run_is_cited_by_its_own_name(nmt, bundles, finished):
     shutil.copytree(finished, "runs/mine", ignore=shutil.ignore_patterns("checkpoints"))
     Path("runs/latest").symlink_to("mine")
     assert nmt("cite", *SEARCH, "metrics=[bleu]").out.startswith("runs/mine/citation-test.zip\n")
@@ -442,8 +439,8 @@ def test_mistakes_are_one_line(nmt, bundles, finished, checkpoint):
     nmt("verify", "packed.zip").refused("compressed", "unpack it")
 
 
-def test_the_software_is_cited_alike_everywhere():
-    from nmt.plugins.results.verify import SOFTWARE
+def test_software_citation_is_the_same_everywhere():
+    from nmt.plugins.results.citation import SOFTWARE
 
     root = Path(__file__).parents[3]
     file = yaml.safe_load((root / "CITATION.cff").read_text(encoding="utf-8"))

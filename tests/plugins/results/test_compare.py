@@ -1,4 +1,4 @@
-"""`nmt compare`: from words on the command line to numbers, an exit code and a page."""
+"""`nmt compare`: names of systems, numbers, exit code and page."""
 
 import base64
 import hashlib
@@ -46,7 +46,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return ["source=source", "reference=reference", *FAST]
 
 
-def test_numbers_of_files_as_json_and_as_text(nmt, files):
+def test_files_as_json_and_as_text(nmt, files):
     ended = nmt("compare", "good", "bad", *files, "fail_if=worse", "--json")
     assert ended.code == 0, ended.err
     tree, references = json.loads(ended.out), Path("reference").read_text().splitlines()
@@ -83,20 +83,20 @@ def test_numbers_of_files_as_json_and_as_text(nmt, files):
         (["new=./good", "old=./bad"], ["new", "old"]),
     ],
 )
-def test_systems_have_the_names_that_they_are_given(nmt, files, words, names):
+def test_names_of_systems(nmt, files, words, names):
     ended = nmt("compare", *words, *files, NO_PAGE, "--json", "metrics=[chrf]")
     assert ended.code == 0, ended.err
     assert [system["name"] for system in json.loads(ended.out)["systems"]] == names
 
 
-def test_a_mistyped_key_is_no_system(nmt, files):
+def test_mistyped_key_is_not_a_system(nmt, files):
     nmt("compare", "good", "bad", "refrence=reference").refused("did you mean reference?")
     nmt("compare", "good", "bad", "ref=reference").refused("ref=reference: use reference=reference")
     nmt("compare", "good", "tuned=runs/none", *files).refused("runs/none: no such file or folder")
     nmt("compare", "good", "bad", "lines=5", *files).refused("unknown key lines")
 
 
-def test_the_exit_code_is_1_only_where_the_first_is_significantly_worse(nmt, files):
+def test_exit_code_is_1_only_if_first_is_significantly_worse(nmt, files):
     ended = nmt("compare", "bad", "good", *files, NO_PAGE, "fail_if=worse", "metrics=[ter]")
     assert ended.code == 1
     assert "nmt: bad is significantly worse than good (fail_if=worse)" in ended.err
@@ -133,7 +133,7 @@ def section(root: ET.Element, title: str) -> ET.Element:
     return next(element for element in root.iter("section") if element.findtext("h2") == title)
 
 
-def test_the_page_has_the_lines_of_a_fault_and_every_bucket_with_its_interval(nmt, files):
+def test_page_has_faults_and_buckets_with_intervals(nmt, files):
     lines = Path("reference").read_text().splitlines()
     write(
         "broken",
@@ -187,7 +187,7 @@ HOSTILE = (
 )
 
 
-def test_the_page_loads_nothing_and_runs_only_its_script(nmt, files):
+def test_page_loads_nothing_and_runs_only_its_script(nmt, files):
     for name in ("source", "reference", "good"):
         write(name, [f"{HOSTILE} {number}" for number in range(80)])
     write(bad := "a<script>", [f"{number} {HOSTILE} {HOSTILE}" for number in range(80)])
@@ -225,10 +225,8 @@ def test_mistakes_are_one_line(nmt, files):
     nmt("compare", "good", "empty", *files).refused("empty: neither a run nor a model directory")
 
 
-def test_compare_cite_report_and_translate_make_the_same_lines(
-    nmt, finished, toy, tmp_path, monkeypatch
-):
-    """Of lines with items to protect, and of one that is longer than those of the training."""
+def test_all_commands_translate_alike(nmt, finished, toy, tmp_path, monkeypatch):
+    """Also for lines with protected items, and for a line longer than those of the training."""
     pytest.importorskip("ctranslate2")
     from nmt import preparation
     from nmt.data import PreparedCorpus

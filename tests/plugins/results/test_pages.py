@@ -1,4 +1,4 @@
-"""What cannot be shown is replaced; numbers and differences are readable."""
+"""Pages: escaping, numbers and marked differences."""
 
 import math
 
@@ -8,7 +8,7 @@ from nmt.plugins.results import pages
 from nmt.plugins.results.pages import devices_in_words, differences, number, render, with_code
 
 
-def test_what_cannot_be_shown_is_replaced(tmp_path, monkeypatch):
+def test_unprintable_characters_are_replaced(tmp_path, monkeypatch):
     monkeypatch.setattr(pages, "TEMPLATES", tmp_path)
     (tmp_path / "x.html").write_text("{{ text }}")
     assert (
@@ -25,7 +25,7 @@ def test_what_cannot_be_shown_is_replaced(tmp_path, monkeypatch):
         ("an odd ` sign", "an odd ` sign"),
     ],
 )
-def test_commands_in_messages_are_set_as_code(message, shown):
+def test_commands_in_messages_become_code(message, shown):
     assert with_code(message) == shown
 
 
@@ -40,11 +40,11 @@ def test_commands_in_messages_are_set_as_code(message, shown):
         ("1 x abacus", "abacus"),
     ],
 )
-def test_devices_read_as_people_write_them(recorded, shown):
+def test_devices_in_words(recorded, shown):
     assert devices_in_words(recorded) == shown
 
 
-def test_numbers_read_as_people_write_them():
+def test_number_format():
     for value, text in (
         *(
             (0, "0"),
@@ -64,7 +64,7 @@ def test_numbers_read_as_people_write_them():
         assert number(value) == text
 
 
-def test_parts_spell_both_texts_and_mark_what_differs():
+def test_differences_cover_both_texts():
     reference, hypothesis = "Der rote Hund läuft.", "Der blaue Hund läuft schnell!"
     missed, wrong = differences(reference, hypothesis)
     assert "".join(text for text, _ in missed) == reference
@@ -88,9 +88,7 @@ def test_parts_spell_both_texts_and_mark_what_differs():
         ("Debian 12の設定", "Debian 13の設定", ["12"], ["13"]),
     ],
 )
-def test_differences_are_words_or_in_scripts_without_blanks_characters(
-    reference, hypothesis, missed, wrong
-):
+def test_parts_are_words_or_characters_by_script(reference, hypothesis, missed, wrong):
     sides = differences(reference, hypothesis)
     assert ["".join(text for text, _ in side) for side in sides] == [reference, hypothesis]
     assert [[text for text, differs in side if differs] for side in sides] == [missed, wrong]

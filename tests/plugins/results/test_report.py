@@ -41,7 +41,7 @@ def titles(root: ET.Element) -> list[str]:
     return [caption.findtext("span/b") for caption in root.iter("figcaption")]
 
 
-def test_the_page_of_a_finished_run(nmt, run, toy):
+def test_page_of_a_finished_run(nmt, run, toy):
     score = {
         "metric": "bleu",
         "name": "BLEU",
@@ -106,7 +106,7 @@ def test_the_page_of_a_finished_run(nmt, run, toy):
     ]
 
 
-def test_a_run_that_is_still_training_and_a_model_that_it_has_left_behind(nmt, run):
+def test_page_of_a_running_training_with_an_older_model(nmt, run):
     tree = yaml.safe_load((run / "config.yaml").read_text())
     tree["trainer"]["max_steps"] = 90
     (run / "config.yaml").write_text(yaml.safe_dump(tree))
@@ -138,7 +138,7 @@ def test_a_run_that_is_still_training_and_a_model_that_it_has_left_behind(nmt, r
     assert "Training has continued" not in text(root.find("body/header"))
 
 
-def test_a_single_checkpoint_is_no_average(nmt, run):
+def test_single_checkpoint_is_not_called_average(nmt, run):
     description = json.loads((run / "model/config.json").read_text())
     score = {"metric": "bleu", "name": "BLEU", "value": 5.0, "sentences": 4, "signature": "s"}
     description["training"] |= {"averaged": [2617], "score": score}
@@ -149,7 +149,7 @@ def test_a_single_checkpoint_is_no_average(nmt, run):
     )
 
 
-def test_scores_and_examples_are_those_of_the_translations(nmt, run, toy):
+def test_scores_and_examples_match_translations(nmt, run, toy):
     search = ("decode.beam_size=2", "decode.max_extra_length=5", "decode.length_penalty=1")
     assert nmt("report", "run=copy", *search, "split=test", "sentences=15", "examples=20").code == 0
     prepared = Path(toy[-1].removeprefix("prepared="))
@@ -184,8 +184,8 @@ def test_scores_and_examples_are_those_of_the_translations(nmt, run, toy):
     assert triples == expected
 
 
-def test_the_page_loads_and_runs_nothing(nmt, run):
-    """Not even where text from the run and its corpus tries to."""
+def test_page_loads_and_runs_nothing(nmt, run):
+    """Also if text from the run or its corpus contains scripts."""
     tree = yaml.safe_load((run / "config.yaml").read_text())
     corpus = Path(shutil.copytree(tree["prepared"], "corpus"))
     for language in ("en", "de"):

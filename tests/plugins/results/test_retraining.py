@@ -1,4 +1,4 @@
-"""`nmt verify RUN` trains again between checkpoints and finds one changed bit."""
+"""`nmt verify RUN` trains again between checkpoints and detects a single changed bit."""
 
 import json
 import shutil
@@ -26,7 +26,7 @@ def run(finished, tmp_path) -> Path:
     return Path(shutil.copytree(finished, tmp_path / "mine"))
 
 
-def test_a_run_trained_as_claimed_has_equal_bits_and_does_not_change(nmt, run):
+def test_honest_run_has_equal_bits_and_stays_unchanged(nmt, run):
     before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
     outcome = nmt("verify", "mine")
     assert outcome.code == 0, outcome.err
@@ -37,7 +37,7 @@ def test_a_run_trained_as_claimed_has_equal_bits_and_does_not_change(nmt, run):
     assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
 
 
-def test_one_changed_bit_is_found_and_named_with_the_environment(nmt, run):
+def test_changed_bit_is_reported_with_the_environment(nmt, run):
     path = run / LATER
     content = torch.load(path, weights_only=True)
     content["nmt"]["versions"]["torch"] = "1.0"
@@ -92,7 +92,7 @@ def checkpoint_of(
         (checkpoint_of(2.0, beta=0.8, environment={"capability": "AVX9000"}), "DIFFERS"),
     ],
 )
-def test_another_environment_explains_bits_but_nothing_else(before, result):
+def test_another_environment_excuses_bits_only(before, result):
     check = compared_segment(5, 9, before, checkpoint_of(1.0), environment_of(before["nmt"]))
     assert check[0] == result
 
@@ -137,13 +137,13 @@ def test_equal_trees_have_no_difference():
         ),
     ],
 )
-def test_anything_missing_added_or_of_another_type_differs(optimizers, expected):
+def test_first_difference_of_trees(optimizers, expected):
     assert first_difference(optimizers, [{"state": {0: STATE}, "options": OPTIONS}]).startswith(
         expected
     )
 
 
-def test_a_model_that_is_not_the_mean_of_its_checkpoints_differs(nmt, run):
+def test_model_must_be_the_mean_of_its_checkpoints(nmt, run):
     from safetensors.torch import load_file, save_file
 
     for path in (run / "checkpoints").glob("*.ckpt"):
@@ -166,7 +166,7 @@ def test_a_model_that_is_not_the_mean_of_its_checkpoints_differs(nmt, run):
 
 
 @pytest.mark.parametrize("averaged", [[], [60, 61], [0, 60], [60, 60]])
-def test_an_average_that_no_run_can_deliver_differs(nmt, run, averaged):
+def test_impossible_averages_differ(nmt, run, averaged):
     path = run / "model" / "config.json"
     tree = json.loads(path.read_text())
     tree["training"]["averaged"] = averaged
@@ -180,7 +180,7 @@ def test_an_average_that_no_run_can_deliver_differs(nmt, run, averaged):
     assert line.startswith(f"{DIFFERS}model: config.json: training.averaged is ")
 
 
-def test_a_run_with_one_checkpoint_is_trained_again_from_its_beginning(nmt, run):
+def test_single_checkpoint_is_trained_again_from_the_beginning(nmt, run):
     for checkpoint in (run / "checkpoints").glob("*.ckpt"):
         if checkpoint.name != "step=00000012.ckpt":
             checkpoint.unlink()
@@ -189,7 +189,7 @@ def test_a_run_with_one_checkpoint_is_trained_again_from_its_beginning(nmt, run)
     assert "update 0 to 12: all bits are equal" in nmt("verify", "mine").out
 
 
-def test_what_is_missing_or_changed_is_named(nmt, run, toy, finished):
+def test_missing_or_changed_files_are_reported(nmt, run, toy, finished):
     nmt("verify", "mine", "step=13").refused(
         "mine, step=13: no next checkpoint", "use 0, 12, 24, 36, 48"
     )
@@ -216,7 +216,7 @@ def test_what_is_missing_or_changed_is_named(nmt, run, toy, finished):
 
 
 @pytest.mark.parametrize("content", ["{}", "{", None])
-def test_the_processor_of_an_older_run_is_in_its_environment_file(run, content):
+def test_processor_of_older_run_is_read_from_environment_file(run, content):
     checkpoint = torch.load(run / LATER, weights_only=True)
     processor = checkpoint["nmt"]["environment"].pop("processor")
     assert environment_of_run(run, checkpoint)["processor"] == processor
@@ -226,7 +226,7 @@ def test_the_processor_of_an_older_run_is_in_its_environment_file(run, content):
         environment_of_run(run, checkpoint)
 
 
-def test_a_run_that_began_with_a_model_is_trained_again_from_its_weights(nmt, toy, finished):
+def test_run_with_init_is_trained_again_from_the_initial_weights(nmt, toy, finished):
     adapted, parent = (
         [*toy, "trainer.max_steps=4", "checkpoints.every_steps=2"],
         Path(shutil.copytree(finished, "parent")),
@@ -256,7 +256,7 @@ def test_a_run_that_began_with_a_model_is_trained_again_from_its_weights(nmt, to
     ],
     ids=lambda value: value[-1] if isinstance(value, list) else None,
 )
-def test_each_entry_of_the_models_description_is_compared(run, keys, value):
+def test_each_entry_of_the_description_is_compared(run, keys, value):
     path = run / "model" / "config.json"
     tree = json.loads(path.read_text())
     entry = tree
@@ -269,13 +269,13 @@ def test_each_entry_of_the_models_description_is_compared(run, keys, value):
     assert keys[-1] in detail
 
 
-def test_another_vocabulary_in_the_model_is_found(run):
+def test_changed_vocabulary_is_detected(run):
     path = run / "model" / "tokenizer.model"
     path.write_bytes(path.read_bytes() + b"\0")
     assert check_model(run, {60: run / "checkpoints" / "step=00000060.ckpt"})[0] == "DIFFERS"
 
 
-def test_another_environment_is_named(nmt, run, monkeypatch):
+def test_changed_environment_is_reported(nmt, run, monkeypatch):
     path = run / LATER
     content = torch.load(path, weights_only=True)
     content["nmt"]["environment"]["capability"] = "AVX9000"
@@ -287,9 +287,7 @@ def test_another_environment_is_named(nmt, run, monkeypatch):
 
 
 @pytest.mark.parametrize(("update", "is_change"), [(49, False), (48, True)])
-def test_only_an_end_that_moved_after_the_last_checkpoint_may_be_in_the_configuration_alone(
-    run, update, is_change
-):
+def test_configuration_may_only_extend_training(run, update, is_change):
     path = run / "config.yaml"
     saved = yaml.safe_load(path.read_text())
     saved["optim"] |= {"schedule": "linear", "decay_steps": 100, "decay_changes": [[30, 90]]}

@@ -14,11 +14,14 @@ import numpy as np
 import pytest
 import sacrebleu
 
-from nmt.plugins.results import buckets as significance
+from nmt.plugins.results import buckets as buckets_module
+from nmt.plugins.results.breakdown import faults_of, look_closer
 from nmt.plugins.results.buckets import divisions
-from nmt.plugins.results.commands import CompareConfig
-from nmt.plugins.results.comparison import difference, faults_of, look_closer, measure, p_value
-from nmt.plugins.results.test_set import Seed, System, TestSet
+from nmt.plugins.results.comparison_text import p_value
+from nmt.plugins.results.options import CompareConfig
+from nmt.plugins.results.significance import difference, measure
+from nmt.plugins.results.systems import Seed, System
+from nmt.plugins.results.test_set import TestSet
 
 METRICS = ["bleu", "chrf", "ter"]
 WORDS = [
@@ -112,7 +115,7 @@ def command_line(
 
 
 @pytest.mark.parametrize(("test", "seed"), [("bs", 7), ("ar", 12345)])
-def test_p_values_are_those_of_sacrebleus_command_line(test, seed, tmp_path, monkeypatch):
+def test_p_values_equal_those_of_sacrebleus_command_line(test, seed, tmp_path, monkeypatch):
     monkeypatch.setenv("SACREBLEU_SEED", "99")  # the option must win
     references, systems = texts()
     numbers = measure(systems_of(*([s] for s in systems)), references, config(*METRICS, seed=seed))
@@ -182,7 +185,7 @@ def test_a_p_below_alpha_beside_no_difference_has_a_reason():
         assert bool(result["p"]) == ("significant" in verdict)
 
 
-def test_the_least_p_that_resamples_can_give_is_a_bound():
+def test_smallest_possible_p_value_is_shown_as_bound():
     for p, shown in (({"bs": 1 / 1001, "ar": 0.02}, ("<= 0.001", "= 0.0200")), ({}, ("", ""))):
         assert (
             p_value(vars(CompareConfig()), {"p": p}, "bs"),
@@ -190,7 +193,7 @@ def test_the_least_p_that_resamples_can_give_is_a_bound():
         ) == shown
 
 
-def test_of_several_seeds_every_pair_is_tested_and_the_largest_p_counts():
+def test_largest_p_of_all_pairs_of_seeds_decides():
     references, (bad, good, other) = texts()
     pairs = [bleu_of(references, [a], [b]) for a in (bad, good) for b in (other, references)]
     result = bleu_of(references, [bad, good], [other, references])
@@ -217,7 +220,7 @@ def made_up(lines: int = 120) -> TestSet:
 @pytest.mark.parametrize(
     ("metric", "score"), [("bleu", sacrebleu.corpus_bleu), ("chrf", sacrebleu.corpus_chrf)]
 )
-def test_the_score_of_a_bucket_is_sacrebleus_of_its_lines(metric, score):
+def test_bucket_score_equals_sacrebleu_on_its_lines(metric, score):
     test = made_up()
     systems = [
         [spoilt(test.references, 0.2, 1)],
@@ -240,7 +243,7 @@ def test_the_score_of_a_bucket_is_sacrebleus_of_its_lines(metric, score):
         assert gap["low"] <= gap["value"] <= gap["high"]
 
 
-def test_the_interval_of_a_fault_is_that_of_a_plain_bootstrap():
+def test_interval_of_fault_equals_plain_bootstrap():
     test = made_up()
     broken = [
         line.rsplit(" ", 1)[0] if n % 4 == 0 else line for n, line in enumerate(test.references)
@@ -257,7 +260,7 @@ def test_the_interval_of_a_fault_is_that_of_a_plain_bootstrap():
     assert (gap["significant"], gap["better"]) == (True, False)
 
 
-def test_the_same_translations_differ_nowhere_and_few_lines_show_nothing():
+def test_equal_systems_have_no_gaps_and_few_lines_no_significance():
     test, few = made_up(50), TestSet("made up", ["a"] * 49, ["Das Haus 5."] * 49)
     lines = spoilt(test.references, 0.3, 1)
     rows, _ = look_closer(systems_of([lines], [lines]), test, config("ter"))
@@ -287,11 +290,11 @@ def test_faults(fault, source, reference, hypothesis, expected):
     assert any(name.startswith(fault) for name in names) == expected
 
 
-def test_every_line_is_in_one_bucket_of_each_division(monkeypatch):
+def test_buckets_by_length_and_rarity(monkeypatch):
     """The training text has "the" 100 times, "old" 10 times and "house" once."""
     training = ["the"] * 90 + ["The old"] * 9 + ["the old house"]
     tokenizer = SimpleNamespace(decode=lambda ids, side: training[ids])
-    monkeypatch.setattr(significance, "load_tokenizer", lambda file: tokenizer)
+    monkeypatch.setattr(buckets_module, "load_tokenizer", lambda file: tokenizer)
 
     class Split(list):
         def rows(self, indices):

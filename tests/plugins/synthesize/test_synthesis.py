@@ -1,4 +1,4 @@
-"""Synthetic pairs agree with `nmt translate` and `nmt score`, and after a kill."""
+"""`nmt synthesize` agrees with `nmt translate` and `nmt score`, also after an interruption."""
 
 import json
 import random
@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 from sacrebleu.metrics import BLEU, CHRF
 
 from nmt.files import only_process
-from nmt.plugins.synthesize import synthesis
+from nmt.plugins.synthesize import selection
 from nmt.translation import Models, Translation, flagger
 
 WORDS = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu", "va", "we"]
@@ -46,7 +46,7 @@ def records(output: str = "out") -> list[dict]:
 
 @pytest.fixture
 def make(nmt, mono, checkpoint):
-    """Synthesizes from `mono`, and gives the pairs."""
+    """A function that synthesizes from `mono` and returns the pairs."""
 
     def make(*words: str, output: str = "out", run: object = checkpoint) -> list[tuple[str, str]]:
         result = nmt("synthesize", "mono", f"run={run}", *SEARCH, f"output={output}", *words)
@@ -60,7 +60,7 @@ def make(nmt, mono, checkpoint):
 @pytest.mark.parametrize(
     "search", [[], ["decode.do_sample=true", "decode.beam_size=1", "decode.seed=3"]]
 )
-def test_the_pairs_are_lines_and_translations(make, nmt, mono, checkpoint, search):
+def test_pairs_are_lines_and_their_translations(make, nmt, mono, checkpoint, search):
     pairs = make("flagged=keep", "buffer=7", *search)
     assert (
         nmt("translate", f"run={checkpoint}", *SEARCH, *search, "input=mono", "output=hyp").code
@@ -70,9 +70,7 @@ def test_the_pairs_are_lines_and_translations(make, nmt, mono, checkpoint, searc
     assert pairs == [pair for pair in expected if all(map(str.strip, pair))]
 
 
-def test_the_best_of_several_is_the_most_similar_to_its_reference_and_flagged_pairs_are_dropped(
-    make, mono, word_model
-):
+def test_most_similar_translation_is_kept_and_flagged_pairs_dropped(make, mono, word_model):
     Path("out").mkdir()
     write("references", [f"ka lo {line}" for line in mono])
     words = ["decode.n_best=4", "reference=references"]
@@ -106,7 +104,7 @@ def test_the_best_of_several_is_the_most_similar_to_its_reference_and_flagged_pa
     assert chosen["chrf", "keep"] != [pair for pair in likeliest if all(pair)]
 
 
-def test_the_worst_share_by_log_p_is_dropped_and_nothing_is_translated_again(make, nmt, word_model):
+def test_drop_removes_the_least_likely_without_translating_again(make, nmt, word_model):
     # Random models write no tokens that a tokenizer would find again in their text.
     everything = make("flagged=keep", run=word_model)
     for name, side in zip(("sources", "targets"), zip(*everything, strict=True), strict=True):
@@ -127,10 +125,10 @@ def test_the_worst_share_by_log_p_is_dropped_and_nothing_is_translated_again(mak
     st.lists(st.sampled_from([-3.0, -2.5, -1.0, 0.0, float("-inf"), float("nan")])),
     st.floats(0, 0.99),
 )
-def test_the_worst_are_those_of_a_sort_that_prefers_earlier_lines(scores, share):
+def test_worst_equals_a_plain_sort(scores, share):
     keyed = [(-np.inf if score != score else score, -index) for index, score in enumerate(scores)]
     expected = [-index for _, index in sorted(keyed)][: int(share * len(scores) + 1e-9)]
-    assert synthesis.worst(np.array(scores, np.float64), share).tolist() == expected
+    assert selection.worst(np.array(scores, np.float64), share).tolist() == expected
 
 
 def stop_at_thirty(models: Models) -> Callable[[str, Translation], list[str]]:
@@ -149,7 +147,7 @@ def stop_at_thirty(models: Models) -> Callable[[str, Translation], list[str]]:
 
 @pytest.fixture
 def stop_early(make, monkeypatch, word_model):
-    """Leaves a partial file in a folder."""
+    """A function that leaves a partial file in a folder."""
 
     def stop_early(output: str) -> None:
         with monkeypatch.context() as patched:
@@ -160,9 +158,7 @@ def stop_early(make, monkeypatch, word_model):
     return stop_early
 
 
-def test_after_an_interruption_the_same_command_resumes_with_any_number_of_threads(
-    make, stop_early, word_model
-):
+def test_interrupted_command_resumes_with_any_number_of_threads(make, stop_early, word_model):
     Path("stopped").mkdir()
     Path("stopped/.identity.json.0123abcd.nmt-tmp").touch()  # killed as it began
     stop_early("stopped")
@@ -201,9 +197,7 @@ def test_two_commands_do_not_work_in_one_folder(make, nmt, word_model):
     assert not Path(".lock").exists()
 
 
-def test_what_an_older_nmt_left_is_refused_with_advice_that_works(
-    make, nmt, stop_early, word_model
-):
+def test_folders_of_an_older_nmt_are_refused_with_advice(make, nmt, stop_early, word_model):
     expected = make(output="whole", run=word_model)
     stop_early("out")
     again = ("synthesize", "mono", f"run={word_model}", *SEARCH, "output=out")
@@ -218,16 +212,14 @@ def test_what_an_older_nmt_left_is_refused_with_advice_that_works(
         assert make("overwrite=true", run=word_model) == expected
 
 
-def test_translations_are_made_again_to_overwrite_them(make, word_model):
+def test_overwrite_translates_again(make, word_model):
     expected = make("decode.beam_size=2", output="whole", run=word_model)
     make(run=word_model)
     assert make("decode.beam_size=2", "overwrite=true", run=word_model) == expected
     assert records() == records("whole")
 
 
-def test_mistakes_are_one_line_and_leave_the_folder_to_a_corrected_command(
-    make, nmt, word_model, monkeypatch
-):
+def test_errors_are_one_line_and_leave_the_folder_usable(make, nmt, word_model, monkeypatch):
     again = ["synthesize", "mono", f"run={word_model}", *SEARCH]
     nmt(*again, "output=new", "engine=ctranslate2", "device=auto", "decode.do_sample=true").refused(
         "engine=torch"
@@ -245,7 +237,7 @@ def test_mistakes_are_one_line_and_leave_the_folder_to_a_corrected_command(
             *again[:1], *again[2:], *words, *(() if "input=short" in words else ["input=mono"])
         ).refused(problem)
     with monkeypatch.context() as patched:  # killed before the first file of another choice
-        patched.setattr(synthesis, "whole_file", Mock(side_effect=KeyboardInterrupt))
+        patched.setattr(selection, "whole_file", Mock(side_effect=KeyboardInterrupt))
         assert nmt(*again, "output=new", "drop=0.5").code == 130
     assert {path.name for path in Path("new").iterdir()} == {
         "identity.json",

@@ -1,0 +1,233 @@
+"""Answers to mistakes in the user's own YAML files: file, line and what to write instead."""
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from nmt import files
+from nmt.config import Command, NMTError, explain, groups, keys_of, nearest, user_folders
+
+GLOBAL = re.compile(r"(#.*\n|\s*\n)*?# *@package _global_")
+"""Hydra's comment that makes the keys of a file begin at the top; only comments may precede it."""
+DEFAULTS = "defaults."
+Choice = tuple[str, str]  # a group and its option
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A key of a YAML file, or an entry of its list `defaults`."""
+
+    name: str
+    """The dotted key. An entry of `defaults` has the key `defaults.`, followed by its group, such
+    as `defaults.override /model`."""
+    line: int
+    value: str
+    """Empty if the value is not a scalar."""
+
+    @property
+    def is_default(self) -> bool:
+        return DEFAULTS in self.name
+
+    @property
+    def group(self) -> str:
+        """The group of an entry of `defaults`; empty for the group of the file itself."""
+        return re.sub(r".*defaults\.(\w+ )?/?", "", self.name)
+
+
+@dataclass(frozen=True)
+class OptionFile:
+    """A file of the user that a command line chose."""
+
+    path: Path
+    group: str
+    entries: list[Entry]
+
+    def choices(self) -> list[Choice]:
+        """The options that the file builds on."""
+        defaults = [entry for entry in self.entries if entry.is_default]
+        return [(entry.group or self.group, entry.value) for entry in defaults]
+
+
+@dataclass
+class Diagnosis:
+    """Looks for the cause of an error in files, or for keys that leave a word without effect."""
+
+    command: Command
+    words: list[str]
+    options: dict[str, list[str]]
+    """Group -> its options."""
+    error: Exception | None
+
+    @property
+    def message(self) -> str:
+        """The first line of the error, without the names that Hydra puts before it."""
+        return re.sub(r"^\w+ raised while [\w ]+: |\n.*", "", str(self.error), flags=re.S)
+
+    @property
+    def cause(self) -> str:
+        """The key that the error is about."""
+        key: str | None = getattr(self.error, "full_key", None)
+        return key or re.sub(r"unknown key |[^\w.].*", "", self.message)
+
+    def check(self, file: OptionFile) -> None:
+        """Raise NMTError for the first mistake in a file."""
+        if self.error is None:
+            self.check_effect(file)
+            return
+        for entry in file.entries:
+            problem = self.problem_of(entry, file.group)
+            if problem:
+                raise mistake(file.path, entry.line, problem) from self.error
+
+    def check_effect(self, file: OptionFile) -> None:
+        """Raise NMTError if an experiment sets all keys of a group that a word chooses."""
+        if file.group != "experiment":
+            return
+        names = {entry.name for entry in file.entries}
+        keys = keys_of(self.command.config)
+        for word in self.words:
+            group, _, _ = word.partition("=")
+            keys_of_group = {key for key in keys if key.startswith(f"{group}.")}
+            if keys_of_group and keys_of_group <= names:
+                effect = f"sets every key of the group, so {word} would have no effect"
+                raise mistake(file.path, 1, f"{effect}; delete the group from the file")
+
+    def problem_of(self, entry: Entry, group: str) -> str:
+        """What is wrong with an entry in a file of a group; empty if it did not cause the error."""
+        if entry.is_default:
+            return self.problem_of_default(entry, group)
+        if entry.name in self.options and entry.value:
+            instead = f"or under defaults: - override /{entry.name}: {entry.value}"
+            return f"{entry.name} is a group: indent its keys below it, {instead}"
+        is_replaced = any(word.startswith(f"{entry.name}=") for word in self.words)
+        if entry.name != self.cause or is_replaced:
+            return ""
+        if not self.message.startswith("unknown key"):
+            return self.message
+        keys = keys_of(self.command.config)
+        if entry.name in keys:
+            return f"{entry.name}: write one name per line, each indented below its group"
+        word = f"{entry.name}={entry.value}"
+        return explain(self.command.name, [word], entry.name, [*keys, *self.options])
+
+    def problem_of_default(self, entry: Entry, group: str) -> str:
+        """What is wrong with an entry of `defaults` in a file of a group."""
+        target = entry.group or group
+        value = entry.value
+        if target not in self.options:
+            return f"defaults: no such group {target}; {nearest(target, self.options)}"
+        options = self.options[target]
+        # Hydra fills in ${...} later.
+        if value not in (*options, "null", "_self_") and "${" not in value:
+            return f"defaults: {target}={value}: no such option; {nearest(value, options)}"
+        if target != group and "override /" not in entry.name:
+            return f"defaults: write - override /{target}: {value}"
+        if target == group and isinstance(self.error, RecursionError):
+            return f"defaults: {target}={value} builds on itself"
+        return ""
+
+
+def check_files(
+    command: Command, words: list[str], config_dir: Path | None, error: Exception | None
+) -> None:
+    """Raise NMTError with file and line if a file of the user caused `error`.
+
+    Without an error, raise it if a file leaves a word without effect.
+    """
+    if isinstance(error, yaml.MarkedYAMLError):
+        raise syntax_error(error) from error
+    folders = user_folders(config_dir)
+    if not folders:
+        return
+    options = {group: names for group, (_, names) in groups(command, config_dir).items()}
+    diagnosis = Diagnosis(command, words, options, error)
+    waiting = [choice for choice in choices_in(words) if choice[0] in options]
+    waiting.sort(key=lambda choice: choice[0] != "experiment")  # its keys take precedence
+    seen = set(waiting)
+    while waiting:
+        group, option = waiting.pop(0)
+        path = find_file(folders, group, option)
+        if path is None:
+            continue
+        text = read_text(path)
+        # The error was a different one if this file cannot be parsed.
+        with suppress(RecursionError, yaml.YAMLError):
+            file = parse(path, group, text)
+            diagnosis.check(file)
+            for choice in file.choices():
+                if choice[0] in options and choice not in seen:
+                    seen.add(choice)
+                    waiting.append(choice)
+
+
+def choices_in(words: list[str]) -> list[Choice]:
+    """The words of a command line, split at their first =."""
+    choices = []
+    for word in words:
+        group, _, option = word.partition("=")
+        choices.append((group, option))
+    return choices
+
+
+def syntax_error(error: yaml.MarkedYAMLError) -> NMTError:
+    """The error for a file that is not YAML."""
+    # PyYAML reports a key without a colon where the next one begins.
+    is_key_without_colon = "simple key" in str(error.context)
+    mark: Any = error.context_mark if is_key_without_colon else error.problem_mark
+    has_tab = "\\t" in str(error.problem)
+    advice = "; indent with spaces, not tabs" if has_tab else ""
+    return mistake(Path(mark.name), mark.line + 1, f"{error.problem}{advice}")
+
+
+def mistake(path: Path, line: int, problem: str) -> NMTError:
+    return NMTError(f"{os.path.relpath(path)}, line {line}: {problem}")
+
+
+def find_file(folders: list[Path], group: str, option: str) -> Path | None:
+    """The user's file of an option, from the first folder that has one."""
+    for folder in folders:
+        path = folder / group / f"{option}.yaml"
+        if path.is_file():
+            return path
+    return None
+
+
+def read_text(path: Path) -> str:
+    """The text of a file; NMTError if it is empty or begins with a byte order mark."""
+    text = files.read_text(Path(os.path.relpath(path.resolve())))
+    if text.startswith("\ufeff"):
+        raise mistake(path, 1, "save the file without a byte order mark")
+    if not text.strip():
+        raise mistake(path, 1, "the file is empty")
+    return text
+
+
+def parse(path: Path, group: str, text: str) -> OptionFile:
+    """The entries of a file; NMTError for an experiment without Hydra's first line."""
+    is_global = GLOBAL.match(text) is not None
+    if group == "experiment" and not is_global:
+        raise mistake(path, 1, "an experiment begins with the line # @package _global_")
+    tree = yaml.compose(text, yaml.SafeLoader)
+    return OptionFile(path, group, list(entries_of(tree, "" if is_global else f"{group}.")))
+
+
+def entries_of(node: Any, name: str) -> Iterator[Entry]:
+    """The entries below a node of YAML; `name` is its dotted key, with a dot at the end."""
+    if isinstance(node, yaml.MappingNode):
+        for key_node, child in node.value:
+            key = f"{name}{key_node.value}"
+            value = child.value if isinstance(child.value, str) else ""
+            yield Entry(key, key_node.start_mark.line + 1, value)
+            yield from entries_of(child, f"{key}.")
+    elif isinstance(node, yaml.SequenceNode) and name.endswith(DEFAULTS):
+        for item in node.value:
+            if isinstance(item, yaml.ScalarNode):
+                yield Entry(name, item.start_mark.line + 1, item.value)
+            else:
+                yield from entries_of(item, name)

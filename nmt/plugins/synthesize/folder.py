@@ -1,0 +1,77 @@
+"""The output folder of `nmt synthesize`: which files it has, and what its translations depend on.
+
+identity.json       what the translations depend on: hashes of the input and the model, settings
+translations.jsonl  one object per line, with all its translations, best first
+train.LANGUAGE      the chosen pairs, one file for each side
+summary.json        how many pairs were kept, and how many were dropped for each reason
+.lock               held by the process that works in the folder
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from nmt.config import NMTError
+from nmt.files import LOCK, parse_json, read_mapping, write_file
+
+IDENTITY = "identity.json"
+TRANSLATIONS = "translations.jsonl"
+SUMMARY = "summary.json"
+
+
+def check_ours(folder: Path) -> None:
+    """Raise NMTError if a folder has files that this command did not write."""
+    if not folder.is_dir():
+        return
+    names = {path.name for path in folder.iterdir() if not path.name.endswith(".nmt-tmp")}
+    if IDENTITY not in names and not names <= {LOCK}:
+        raise NMTError(f"output={folder} has unrelated files: name a new or empty folder")
+
+
+def claim(folder: Path, identity: dict[str, Any], before: Mapping[str, Any]) -> None:
+    """Store what a folder's translations depend on; NMTError if it has some with other settings.
+
+    `before` has the values of options that an older nmt did not store.
+    """
+    has_translations = any(folder.glob(f"*{TRANSLATIONS}*"))  # complete or partial
+    if has_translations:
+        check_same(folder, identity, before)
+    write_identity(folder, identity)
+
+
+def start_again(folder: Path, identity: dict[str, Any], sides: Sequence[str]) -> None:
+    """Remove what earlier commands wrote, and store what the new translations depend on.
+
+    A partial file stays: the job resumes it if its settings are the same.
+    """
+    (folder / TRANSLATIONS).unlink(missing_ok=True)
+    remove_pairs(folder, sides)
+    write_identity(folder, identity)
+
+
+def write_identity(folder: Path, identity: dict[str, Any]) -> None:
+    write_file(folder / IDENTITY, json.dumps(identity, indent=2) + "\n")
+
+
+def check_same(folder: Path, identity: dict[str, Any], before: Mapping[str, Any]) -> None:
+    """Raise NMTError if the translations in a folder were made with other settings."""
+    advice = "pass overwrite=true to replace them, or name another folder"
+    try:
+        recorded = read_mapping(folder / IDENTITY, parse_json)
+    except NMTError as error:
+        problem = f"output={folder} has translations with unknown settings ({error})"
+        raise NMTError(f"{problem}: {advice}") from error
+    earlier = {**before, **recorded}
+    # An older nmt recorded fewer files.
+    recorded_keys = [key for key in identity if key in earlier]
+    changed = [key for key in recorded_keys if earlier[key] != identity[key]]
+    if changed:
+        problem = f"output={folder} has translations made with a different {', '.join(changed)}"
+        raise NMTError(f"{problem}: {advice}")
+
+
+def remove_pairs(folder: Path, sides: Sequence[str]) -> None:
+    """Remove the chosen pairs and the summary of the choice."""
+    for name in (SUMMARY, *(f"train.{side}" for side in sides)):
+        (folder / name).unlink(missing_ok=True)
