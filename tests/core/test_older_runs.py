@@ -24,48 +24,47 @@ from nmt.config import (
 
 ARCHIVE = Path(__file__).parents[1] / "fixtures" / "older" / "run.tar.xz"
 TRAIN = [
-    *(
-        "corpus",
-        "model=tiny",
-        "model.d_model=8",
-        "model.d_ff=8",
-        "model.heads=2",
-        "model.encoder_layers=1",
-    ),
-    *(
-        "model.decoder_layers=1",
-        "optim.warmup=4",
-        "batching.tokens_per_update=120",
-        "batching.micro_batches=2",
-    ),
-    *(
-        "decode=greedy",
-        "validation.every_steps=4",
-        "validation.bleu_sentences=4",
-        "checkpoints.every_steps=4",
-    ),
-    *(
-        "checkpoints.keep=2",
-        "checkpoints.average=all",
-        "trainer.accelerator=cpu",
-        "trainer.devices=1",
-    ),
-    *("trainer.precision=32-true", "logger=csv", "run=run"),
+    "corpus",
+    "model=tiny",
+    "model.d_model=8",
+    "model.d_ff=8",
+    "model.heads=2",
+    "model.encoder_layers=1",
+    "model.decoder_layers=1",
+    "optim.warmup=4",
+    "batching.tokens_per_update=120",
+    "batching.micro_batches=2",
+    "decode=greedy",
+    "validation.every_steps=4",
+    "validation.bleu_sentences=4",
+    "checkpoints.every_steps=4",
+    "checkpoints.keep=2",
+    "checkpoints.average=all",
+    "trainer.accelerator=cpu",
+    "trainer.devices=1",
+    "trainer.precision=32-true",
+    "logger=csv",
+    "run=run",
 ]
 PREPARE = [
-    *(
-        "preprocess",
-        "data=files",
-        "data.train=train",
-        "data.valid=valid",
-        "data.test_size=0",
-        "data.name=toy",
-    ),
-    *("prepared=corpus", "tokenizer.kind=bpe", "tokenizer.vocabulary_size=300", "workers=1"),
+    "preprocess",
+    "data=files",
+    "data.train=train",
+    "data.valid=valid",
+    "data.test_size=0",
+    "data.name=toy",
+    "prepared=corpus",
+    "tokenizer.kind=bpe",
+    "tokenizer.vocabulary_size=300",
+    "workers=1",
 ]
 TRANSLATE = [
-    *("run=run", "input=input.en", "engine=torch", "decode=greedy", "decode.min_length=3"),
-    *("decode.max_extra_length=5",),
+    "run=run",
+    "input=input.en",
+    "engine=torch",
+    "decode=greedy",
+    "decode.min_length=3",
+    "decode.max_extra_length=5",
 ]
 COMMANDS = {
     "verify": ["verify", "run"],
@@ -80,14 +79,12 @@ COMMANDS = {
 EXTENDED = {
     "config/corpus.py": ["FilterConfig", "DataConfig", "SourceConfig", "TokenizerConfig"],
     "config/training.py": [
-        *(
-            "ModelConfig",
-            "OptimConfig",
-            "BatchingConfig",
-            "CheckpointConfig",
-            "ValidationConfig",
-            "TrainerConfig",
-        ),
+        "ModelConfig",
+        "OptimConfig",
+        "BatchingConfig",
+        "CheckpointConfig",
+        "ValidationConfig",
+        "TrainerConfig",
         "ExperimentConfig",
     ],
     "config/translation.py": ["DecodeConfig", "TranslatorOptions", "JobConfig", "TranslateConfig"],
@@ -202,15 +199,10 @@ def test_a_missing_option_has_the_value_from_before(cls, stored, key, value):
 
 def test_options_of_a_run_before_compilation_and_precision_existed():
     trainer = with_defaults(ExperimentConfig, {"trainer": {"max_steps": 5}})["trainer"]
-    assert (
-        trainer["compile"],
-        trainer["precision"],
-        trainer["reduction"],
-        trainer["max_steps"],
-    ) == (
-        *(False, "32-true", "exact"),
-        5,
-    )
+    assert trainer["compile"] is False
+    assert trainer["precision"] == "32-true"
+    assert trainer["reduction"] == "exact"
+    assert trainer["max_steps"] == 5
 
 
 def test_a_key_of_a_newer_version_is_named():
