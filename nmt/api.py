@@ -68,7 +68,8 @@ def configuration(command: str, words: tuple[str | Path, ...], keys: dict[str, A
     overrides = [*map(str, words)]
     for key, value in flatten(keys).items():
         if isinstance(value, list | tuple):
-            overrides.append(set_text(key, literal([*map(str, value)])))
+            texts = [str(item) for item in value]
+            overrides.append(set_text(key, literal(texts)))
         elif isinstance(value, str | Path):
             overrides.append(set_text(key, literal(str(value))))
         else:
@@ -103,7 +104,10 @@ def checked(lines: Iterable[str], name: str = "lines") -> Iterator[str]:
 
 def with_texts(options: dict[str, Any]) -> dict[str, Any]:
     """Options with the names of files as strings."""
-    return {key: str(value) if isinstance(value, Path) else value for key, value in options.items()}
+    converted: dict[str, Any] = {}
+    for key, value in options.items():
+        converted[key] = str(value) if isinstance(value, Path) else value
+    return converted
 
 
 class Stream(closing[Generator[str]], Iterator[str]):
@@ -277,7 +281,7 @@ def load(run: str | Path | Sequence[str | Path] = "runs/latest", **options: Any)
         if key in settings:
             decode = {**decode, key: settings.pop(key)}
     check_foreign_names(settings, keys_of(TranslatorOptions))
-    tree = {**settings, "run": [*map(str, runs)], "decode": decode}
+    tree = {**settings, "run": list(map(str, runs)), "decode": decode}
     config = build(TranslatorOptions, tree)
     if config.compute.devices != 1:
         raise NMTError(
@@ -313,7 +317,8 @@ def score(hypotheses: Iterable[str], references: Iterable[str], **options: Any) 
     from nmt import evaluation
     from nmt.commands.score import ScoreConfig
 
-    config = build(ScoreConfig, options, offered=("metrics", "language", "lowercase", "tokenize"))
+    offered = ("metrics", "language", "lowercase", "tokenize")
+    config = build(ScoreConfig, options, offered=offered)
     return evaluation.score(
         [*checked(hypotheses, "hypotheses")],
         [*checked(references, "references")],
