@@ -25,22 +25,35 @@ from nmt.plugins.judge.wording import (
 from nmt.text import clean
 
 FLAGS = (
-    *("empty", "repetition", "copied_source", "number", "url", "placeholder"),
-    *("broken_text", "wrong_script", "length_ratio", "low_confidence"),
+    "empty",
+    "repetition",
+    "copied_source",
+    "number",
+    "url",
+    "placeholder",
+    "broken_text",
+    "wrong_script",
+    "length_ratio",
+    "low_confidence",
 )
+ANY = "any"
+"""In counts: at least one flag."""
 LENGTH_RATIO = 2.0
 LENGTH_SLACK = 20.0
 """The maximum of letters on one side: ratio * letters on the other side + slack."""
 LEAST_PROBABILITY = 0.45
 """The least geometric mean of the probabilities of the tokens and the end symbol."""
 # A replacement character, a byte in sentencepiece's notation, or UTF-8 that was read as Latin-1:
-# \u00c3\u00a4 for \u00e4, \u00e2\u20ac\u2122 for an apostrophe. A quotation mark after a capital letter, as in
-# MEN\u00dc\u201c, is none of these.
+# \u00c3\u00a4 for \u00e4, \u00e2\u20ac\u2122 for an apostrophe. A quotation mark after a capital
+# letter, as in MEN\u00dc\u201c, is none of these.
 BROKEN = re.compile(
     r"\ufffd|<0x[\dA-F]{2}>"
-    r"|[\u00c2\u00c3\u00d0\u00d1][\u0080-\u009f\u00a1-\u00bf\u20ac\u0192\u0160\u0152\u017d\u0161\u0153\u017e\u0178]"
-    r"|\u00e2\u20ac[\u0080-\u00bf\u0152\u0153\u02dc\u2013\u2014\u2018-\u201e\u2020-\u2022\u2026\u2122]"
-    r"|\u00f0[\u0178\u009f][\u0080-\u00bf\u0152\u0153\u0160\u0161\u0178\u017d\u02dc\u2013-\u203a\u20ac\u2122]"
+    r"|[\u00c2\u00c3\u00d0\u00d1]"
+    r"[\u0080-\u009f\u00a1-\u00bf\u20ac\u0192\u0160\u0152\u017d\u0161\u0153\u017e\u0178]"
+    r"|\u00e2\u20ac"
+    r"[\u0080-\u00bf\u0152\u0153\u02dc\u2013\u2014\u2018-\u201e\u2020-\u2022\u2026\u2122]"
+    r"|\u00f0[\u0178\u009f]"
+    r"[\u0080-\u00bf\u0152\u0153\u0160\u0161\u0178\u017d\u02dc\u2013-\u203a\u20ac\u2122]"
 )
 CONTINUATION = (
     r"[\u0080-\u00bf\u20ac\u201a\u0192\u201e\u2026\u2020\u2021\u02c6\u2030\u0160\u2039\u0152\u017d"
@@ -68,8 +81,7 @@ def broken_parts(text: str) -> int:
 
 def is_broken(source: str, translation: str) -> bool:
     """True if a translation has more characters that were damaged on the way than the source."""
-    before, after = map(broken_parts, (source, translation))
-    return after > before
+    return broken_parts(translation) > broken_parts(source)
 
 
 def flags(
@@ -93,17 +105,21 @@ def flags(
     if not has_letters and any(map(str.isalnum, source)):
         return ["empty"]
     # URLs and placeholders have their own rules.
-    sides = [without_placeholders(URL.sub(" ", text)) for text in (source, translation)]
-    before, after = sides
-    shorter, longer = sorted(map(english_letters, sides))
+    before = without_placeholders(URL.sub(" ", source))
+    after = without_placeholders(URL.sub(" ", translation))
+    shorter, longer = sorted((english_letters(before), english_letters(after)))
     without_names = without_placeholders(translation)
     mean = sum(log_probabilities) / len(log_probabilities) if log_probabilities else 0.0
     is_foreign = scripts is not None and is_wrong_script(source, without_names, scripts)
+    addresses = [address.rstrip(URL_END) for address in URL.findall(source)]
     raised = {
-        "repetition": is_repetitive(*map(with_distinct_placeholders, (source, translation))),
+        "repetition": is_repetitive(
+            with_distinct_placeholders(source),
+            with_distinct_placeholders(translation),
+        ),
         "copied_source": is_copied(before, after, scripts),
         "number": is_number_lost(before, after),
-        "url": any(address.rstrip(URL_END) not in translation for address in URL.findall(source)),
+        "url": any(address not in translation for address in addresses),
         "placeholder": is_placeholder_wrong(source, translation),
         "broken_text": is_broken_text,
         "wrong_script": is_foreign or is_other_chinese(source, translation, language),
@@ -117,21 +133,23 @@ def flags(
 class FlagCount:
     """How many lines have a flag, and which lines."""
 
-    flag: str  # or "any"
+    flag: str  # or ANY
     count: int
     share: float  # of all lines
     reference_share: float | None  # share of flagged references: false alarms; None without any
     lines: list[int]  # line numbers of the first flagged lines, from 1
 
     def __str__(self) -> str:
-        if not self.count and self.flag != "any":
+        if not self.count and self.flag != ANY:
             return ""
-        references = (
-            "" if self.reference_share is None else f" (references {self.reference_share:.2%})"
-        )
-        more = ", ..." if self.count > len(self.lines) else ""
-        lines = f": lines {', '.join(map(str, self.lines))}{more}" if self.lines else ""
-        return f"{self.flag}: {self.count:,}, {self.share:.2%}{references}{lines}"
+        text = f"{self.flag}: {self.count:,}, {self.share:.2%}"
+        if self.reference_share is not None:
+            text += f" (references {self.reference_share:.2%})"
+        if self.lines:
+            text += f": lines {', '.join(map(str, self.lines))}"
+        if self.count > len(self.lines):
+            text += ", ..."
+        return text
 
 
 def count_flags(
@@ -147,16 +165,22 @@ def count_flags(
     """
 
     def flagged_lines(translations: list[str]) -> dict[str, list[int]]:
-        pairs = zip(sources, translations, strict=True)
-        raised = [flags(*pair, scripts, language=language) for pair in pairs]
-        rows = [*enumerate(([*row, "any"] if row else [] for row in raised), 1)]
-        return {flag: [number for number, row in rows if flag in row] for flag in (*FLAGS, "any")}
+        lines: dict[str, list[int]] = {flag: [] for flag in (*FLAGS, ANY)}
+        for number, pair in enumerate(zip(sources, translations, strict=True), 1):
+            raised = flags(*pair, scripts, language=language)
+            for flag in raised:
+                lines[flag].append(number)
+            if raised:
+                lines[ANY].append(number)
+        return lines
 
-    alarms = flagged_lines(references) if references else {}
+    false_alarms = flagged_lines(references) if references else None
     total = max(len(sources), 1)
     counts = []
     for flag, lines in flagged_lines(hypotheses).items():
-        reference_share = len(alarms[flag]) / total if alarms else None
-        first = lines[:FIRST_LINES]
-        counts.append(FlagCount(flag, len(lines), len(lines) / total, reference_share, first))
+        reference_share = None
+        if false_alarms is not None:
+            reference_share = len(false_alarms[flag]) / total
+        count = len(lines)
+        counts.append(FlagCount(flag, count, count / total, reference_share, lines[:FIRST_LINES]))
     return counts

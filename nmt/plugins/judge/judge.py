@@ -1,4 +1,4 @@
-"""`nmt score run=` prints translations' log P under a model, and `nmt score flags=true` counts likely failures."""
+"""`nmt score` without references: by a model (`run=`), or by likely failures (`flags=true`)."""
 
 import json
 import math
@@ -8,15 +8,64 @@ from itertools import chain, islice
 from typing import Any
 
 from nmt.commands.score import ScoreConfig
-from nmt.config import Compute, DecodeConfig, TranslatorOptions, choice, number, require
+from nmt.config import Compute, DecodeConfig, NMTError, TranslatorOptions, choice, number
 from nmt.plugins.judge.flags import count_flags
 from nmt.text import parallel, read_texts, scripts_of_language
 
-BUFFER = 2000  # pairs held in memory, to be sorted by length and scored in batches
+BUFFER = 2000
+"""Number of pairs held in memory, to be sorted by length and scored in batches."""
 
 
 def perplexity(log_probability: float, tokens: int) -> float:
-    return math.exp(min(-log_probability / tokens, 700.0))  # `tokens` includes the end symbol
+    """The perplexity of a translation; `tokens` includes the end symbol."""
+    largest = 700.0  # exp of more is infinite
+    return math.exp(min(-log_probability / tokens, largest))
+
+
+def formatted(
+    number: int,
+    log_probability: float,
+    details: dict[str, list[Any]],
+    format: str,
+) -> str:
+    """The row of output for a pair, whose number counts from 1.
+
+    `details` has lists about the tokens of the translation, which only JSON contains. `format` is
+    text, tsv or json.
+    """
+    length = len(details["token_log_probabilities"])
+    per_token = perplexity(log_probability, length)
+    if format == "text":
+        return f"{log_probability:10.4f}  perplexity {per_token:.4f}  {length} tokens"
+    if format == "tsv":
+        return f"{number}\t{log_probability:.4f}\t{per_token:.4f}\t{length}"
+    record = {
+        "line": number,
+        "log_probability": log_probability,
+        "perplexity": per_token,
+        "length": length,
+        **details,
+    }
+    return json.dumps(record, ensure_ascii=False)
+
+
+@dataclass
+class Totals:
+    """What has been scored."""
+
+    pairs: int = 0
+    tokens: int = 0
+    log_probability: float = 0.0
+
+    def add(self, log_probability: float, tokens: int) -> None:
+        self.pairs += 1
+        self.tokens += tokens
+        self.log_probability += log_probability
+
+    def __str__(self) -> str:
+        average = perplexity(self.log_probability, max(self.tokens, 1))
+        figures = f"log probability {self.log_probability:.4f}, perplexity {average:.4f}"
+        return f"pairs: {self.pairs:,}, tokens: {self.tokens:,}, {figures}"
 
 
 @dataclass
@@ -26,9 +75,11 @@ class JudgeConfig:
     flags: bool = False
     """Count likely failures, such as repetitions and lost numbers."""
     run: list[str] = choice([])
-    """Run or list of runs: print the log P of each hypothesis given its source, for example to filter a corpus."""
+    """Run or list of runs: print the log P of each hypothesis given its source, for example to
+    filter a corpus."""
     target: str | None = None
-    """run: target language; only for multilingual models, whose source sentences begin with a language tag."""
+    """run: target language; only for multilingual models, whose source sentences begin with a
+    language tag."""
     device: str = "auto"
     """run: auto, cpu, cuda, cuda:1, mps."""
     batch_tokens: int | None = number(None, 1, 10**9)
@@ -36,66 +87,44 @@ class JudgeConfig:
     16,000 on a GPU."""
 
     def takes_over(self, config: ScoreConfig) -> bool:
-        """Write the scores from the models in `run` and return True, or return False without `run`."""
+        """Write the scores by the models in `run` and return True; without `run`, return False."""
         if not self.run:
             return False
         name = f"run={','.join(self.run)}"
-        require(not self.flags, f"{name}: omit it with flags=true, which needs no model")
-        require(
-            config.reference is None and config.examples == 0,
-            f"{name}: omit reference and examples",
-        )
-        require(bool(config.source), "source: required with run; pass source=FILE")
-        self.write_scores((str(config.source), config.hypothesis), config.format)
+        if self.flags:
+            raise NMTError(f"{name}: omit it with flags=true, which needs no model")
+        if config.reference is not None or config.examples != 0:
+            raise NMTError(f"{name}: omit reference and examples")
+        if not config.source:
+            raise NMTError("source: required with run; pass source=FILE")
+        self.write_scores((config.source, config.hypothesis), config.format)
         return True
 
     def write_scores(self, names: tuple[str, str], format: str) -> None:
+        """Write a row for each pair of lines in two files to standard output, in this format."""
         from rich.console import Console
         from rich.status import Status
 
         from nmt.translation import load_translator, score_pairs, warn
 
-        compute, decode = (
-            Compute("torch", device=self.device),
-            DecodeConfig(batch_tokens=self.batch_tokens),
-        )
-        translator = load_translator(
-            TranslatorOptions(self.run, compute, self.target, decode=decode), warn
-        )
+        compute = Compute("torch", device=self.device)
+        decode = DecodeConfig(batch_tokens=self.batch_tokens)
+        options = TranslatorOptions(self.run, compute, self.target, decode=decode)
+        translator = load_translator(options, warn)
         lines = parallel(names, [read_texts(name, warn) for name in names])
-        pairs = chain(
-            list(islice(lines, 1)), lines
-        )  # reports a missing file before the status line appears
-        count, tokens, total = 0, 0, 0.0
-        with Status("scoring", console=Console(stderr=True, quiet=sys.stdout.isatty())) as status:
+        # Reads the first pair before the status line appears, to report a missing file.
+        pairs = chain(list(islice(lines, 1)), lines)
+        totals = Totals()
+        console = Console(stderr=True, quiet=sys.stdout.isatty())
+        with Status("scoring", console=console) as status:
             while block := list(islice(pairs, BUFFER)):
                 for score in score_pairs(translator, block):
-                    log_probability, length = (
-                        score.log_probability,
-                        len(score.token_log_probabilities),
-                    )
-                    count, tokens, total = count + 1, tokens + length, total + log_probability
-                    per_token = perplexity(log_probability, length)
-                    if format == "text":
-                        row = (
-                            f"{log_probability:10.4f}  perplexity {per_token:.4f}  {length} tokens"
-                        )
-                    elif format == "tsv":
-                        row = f"{count}\t{log_probability:.4f}\t{per_token:.4f}\t{length}"
-                    else:
-                        numbers = {
-                            "log_probability": log_probability,
-                            "perplexity": per_token,
-                            "length": length,
-                        }
-                        row = json.dumps(
-                            {"line": count, **numbers, **vars(score)}, ensure_ascii=False
-                        )
+                    totals.add(score.log_probability, len(score.token_log_probabilities))
+                    row = formatted(totals.pairs, score.log_probability, vars(score), format)
                     sys.stdout.buffer.write(f"{row}\n".encode())
                 sys.stdout.buffer.flush()
-                status.update(f"scored {count:,} pairs")
-        figures = f"log probability {total:.4f}, perplexity {perplexity(total, max(tokens, 1)):.4f}"
-        warn(f"pairs: {count:,}, tokens: {tokens:,}, {figures}")
+                status.update(f"scored {totals.pairs:,} pairs")
+        warn(str(totals))
 
     def findings(
         self,
@@ -107,11 +136,14 @@ class JudgeConfig:
     ) -> dict[str, list[Any]]:
         if not self.flags:
             return {}
-        require(config.source is not None, "source: required with flags=true; pass source=FILE")
+        """The counts of flags, if they are asked for, by the name under which JSON has them."""
+        if not self.flags:
+            return {}
+        if config.source is None:
+            raise NMTError("source: required with flags=true; pass source=FILE")
         scripts = scripts_of_language(language)
         if scripts is None:
-            print(
-                f"nmt: language={language or 'null'}: unknown script; wrong_script is not checked",
-                file=sys.stderr,
-            )
-        return {"flags": count_flags(sources, hypotheses, references, scripts, language or "")}
+            problem = f"language={language or 'null'}: unknown script"
+            print(f"nmt: {problem}; wrong_script is not checked", file=sys.stderr)
+        counts = count_flags(sources, hypotheses, references, scripts, language or "")
+        return {"flags": counts}

@@ -31,7 +31,8 @@ INTEGER = regex.compile(r"\d+|\d{1,3}(\D)(?:\d{2,3}\1)*\d{3}")
 DIGIT = regex.compile(r"\d")
 PLAIN = r"\d+(?:[.,'\u2019\u066b\u066c\uff0c\uff0e]\d+)*"
 WITH_BLANKS = rf"(?<!\d)\d{{1,3}}(?: \d{{3}})+(?!\d)(?:[.,\u066b]\d+)?|{PLAIN}"
-ERA = "|".join(map(regex.escape, sorted(ERAS, key=len, reverse=True)))
+ERAS_BY_LENGTH = sorted(ERAS, key=len, reverse=True)
+ERA = "|".join(map(regex.escape, ERAS_BY_LENGTH))
 HAN_DIGIT = f"[{''.join(EAST_ASIAN_DIGITS)}]"
 LARGE_UNIT = f"[{''.join(EAST_ASIAN_UNITS)}]"
 # Digits and units in turn, such as 1億2000万 and 3만 5천. It must begin with digits, because units
@@ -59,9 +60,13 @@ HAN_UNIT = r"[\u5341\u767e\u5343\u4e07\u842c\u5104\u4ebf\u5146\u4eac]"
 HAN_NUMERAL = regex.compile(rf"(?:{HAN_DIGIT}|{HAN_UNIT})+")
 HAN_YEAR = regex.compile(rf"(?P<era>{ERA})\s?(?P<year>{FIRST_YEAR}(?=年)|{HAN_NUMERAL.pattern})")
 KOREAN_NUMERAL = regex.compile(f"[{''.join(map(chr, KOREAN))}]{{2,}}")
-COUNTS_IN_WORDS = [str(count) for count in (*range(1, 100), *range(100, 1000, 100))]
+COUNTS_IN_WORDS = [str(count) for count in [*range(1, 100), *range(100, 1000, 100)]]
 """What may be before a unit in words: fifty million."""
-FRACTIONS = [f"{whole}.{part}" for whole in range(IN_WORDS) for part in ("25", "5", "75")]
+FRACTIONS = [
+    *(f"{whole}.25" for whole in range(IN_WORDS)),
+    *(f"{whole}.5" for whole in range(IN_WORDS)),
+    *(f"{whole}.75" for whole in range(IN_WORDS)),
+]
 MINUTES = {"15", "30", "45"}
 """Parts of an hour that may be in words: half past three."""
 PART_OF_SUM = regex.compile(rf"{PLAIN}|{HAN_DIGIT}+|{LARGE_UNIT}")
@@ -69,15 +74,16 @@ PART_OF_SUM = regex.compile(rf"{PLAIN}|{HAN_DIGIT}+|{LARGE_UNIT}")
 
 @dataclass
 class Numeral:
-    """What a numeral may mean: its possible values (two for 1.234), and the values of its parts
-    (three for 14.3.2015).
+    """What a numeral may mean.
 
     Values are strings of decimal digits, without leading zeros, and without trailing zeros after
     the decimal point. They are no integers, because Python refuses to convert thousands of digits.
     """
 
     values: set[str]
+    """Its possible values: two for 1.234."""
     parts: set[str]
+    """The values of its parts: three for 14.3.2015."""
     scaled: set[str] = field(default_factory=set)
     """The values with the unit that follows the digits, such as million, if there is one."""
 
@@ -91,8 +97,10 @@ class Numeral:
         return self.scaled or self.values | self.parts
 
     def may_be_in_words(self) -> bool:
-        is_small = any(len(value) <= 2 and int(value) <= IN_WORDS for value in self.values)
-        return is_small and not self.scaled
+        if self.scaled:
+            return False
+        short = [value for value in self.values if len(value) <= 2]
+        return any(int(value) <= IN_WORDS for value in short)
 
 
 def integer(digits: str) -> str:
@@ -102,72 +110,131 @@ def integer(digits: str) -> str:
 
 def numeral(written: str) -> Numeral:
     """The values of digits with marks between them."""
-    written = DIGIT.sub(lambda sign: str(unicodedata.decimal(sign[0])), written)
-    *whole, decimals = regex.split(r"\D(?=\d+$)", written)
-    values = {integer(written)} if INTEGER.fullmatch(written) else set()
-    mark = written[-len(decimals) - 1 : -len(decimals)]
+    written = DIGIT.sub(in_ascii, written)
+    values = set()
+    if INTEGER.fullmatch(written):
+        values.add(integer(written))
+    before, mark, decimals = split_at_last_mark(written)
     is_group = decimals == "000"  # 5,000 is hardly 5 with three decimals
-    if whole and not is_group and mark not in whole[0] and INTEGER.fullmatch(whole[0]):
-        values.add(f"{integer(whole[0])}.{decimals}".rstrip("0").rstrip("."))
-    return Numeral(values, set(map(integer, regex.split(r"\D", written))))
+    if mark and not is_group and mark not in before and INTEGER.fullmatch(before):
+        values.add(without_final_zeros(f"{integer(before)}.{decimals}"))
+    parts = regex.split(r"\D", written)
+    return Numeral(values, set(map(integer, parts)))
+
+
+def in_ascii(digit: "regex.Match[str]") -> str:
+    return str(unicodedata.decimal(digit[0]))
+
+
+def split_at_last_mark(written: str) -> tuple[str, str, str]:
+    """1,234.5 -> 1,234 and . and 5; digits without a mark are all in the last part."""
+    match = regex.fullmatch(r"(.*)(\D)(\d+)", written)
+    if match is None:
+        return "", "", written
+    return match[1], match[2], match[3]
+
+
+def without_final_zeros(decimal: str) -> str:
+    """A value with a decimal point, without zeros at its end."""
+    return decimal.rstrip("0").rstrip(".")
 
 
 def times_power(value: str, power: int) -> str:
     """A value times a power of ten."""
     whole, _, decimals = value.partition(".")
     decimals = decimals.ljust(power, "0")
-    product = f"{integer(whole + decimals[:power])}.{decimals[power:]}"
-    return product.rstrip("0").rstrip(".")
+    return without_final_zeros(f"{integer(whole + decimals[:power])}.{decimals[power:]}")
 
 
 def products(values: Iterable[str], powers: Collection[int]) -> set[str]:
     """Each value times each power of ten."""
-    return {times_power(value, power) for value in values for power in powers}
+    results = set()
+    for value in values:
+        for power in powers:
+            results.add(times_power(value, power))
+    return results
+
+
+class Sum:
+    """An East Asian numeral as it is read: counts, units up to a thousand, and larger units.
+
+    1億2000万 is 1 * 10^8 + 2000 * 10^4. Up to ten thousand, units add: 二百五十 is 2 * 100 + 5 * 10.
+    """
+
+    def __init__(self) -> None:
+        self.total = Decimal(0)
+        self.below_ten_thousand = Decimal(0)
+        self.count: Decimal | None = None
+        """What the next unit multiplies."""
+
+    def add_count(self, digits: str) -> None:
+        values = numeral(digits).values
+        self.count = max(map(Decimal, values), default=Decimal(0))
+
+    def add_unit(self, power: int) -> None:
+        if power < 4:
+            count = Decimal(1) if self.count is None else self.count
+            self.below_ten_thousand += count * 10**power
+        elif self.total and not self.below_ten_thousand and self.count is None:
+            self.total *= 10**power  # 1万亿
+        else:
+            count = self.below_ten_thousand + (self.count or 0)
+            self.total += (count or 1) * 10**power
+            self.below_ten_thousand = Decimal(0)
+        self.count = None
+
+    def value(self) -> str:
+        value = f"{self.total + self.below_ten_thousand + (self.count or 0):f}"
+        return without_final_zeros(value) if "." in value else value
 
 
 def value_of_sum(written: str) -> str:
     """The value of a short East Asian numeral, such as 1億2000万, 3万5千, 二百五十 or 二〇二四."""
-    total = Decimal(0)
-    below_ten_thousand = Decimal(0)
-    count: Decimal | None = None  # what the next unit multiplies
+    result = Sum()
     for part in PART_OF_SUM.findall(written):
         power = EAST_ASIAN_UNITS.get(part)
-        if power is None:
-            digits = "".join(str(EAST_ASIAN_DIGITS.get(sign, sign)) for sign in part)
-            count = max(map(Decimal, numeral(digits).values), default=Decimal(0))
-        elif power < 4:
-            below_ten_thousand += (Decimal(1) if count is None else count) * 10**power
-            count = None
-        elif total and not below_ten_thousand and count is None:
-            total *= 10**power  # 1万亿
+        if power is not None:
+            result.add_unit(power)
         else:
-            total += (below_ten_thousand + (count or 0) or 1) * 10**power
-            below_ten_thousand = Decimal(0)
-            count = None
-    value = f"{total + below_ten_thousand + (count or 0):f}"
-    return value.rstrip("0").rstrip(".") if "." in value else value
+            digits = [str(EAST_ASIAN_DIGITS.get(sign, sign)) for sign in part]
+            result.add_count("".join(digits))
+    return result.value()
 
 
 def numerals(text: str, way: "regex.Pattern[str]") -> Iterator[Numeral]:
     """The numerals of a text, with one of NUMERALS."""
     for match in way.finditer(text):
         if match["sum"]:
-            counts = [numeral(digits) for digits in regex.findall(PLAIN, match["sum"])]
-            values = {value_of_sum(match["sum"])} if len(match["sum"]) <= LONGEST_SUM else set()
-            if match["sum"].endswith(OTHER_MEANING):
-                values |= counts[0].values
-            yield Numeral(set(), {part for count in counts for part in count.parts}, values)
-            continue
-        written = numeral(match["digits"])
-        is_in_word = regex.match("[A-Za-z]", text, pos=max(match.start() - 1, 0))  # OCT2BIN
-        if match["unit"] and not is_in_word:
-            written.scaled = products(written.values, powers_of_unit(match["unit"]))
-        if match["era"]:
-            written.values |= shifted(written.values, ERAS[match["era"]])
-        written.values |= usual_years(written.values, text)
-        if match["decade"]:
-            written.values |= {value[-2:] for value in written.values if len(value) == 4}
-        yield written
+            yield numeral_of_sum(match["sum"])
+        else:
+            yield numeral_of_digits(match, text)
+
+
+def numeral_of_sum(written: str) -> Numeral:
+    """The values of digits and East Asian units in turn."""
+    counts = [numeral(digits) for digits in regex.findall(PLAIN, written)]
+    values = set()
+    if len(written) <= LONGEST_SUM:
+        values.add(value_of_sum(written))
+    if written.endswith(OTHER_MEANING):
+        values |= counts[0].values
+    parts = set[str]().union(*(count.parts for count in counts))
+    return Numeral(set(), parts, values)
+
+
+def numeral_of_digits(match: "regex.Match[str]", text: str) -> Numeral:
+    """The values of digits, with an era before them, or a unit or the sign of a decade after."""
+    written = numeral(match["digits"])
+    before = text[match.start() - 1] if match.start() else ""
+    is_in_word = before.isascii() and before.isalpha()  # OCT2BIN
+    if match["unit"] and not is_in_word:
+        written.scaled = products(written.values, powers_of_unit(match["unit"]))
+    if match["era"]:
+        written.values |= shifted(written.values, ERAS[match["era"]])
+    written.values |= usual_years(written.values, text)
+    if match["decade"]:
+        written.values |= {value[-2:] for value in written.values if len(value) == 4}
+    return written
 
 
 def han_years(text: str) -> set[str]:
@@ -183,20 +250,26 @@ def han_years(text: str) -> set[str]:
 
 def values_in_words(text: str) -> set[str]:
     """Values that a text may have in words: Han numerals, hours after noon, and `two million`."""
-    values = {value_of_sum(han) for han in HAN_NUMERAL.findall(text) if len(han) <= LONGEST_SUM}
-    values |= han_years(text)
+    values = han_years(text)
+    for han in HAN_NUMERAL.findall(text):
+        if len(han) <= LONGEST_SUM:
+            values.add(value_of_sum(han))
     for pattern in HOUR_AFTER_NOON:
         for hour in pattern.findall(text):
             values |= {str(int(hour) + 12), "0"}  # 3 p.m. is 15:00
     for word in KOREAN_NUMERAL.findall(text):
         if len(word) <= LONGEST_SUM:
             values.add(value_of_sum(word.translate(KOREAN)))
-    powers = {power for word in WRITTEN_UNIT.finditer(text) for power in powers_of_unit(word[0])}
+    powers = set[int]()
+    for unit in WRITTEN_UNIT.finditer(text):
+        powers.update(powers_of_unit(unit[0]))
     if HUNDRED.search(text):
         powers.add(2)
     values |= products(COUNTS_IN_WORDS, powers)
     if FRACTION.search(text):
-        values |= MINUTES | {*FRACTIONS} | products(FRACTIONS, powers)
+        values |= MINUTES
+        values.update(FRACTIONS)
+        values |= products(FRACTIONS, powers)
     return values
 
 
@@ -206,7 +279,10 @@ def missing_numerals(text: str, other: str) -> list[Numeral]:
     for way in NUMERALS:
         for written in numerals(other, way):
             values |= written.stated()
-    missing = ([one for one in numerals(text, way) if not one.is_among(values)] for way in NUMERALS)
+    missing = []
+    for way in NUMERALS:
+        missing.append([one for one in numerals(text, way) if not one.is_among(values)])
+    # A text is read in the way in which the other has more of its numerals.
     return min(missing, key=len)
 
 

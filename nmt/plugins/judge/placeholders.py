@@ -22,7 +22,7 @@ APART = re.compile(rf"{BRACES}|(?<![A-Za-z0-9_]){DIRECTIVE}(?![A-Za-z0-9_])|{TAG
 """A placeholder that is no part of a Latin word. `100%sure` has no directive, but `ID%s` may have
 one: scripts without blanks write it for `ID %s`."""
 ELEMENTS = (INLINE | SEPARATORS | BLOCKS | {"wbr"}) - AMBIGUOUS
-IN_BRACES = re.compile(r"\{(?P<number>\d*)\}")
+NUMBER_IN_BRACES = re.compile(r"\{\d+\}")
 FIRST_IN_BRACES = 0
 FIRST_IN_PRINTF = 1
 
@@ -30,8 +30,8 @@ FIRST_IN_PRINTF = 1
 def are_numbered(text: str) -> bool:
     """Whether placeholders such as %2$s or {0} state the argument that they stand for."""
     for match in PLACEHOLDER.finditer(text):
-        in_braces = IN_BRACES.fullmatch(match[0])
-        if (match["key"] or "").endswith("$") or (in_braces and in_braces["number"]):
+        key = match["key"] or ""
+        if key.endswith("$") or NUMBER_IN_BRACES.fullmatch(match[0]):
             return True
     return False
 
@@ -57,16 +57,23 @@ def placeholders(text: str, pattern: "re.Pattern[str]", is_numbering: bool = Fal
     A word in angle brackets that is no HTML element is text, such as `<none>`, unless it is closed.
     """
     matches = list(pattern.finditer(text))
-    found = Counter(names_of([match for match in matches if not match["tag"]], is_numbering))
     tags = [match for match in matches if match["tag"]]
-    closed = {tag["tag"].lower() for tag in tags if tag[0].startswith("</")}
-    for tag in tags:
+    others = [match for match in matches if not match["tag"]]
+    counts = Counter(names_of(others, is_numbering))
+    counts.update(names_of_tags(tags))
+    return counts
+
+
+def names_of_tags(matches: list["re.Match[str]"]) -> Iterator[str]:
+    """<name> or </name> for each tag that is no text."""
+    closed = {tag["tag"].lower() for tag in matches if tag[0].startswith("</")}
+    for tag in matches:
         name = tag["tag"].lower()
+        # Text has neither attributes nor slashes in angle brackets.
         is_tag = "=" in tag[0] or "/" in tag[0]
         if is_tag or name in ELEMENTS or name in closed:
             slash = "/" if tag[0].startswith("</") else ""
-            found[f"<{slash}{name}>"] += 1
-    return found
+            yield f"<{slash}{name}>"
 
 
 def is_gloss(name: str, source: str) -> bool:
@@ -74,7 +81,9 @@ def is_gloss(name: str, source: str) -> bool:
     another alphabet than the names in programs."""
     if not name.startswith("{"):
         return False
-    return not name.isascii() or (name not in source and name.strip("{}") in source)
+    if not name.isascii():
+        return True
+    return name not in source and name.strip("{}") in source
 
 
 def is_placeholder_wrong(source: str, translation: str) -> bool:

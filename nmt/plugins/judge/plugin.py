@@ -1,4 +1,4 @@
-"""Judge translations without references: flags for likely failures, and log probability under a model."""
+"""Judge translations without references: by flags for likely failures, or with a model."""
 
 from collections.abc import Callable
 

@@ -13,7 +13,8 @@ UNITS = {
     2: "सौ سو শত",
     5: "lakh lakhs lac लाख لاکھ লাখ லட்சம் แสน",
     6: """million millions millionen mio mln millón millones milhão milhões milion* miljoen miljon*
-       milyon triệu млн миллион* мільйон* милион* εκ εκατ εκατομμύρι* مليون مليونا مليونان مليونين ملايين میلیون ملین
+       milyon triệu млн миллион* мільйон* милион* εκ εκατ εκατομμύρι* مليون مليونا مليونان
+       مليونين ملايين میلیون ملین
        מיליון מיליוני מיליונים मिलियन მლნ მილიონ* ล้าน""",
     7: "crore crores करोड़ करोड کروڑ কোটি கோடி",
     9: """billion billions milliard* mrd mld mil_millones miljard* milyar bilhão bilhões tỷ
@@ -29,29 +30,47 @@ UNITS = {
 """Maps powers of ten to the words for them, in lower case. `*` stands for an ending, `_` for a
 blank. A word may have several meanings, such as billion."""
 EAST_ASIAN_UNITS = {
-    **{"十": 1, "百": 2, "千": 3, "万": 4, "萬": 4, "億": 8, "亿": 8, "兆": 12, "京": 16, "拾": 1},
-    **{"십": 1, "백": 2, "천": 3, "만": 4, "억": 8, "조": 12, "경": 16},
+    "十": 1,
+    "百": 2,
+    "千": 3,
+    "万": 4,
+    "萬": 4,
+    "億": 8,
+    "亿": 8,
+    "兆": 12,
+    "京": 16,
+    "拾": 1,
+    "십": 1,
+    "백": 2,
+    "천": 3,
+    "만": 4,
+    "억": 8,
+    "조": 12,
+    "경": 16,
 }
 """Maps the units of Chinese, Japanese and Korean, whose products are added (`1億2000万`), to powers
 of ten."""
 EAST_ASIAN_DIGITS = {
-    **{
-        "〇": 0,
-        "零": 0,
-        "一": 1,
-        "二": 2,
-        "三": 3,
-        "四": 4,
-        "五": 5,
-        "六": 6,
-        "七": 7,
-        "八": 8,
-        "九": 9,
-    },
-    **{"壱": 1, "弐": 2, "参": 3, "两": 2, "兩": 2},
+    "〇": 0,
+    "零": 0,
+    "一": 1,
+    "二": 2,
+    "三": 3,
+    "四": 4,
+    "五": 5,
+    "六": 6,
+    "七": 7,
+    "八": 8,
+    "九": 9,
+    "壱": 1,
+    "弐": 2,
+    "参": 3,
+    "两": 2,
+    "兩": 2,
 }
 HUNDRED = regex.compile(
-    r"(?<![\p{L}\p{M}])(?:(?:ein)?hundert|(?:one )?hundred|cent|cien|ciento|cento|cem|honderd|sto|száz"
+    r"(?<![\p{L}\p{M}])(?:"
+    r"(?:ein)?hundert|(?:one )?hundred|cent|cien|ciento|cento|cem|honderd|sto|száz"
     r"|сто|εκατό|מאה|مئة|مائة|صد|सौ|سو|ასი|একশ)(?![\p{L}\p{M}])",
     regex.I,
 )
@@ -88,25 +107,33 @@ def forms_of_units() -> dict[str, list[int]]:
     powers: dict[str, list[int]] = {}
     for power, words in UNITS.items():
         for word in words.split():
-            powers.setdefault(word.replace("_", " "), []).append(power)
-    return {word: powers[word] for word in sorted(powers, key=len, reverse=True)}
+            form = word.replace("_", " ")
+            powers.setdefault(form, []).append(power)
+    longest_first = sorted(powers, key=len, reverse=True)
+    return {form: powers[form] for form in longest_first}
 
 
 def pattern_of_unit(form: str) -> str:
     """A pattern for a word in UNITS."""
     # Thai words are followed by others without a blank. Elsewhere, a unit is a whole word.
-    end = "" if regex.match(r"\p{Thai}", form) else r"(?![\p{L}\p{M}])"
-    stem = form.removesuffix("*")
-    return stem + (r"[\p{L}\p{M}]{0,4}" if form.endswith("*") else "") + end
+    end = "" if is_thai(form) else r"(?![\p{L}\p{M}])"
+    if form.endswith("*"):
+        return form.removesuffix("*") + r"[\p{L}\p{M}]{0,4}" + end
+    return form + end
+
+
+def is_thai(form: str) -> bool:
+    return regex.match(r"\p{Thai}", form) is not None
+
+
+def is_long(form: str) -> bool:
+    """Whether a unit is long enough to be found at the end of a longer word."""
+    return len(form) >= FEWEST_LETTERS or is_thai(form)
 
 
 FORMS = forms_of_units()
 UNIT = "|".join(map(pattern_of_unit, FORMS))
-LONG_UNIT = "|".join(
-    pattern_of_unit(form)
-    for form in FORMS
-    if len(form) >= FEWEST_LETTERS or regex.match(r"\p{Thai}", form)
-)
+LONG_UNIT = "|".join(pattern_of_unit(form) for form in FORMS if is_long(form))
 """Units that are also found at the end of a longer word, such as zehntausend."""
 
 
@@ -114,6 +141,7 @@ def powers_of_unit(word: str) -> list[int]:
     """The powers of ten that a word matched by UNIT stands for."""
     word = word.lower()
     for form, powers in FORMS.items():
-        if word == form or (form.endswith("*") and word.startswith(form[:-1])):
+        has_ending = form.endswith("*") and word.startswith(form[:-1])
+        if word == form or has_ending:
             return powers
     return []

@@ -4,6 +4,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 import regex
@@ -85,12 +86,13 @@ class Unit(NamedTuple):
 def units(text: str) -> list[Unit]:
     """The words or characters of a text."""
     lowered = text.lower()
-    found = []
+    result = []
     for begin, end in word_spans(lowered):
         unit = WITHOUT_PUNCTUATION.search(lowered, begin, end)
         if unit:
-            found.append(Unit(unit[0], unit.end() < end and lowered[end - 1] in CLAUSE_ENDS))
-    return found
+            ends_clause = unit.end() < end and lowered[end - 1] in CLAUSE_ENDS
+            result.append(Unit(unit[0], ends_clause))
+    return result
 
 
 @dataclass
@@ -105,14 +107,17 @@ class Repetition:
 
 def lengths_to_examine(items: list[str]) -> list[int]:
     """The lengths of phrases that may occur twice in a row."""
-    lengths = range(1, min(SHORT_PHRASE, len(items) // 2) + 1)
+    longest_short = min(SHORT_PHRASE, len(items) // 2)
+    short = range(1, longest_short + 1)
+    # Window -> where it occurred last.
     latest: dict[tuple[str, ...], int] = {}
     distances = set[int]()
     for index in range(len(items) - WINDOW + 1):
         window = tuple(items[index : index + WINDOW])
         distances.add(index - latest.get(window, index))
         latest[window] = index
-    return [*lengths, *sorted(distance for distance in distances if distance > SHORT_PHRASE)]
+    long = [distance for distance in distances if distance > SHORT_PHRASE]
+    return [*short, *sorted(long)]
 
 
 def repetitions(text: str) -> Iterator[Repetition]:
@@ -122,17 +127,25 @@ def repetitions(text: str) -> Iterator[Repetition]:
     if len(set(items)) == len(items):
         return
     for length in lengths_to_examine(items):
-        run = longest = end = 0
-        for index, item in enumerate(items[length:], length):
-            run = run + 1 if item == items[index - length] else 0
-            if run > longest:
-                longest = run
-                end = index + 1
+        longest, end = longest_run(items, length)
         if longest >= length:
             times = longest // length + 1
             begin = end - longest - length
-            letters = sum(map(len, items[begin : begin + times * length]))
-            yield Repetition(length, times, letters, sequence[begin + length - 1].ends_clause)
+            occurrences = items[begin : begin + times * length]
+            letters = sum(map(len, occurrences))
+            last_of_phrase = sequence[begin + length - 1]
+            yield Repetition(length, times, letters, last_of_phrase.ends_clause)
+
+
+def longest_run(items: list[str], distance: int) -> tuple[int, int]:
+    """How many items in a row equal the item at a distance before them, and the end of this run."""
+    run = longest = end = 0
+    for index, item in enumerate(items[distance:], distance):
+        run = run + 1 if item == items[index - distance] else 0
+        if run > longest:
+            longest = run
+            end = index + 1
+    return longest, end
 
 
 def is_repetitive(source: str, translation: str) -> bool:
@@ -142,13 +155,18 @@ def is_repetitive(source: str, translation: str) -> bool:
     has_blanks = not WITHOUT_BLANKS.search(translation)
     times = 1
     for repetition in repetitions(translation):
-        shortest = PHRASE_CHARACTERS
-        if has_blanks:
-            shortest = PHRASE_ACROSS_CLAUSES if repetition.is_divided else PHRASE_WORDS
-        is_long = has_blanks or repetition.letters >= REPEATED_LETTERS
-        if (repetition.times >= IN_A_ROW and is_long) or repetition.length >= shortest:
+        if not has_blanks:
+            shortest = PHRASE_CHARACTERS
+        elif repetition.is_divided:
+            shortest = PHRASE_ACROSS_CLAUSES
+        else:
+            shortest = PHRASE_WORDS
+        has_letters = has_blanks or repetition.letters >= REPEATED_LETTERS
+        is_frequent = repetition.times >= IN_A_ROW and has_letters
+        if is_frequent or repetition.length >= shortest:
             times = max(times, repetition.times)
-    return times > max((repetition.times for repetition in repetitions(source)), default=1)
+    times_in_source = [repetition.times for repetition in repetitions(source)]
+    return times > max(times_in_source, default=1)
 
 
 def is_copied(source: str, translation: str, scripts: frozenset[str] | None) -> bool:
@@ -156,18 +174,27 @@ def is_copied(source: str, translation: str, scripts: frozenset[str] | None) -> 
 
     Foreign words count only in a phrase of lowercase words, because names keep their script.
     """
-    before = [unit.text for unit in units(source) if LETTER.search(unit.text)]
-    after = [unit.text for unit in units(translation) if LETTER.search(unit.text)]
-    common = Counter(after) & Counter(before)
-    least = COPIED_CHARACTERS if WITHOUT_BLANKS.search(translation) else COPIED_WORDS
-    copied = sum(len(unit) * count for unit, count in common.items())
-    if common.total() < least or copied < COPIED_SHARE * sum(map(len, after)):
+    after = units_with_letters(translation)
+    common = Counter(after) & Counter(units_with_letters(source))
+    fewest = COPIED_CHARACTERS if WITHOUT_BLANKS.search(translation) else COPIED_WORDS
+    copied_letters = len("".join(common.elements()))
+    all_letters = len("".join(after))
+    if common.total() < fewest or copied_letters < COPIED_SHARE * all_letters:
         return False
-    if scripts is None or any(script(letter) in scripts for unit in common for letter in unit):
+    if scripts is None or has_letter_of("".join(common), scripts):
         return True
-    has_right_letters = any(script(letter) in scripts for letter in translation)
-    least = FOREIGN_WORDS_IN_SHORT if has_right_letters else COPIED_LOWERCASE
-    return any(lowercase(words) >= least for words in foreign_phrases(translation, scripts))
+    has_right_letters = has_letter_of(translation, scripts)
+    fewest = FOREIGN_WORDS_IN_SHORT if has_right_letters else COPIED_LOWERCASE
+    return most_lowercase(foreign_phrases(translation, scripts)) >= fewest
+
+
+def units_with_letters(text: str) -> list[str]:
+    """The words or characters of a text without numbers and punctuation marks."""
+    return [unit.text for unit in units(text) if LETTER.search(unit.text)]
+
+
+def has_letter_of(text: str, scripts: frozenset[str]) -> bool:
+    return any(script(letter) in scripts for letter in text)
 
 
 def foreign_phrases(text: str, scripts: frozenset[str]) -> list[list[str]]:
@@ -184,8 +211,8 @@ def foreign_phrases(text: str, scripts: frozenset[str]) -> list[list[str]]:
             is_in_word = False
         if is_in_word or sign in " '\u2019":
             kept[at] = sign
-    phrases = [line.split() for line in "".join(kept).split("\n")]
-    return [words for words in phrases if any(map(LETTER.search, words))]
+    lines = "".join(kept).split("\n")
+    return [line.split() for line in lines if LETTER.search(line)]
 
 
 def is_latin(word: str) -> bool:
@@ -197,6 +224,11 @@ def lowercase(words: list[str]) -> int:
     return sum(len(word) > 1 and word == word.lower() for word in words)
 
 
+def most_lowercase(phrases: list[list[str]]) -> int:
+    """The largest number of lowercase words in a phrase."""
+    return max(map(lowercase, phrases), default=0)
+
+
 def is_wrong_script(source: str, translation: str, scripts: frozenset[str]) -> bool:
     """True if a translation, or a part of it, is in a script that the target language does not use.
 
@@ -205,9 +237,9 @@ def is_wrong_script(source: str, translation: str, scripts: frozenset[str]) -> b
     several lowercase words, nor as the whole translation.
     """
     folded = source.lower()
-    phrases = foreign_phrases(translation, scripts)
-    for word in (word for words in phrases for word in words if not is_latin(word)):
-        if len(LETTER.findall(word)) >= WRONG_LETTERS and word.lower() not in folded:
+    for word in chain.from_iterable(foreign_phrases(translation, scripts)):
+        is_long = len(LETTER.findall(word)) >= WRONG_LETTERS
+        if is_long and not is_latin(word) and word.lower() not in folded:
             return True
     if is_latin_instead(folded, translation, scripts):
         return True
@@ -223,15 +255,15 @@ def is_latin_instead(source: str, translation: str, scripts: frozenset[str]) -> 
     phrases = [words for words in phrases if any(map(is_latin, words))]
     if not phrases:
         return False
-    right = sum(script(sign) in scripts for sign in translation)
-    if right == 0:
-        words = [word for words in phrases for word in words]
-        return any(word[1:].islower() and word.lower() not in source for word in words)
+    latin_words = list(chain.from_iterable(phrases))
+    if not has_letter_of(translation, scripts):
+        uncapitalized = [word.lower() for word in latin_words if word[1:].islower()]
+        return any(word not in source for word in uncapitalized)
+    latin_letters = len("".join(latin_words))
+    is_mostly_latin = latin_letters > english_letters(translation) - latin_letters
+    fewest = FOREIGN_WORDS_IN_SHORT if is_mostly_latin else FOREIGN_WORDS
     outside = foreign_phrases(IN_BRACKETS.sub("\n", translation), scripts)
-    most = max(map(lowercase, outside), default=0)
-    foreign = sum(len(word) for words in phrases for word in words)
-    is_mostly_foreign = foreign > english_letters(translation) - foreign
-    return most >= (FOREIGN_WORDS_IN_SHORT if is_mostly_foreign else FOREIGN_WORDS)
+    return most_lowercase(outside) >= fewest
 
 
 def is_han_instead(source: str, translation: str, scripts: frozenset[str]) -> bool:
@@ -239,16 +271,23 @@ def is_han_instead(source: str, translation: str, scripts: frozenset[str]) -> bo
 
     `source` is in lower case. Both languages also use Han characters themselves.
     """
-    runs = [run for run in HAN_RUN.findall(translation) if run not in source]
+    runs = new_han(source, translation)
+    han = "".join(runs)
     if "HANGUL" in scripts:
-        is_most = sum(map(len, runs)) > max(len(IN_HANGUL.findall(translation)), HAN_IN_KOREAN // 2)
-        return is_most or any(len(run) >= HAN_IN_KOREAN for run in runs)
+        korean = len(IN_HANGUL.findall(translation))
+        is_mostly_han = len(han) > max(korean, HAN_IN_KOREAN // 2)
+        return is_mostly_han or max(map(len, runs), default=0) >= HAN_IN_KOREAN
     if "HIRAGANA" in scripts:
-        foreign = foreign_han("".join(runs), "Jpan")
+        foreign = foreign_han(han, "Jpan")
         if IN_KANA.search(translation):
             return foreign >= FOREIGN_HAN
-        return foreign > 0 or sum(map(len, runs)) >= HAN_WITHOUT_KANA
+        return foreign > 0 or len(han) >= HAN_WITHOUT_KANA
     return False
+
+
+def new_han(source: str, translation: str) -> list[str]:
+    """The sequences of Han characters in a translation that its source lacks."""
+    return [run for run in HAN_RUN.findall(translation) if run not in source]
 
 
 def is_other_chinese(source: str, translation: str, language: str) -> bool:
@@ -257,15 +296,19 @@ def is_other_chinese(source: str, translation: str, language: str) -> bool:
     The language must state which it is written in, as zh_TW and zh_Hans do; zh alone does not.
     """
     code = subtags(language)
-    if code.language not in ("zh", "yue") or code.is_plain or code.script not in ("Hans", "Hant"):
+    is_chinese = code.language in ("zh", "yue")
+    if not is_chinese or code.is_plain or code.script not in ("Hans", "Hant"):
         return False
-    runs = [run for run in HAN_RUN.findall(translation) if run not in source]
-    return foreign_han("".join(runs), code.script) >= FOREIGN_HAN
+    han = "".join(new_han(source, translation))
+    return foreign_han(han, code.script) >= FOREIGN_HAN
 
 
 def english_letters(text: str) -> float:
     """How many letters and digits an English text of the same length has."""
     count: float = len(SPELLING.findall(text))
-    if not text.isascii():
-        count += sum((size - 1) * len(kind.findall(text)) for kind, size in LETTERS_OF_A_CHARACTER)
+    if text.isascii():
+        return count
+    for characters, letters in LETTERS_OF_A_CHARACTER:
+        # SPELLING has counted each character as one letter.
+        count += (letters - 1) * len(characters.findall(text))
     return count

@@ -303,7 +303,7 @@ OF_LANGUAGES = "ar de el en fa fr he hi ja ka ko ru th uk zh".split()  # noqa: S
 
 @pytest.mark.parametrize("code", OF_LANGUAGES)
 def test_words_for_powers_of_ten_are_those_of_unicode(code):
-    """Unicode's compact formats, such as `0 тис'.'` for 1000 in Ukrainian, state the same numbers."""
+    """Unicode's compact formats, such as `0 тис'.'` for 1000 in Ukrainian, are the reference."""
     locale = Locale.parse(code)
     checked = 0
     formats = locale.compact_decimal_formats

@@ -1,4 +1,4 @@
-"""Scores by a model (`nmt score run=...`), flags, and the details of `nmt translate format=jsonl`."""
+"""`nmt score run=...`, `nmt score flags=true`, and flags in `nmt translate format=jsonl`."""
 
 import json
 import math
@@ -15,6 +15,8 @@ from nmt.text import read_tokenizer
 
 SOURCES = ["ka lo mi", "so", "nu pe ri so tu va", "", "we  ka"]
 TARGETS = ["mi lo ka", "", "va tu so ri pe nu", "ka", "ka we"]
+SCORE_FLAGS = ["score", "h", "source=s", "flags=true"]
+FIRST_LINES = "lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, ..."
 
 
 def write(name: str, *lines: str) -> None:
@@ -30,18 +32,20 @@ def words(nmt, finished) -> list[str]:
 
 @pytest.fixture
 def expected(finished) -> list[list[float]]:
-    """log P of the tokens of each pair, by the logits for it alone."""
-    model, tokenizer = load_model(finished / "model"), read_tokenizer(finished / "model")
+    """log P of the tokens of each pair, computed without batches."""
+    model = load_model(finished / "model")
+    tokenizer = read_tokenizer(finished / "model")
     scores = []
     for pair in zip(SOURCES, TARGETS, strict=True):
         source, target = tokenizer.encode([" ".join(line.split()) for line in pair])
         logits = model(torch.tensor([[*source, EOS]]), torch.tensor([[BOS, *target]]))[0]
-        indices = torch.arange(len(target) + 1), torch.tensor([*target, EOS])
-        scores.append(logits.log_softmax(-1)[indices].tolist())
+        positions = torch.arange(len(target) + 1)
+        tokens = torch.tensor([*target, EOS])
+        scores.append(logits.log_softmax(-1)[positions, tokens].tolist())
     return scores
 
 
-def test_pairs_are_scored_line_by_line(nmt, words, expected, monkeypatch):
+def test_score_writes_a_row_for_each_pair(nmt, words, expected, monkeypatch):
     monkeypatch.setattr(judge, "BUFFER", 2)
     done = nmt(*words, "format=tsv")
     assert done.code == 0, done.err
@@ -50,16 +54,22 @@ def test_pairs_are_scored_line_by_line(nmt, words, expected, monkeypatch):
         assert (line, length) == (number, len(tokens))
         assert log_probability == pytest.approx(sum(tokens), abs=1e-4)
         assert perplexity == pytest.approx(math.exp(-sum(tokens) / len(tokens)), rel=1e-3)
-    summary = done.err.splitlines()[-1]
-    total, count = sum(map(sum, expected)), sum(map(len, expected))
+
+
+def test_score_ends_with_a_summary(nmt, words, expected):
+    summary = nmt(*words, "format=tsv").err.splitlines()[-1]
+    total = sum(map(sum, expected))
+    count = sum(map(len, expected))
     assert f"pairs: 5, tokens: {count}, log probability " in summary
-    assert float(summary.split("log probability ")[1].split(",")[0]) == pytest.approx(
-        total, abs=1e-3
-    )
-    assert float(summary.rsplit(" ", 1)[1]) == pytest.approx(math.exp(-total / count), rel=1e-3)
-    records = [
-        json.loads(line) for line in nmt(*words, "--json", "batch_tokens=7").out.splitlines()
-    ]
+    log_probability = float(summary.split("log probability ")[1].split(",")[0])
+    assert log_probability == pytest.approx(total, abs=1e-3)
+    perplexity = float(summary.rsplit(" ", 1)[1])
+    assert perplexity == pytest.approx(math.exp(-total / count), rel=1e-3)
+
+
+def test_score_writes_the_tokens_of_each_pair_as_json(nmt, words, expected):
+    lines = nmt(*words, "--json", "batch_tokens=7").out.splitlines()
+    records = [json.loads(line) for line in lines]
     for record, target, tokens in zip(records, TARGETS, expected, strict=True):
         assert record["token_log_probabilities"] == pytest.approx(tokens, abs=1e-4)
         assert record["log_probability"] == pytest.approx(sum(tokens), abs=1e-4)
@@ -67,7 +77,7 @@ def test_pairs_are_scored_line_by_line(nmt, words, expected, monkeypatch):
         assert "".join(record["tokens"]).replace("\u2581", " ").strip() == target
 
 
-def test_mistakes_are_one_line(nmt, words):
+def test_mistakes_are_reported_on_one_line(nmt, words):
     nmt(*words, "source=nowhere").refused("nowhere: No such file")
     nmt(*words, "reference=t").refused("omit reference and examples")
     Path("t").write_bytes(b"ka\n\xff\n")
@@ -76,53 +86,67 @@ def test_mistakes_are_one_line(nmt, words):
     nmt(*words).refused("s has 5", "t has 1")
 
 
-def test_translations_have_flags_and_the_log_probability_that_score_gives_them(nmt, finished):
+def test_translate_writes_flags_and_log_probabilities_as_jsonl(nmt, finished):
     lines = ["ka lo mi", "nu  pe ri", "ka " * 9, "ka https://a.org/x lo", ""]
     write("s", *lines)
     done = nmt(
         "translate", f"run={finished}", "input=s", "format=jsonl", "device=cpu", "decode.n_best=2"
     )
-    records, raised = [json.loads(line) for line in done.out.splitlines()], set[str]()
+    records = [json.loads(line) for line in done.out.splitlines()]
+    raised = set[str]()
     assert [record["source"] for record in records] == lines
     for source, record in zip(lines[:-1], records, strict=False):
         for item in record["translations"]:
             scores = item["token_log_probabilities"]
             assert sum(scores) == pytest.approx(item["log_probability"], abs=1e-4)
             assert item["flags"] == flags(source, item["text"], frozenset(["LATIN"]), scores)
-            raised |= {*item["flags"]}
+            raised.update(item["flags"])
             if "http" not in source:
-                assert {target for _, target in item["alignment"]} == set(
-                    range(len(item["text"].split()))
-                )
+                aligned = {target for _, target in item["alignment"]}
+                assert aligned == set(range(len(item["text"].split())))
     assert "low_confidence" in raised
-    empty = {"text": "", "score": 0.0, "log_probability": 0.0, "flags": [], "tokens": []}
-    lists = ("token_log_probabilities", "alignment", "word_log_probabilities")
-    assert records[-1]["translations"] == [{**empty, **{name: [] for name in lists}}]
+    assert records[-1]["translations"] == [
+        {
+            "text": "",
+            "score": 0.0,
+            "log_probability": 0.0,
+            "flags": [],
+            "tokens": [],
+            "token_log_probabilities": [],
+            "alignment": [],
+            "word_log_probabilities": [],
+        }
+    ]
 
 
-def test_flags_are_counted_beside_those_of_the_references(nmt):
-    for name, often, *more in (
-        ("s", "In 1998.", "Yes."),
-        ("h", "1989.", ""),
-        ("r", "1998.", "Ja."),
-    ):
-        write(name, *[often] * 11, *more)
-    words, ten = (
-        ["score", "h", "source=s", "flags=true"],
-        "lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, ...",
-    )
-    assert (
-        nmt(*words).out
-        == f"empty: 1, 8.33%: lines 12\nnumber: 11, 91.67%: {ten}\nany: 12, 100.00%: {ten}\n"
-    )
+@pytest.fixture
+def hypotheses(here) -> None:
+    """Eleven translations with a wrong number, and an empty one."""
+    write("s", *["In 1998."] * 11, "Yes.")
+    write("h", *["1989."] * 11, "")
+
+
+@pytest.mark.usefixtures("hypotheses")
+def test_score_counts_flags_and_lists_the_first_lines(nmt):
+    assert nmt(*SCORE_FLAGS).out.splitlines() == [
+        "empty: 1, 8.33%: lines 12",
+        f"number: 11, 91.67%: {FIRST_LINES}",
+        f"any: 12, 100.00%: {FIRST_LINES}",
+    ]
+
+
+@pytest.mark.usefixtures("hypotheses")
+def test_score_also_counts_flags_of_references(nmt):
     write("r", *["1998."] * 9, *["1999."] * 3)
-    assert (
-        f"number: 11, 91.67% (references 16.67%): {ten}\n"
-        in nmt(*words, "reference=r", "metrics=bleu").out
-    )
-    tree = json.loads(nmt(*words, "reference=r", "metrics=bleu", "--json").out)
+    words = [*SCORE_FLAGS, "reference=r", "metrics=bleu"]
+    row = f"number: 11, 91.67% (references 16.67%): {FIRST_LINES}"
+    assert row in nmt(*words).out.splitlines()
+    tree = json.loads(nmt(*words, "--json").out)
     assert [score["metric"] for score in tree["scores"]] == ["bleu"]
-    assert {flag["flag"]: flag["lines"] for flag in tree["flags"] if flag["count"] == 1} == {
-        "empty": [12]
-    }
+    lines = {flag["flag"]: flag["lines"] for flag in tree["flags"] if flag["count"] == 1}
+    assert lines == {"empty": [12]}
+
+
+@pytest.mark.usefixtures("hypotheses")
+def test_flags_need_a_source(nmt):
     nmt("score", "h", "flags=true").refused("source: required with flags=true")
