@@ -4,9 +4,17 @@ from collections.abc import Callable
 
 
 def register(add: Callable[..., None]) -> None:
-    here = "nmt.plugins.parse.trees"
+    here = "nmt.plugins.parse"
     summary = "Parse sentences into bracketed trees with a model trained on a treebank."
-    add("command", "parse", "nmt.plugins.parse.command:COMMAND", summary=summary)
-    facts = {"structured": True, "command": "parse", "metric": "brackets", "column": "valid_f1"}
-    add("corpus", "treebank", f"{here}:Treebank", translate=f"{here}:bracketed_trees", **facts)
-    add("metric", "brackets", f"{here}:bracket_scores")
+    add("command", "parse", f"{here}.command:COMMAND", summary=summary)
+    add(
+        "corpus",
+        "treebank",
+        f"{here}.treebank:Treebank",
+        structured=True,
+        command="parse",
+        translate=f"{here}.linear:bracketed_trees",
+        metric="brackets",
+        column="valid_f1",
+    )
+    add("metric", "brackets", f"{here}.scores:bracket_scores")

@@ -1,4 +1,4 @@
-"""A parser, from a treebank to its score, through the command line."""
+"""Train a parser on a treebank, parse and score, on the command line."""
 
 import csv
 import random
@@ -12,32 +12,28 @@ from nmt.plugins.parse.trees import parse
 from nmt.translation.segments import limits
 
 MODEL = [
-    *(
-        "model=tiny",
-        "model.d_model=16",
-        "model.d_ff=32",
-        "model.heads=2",
-        "model.norm=pre",
-        "model.dropout=0",
-    ),
-    *(
-        "model.encoder_layers=1",
-        "model.decoder_layers=1",
-        "optim.warmup=20",
-        "batching.tokens_per_update=400",
-    ),
-    *(
-        "batching.micro_batches=1",
-        "trainer.accelerator=cpu",
-        "trainer.devices=1",
-        "validation.bleu_sentences=8",
-    ),
-    *("logger=csv", "decode=greedy", "trainer.precision=32-true"),
+    "model=tiny",
+    "model.d_model=16",
+    "model.d_ff=32",
+    "model.heads=2",
+    "model.norm=pre",
+    "model.dropout=0",
+    "model.encoder_layers=1",
+    "model.decoder_layers=1",
+    "optim.warmup=20",
+    "batching.tokens_per_update=400",
+    "batching.micro_batches=1",
+    "trainer.accelerator=cpu",
+    "trainer.devices=1",
+    "trainer.precision=32-true",
+    "validation.bleu_sentences=8",
+    "logger=csv",
+    "decode=greedy",
 ]
 
 
 def phrase(generator: random.Random, label: str, depth: int) -> str:
-    """Phrases that begin with a word of their own, so that a model learns them at once."""
+    """A random phrase; its first word tells its kind, so that a model learns it quickly."""
     if depth == 0 or generator.random() < 0.4:
         return f"({label}-SBJ (DT the) (NN {generator.choice(['cat', 'dog', 'NP'])}))"
     inner = phrase(generator, "NP", depth - 1)
@@ -61,16 +57,13 @@ def parser(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from nmt.training import train
 
     folder = tmp_path_factory.mktemp("parser")
-    vocabulary = [
-        "tokenizer.kind=bpe",
-        "tokenizer.vocabulary_size=320",
-        "workers=1",
-        "data.filters.deduplicate=false",
-    ]
     options = [
         "data=treebank",
         *write_treebank(folder),
-        *vocabulary,
+        "data.filters.deduplicate=false",
+        "tokenizer.kind=bpe",
+        "tokenizer.vocabulary_size=320",
+        "workers=1",
         *MODEL,
         f"prepared={folder / 'prepared'}",
     ]
@@ -80,7 +73,7 @@ def parser(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_parser_gives_a_tree_over_the_words_of_each_line(parser, nmt, tmp_path):
+def test_parse_writes_a_tree_over_the_words_of_each_line(parser, nmt, tmp_path):
     sentences = (parser / "prepared" / "test.words").read_text().splitlines()
     hostile = ["", "  ", "f(x) ] )NP", "\u00b4 caf\u00e9 \uff08", "(S (NP"]
     (tmp_path / "input").write_text("\n".join([*sentences, *hostile]))
@@ -88,7 +81,8 @@ def test_a_parser_gives_a_tree_over_the_words_of_each_line(parser, nmt, tmp_path
     assert outcome.code == 0
     lines = outcome.out.split("\n")
     assert lines.pop() == ""
-    words = [list(tree.words) for line in lines for tree in parse(line)]
+    trees = [tree for line in lines for tree in parse(line)]
+    words = [tree.words for tree in trees]
     assert words[: len(sentences)] == [sentence.split() for sentence in sentences]
     assert lines[-5:-3] == ["", ""]
     assert words[-3:] == [
@@ -99,7 +93,7 @@ def test_a_parser_gives_a_tree_over_the_words_of_each_line(parser, nmt, tmp_path
     assert "repaired " in outcome.err
 
 
-def test_its_trees_are_scored_after_and_during_training(parser, nmt):
+def test_trees_are_scored_after_and_during_training(parser, nmt):
     reference = parser / "prepared" / "test.trees"
     words = [f"input={reference.with_suffix('.words')}", "output=test.trees", "decode.beam_size=3"]
     assert nmt("parse", f"run={parser / 'run'}", *words).code == 0
@@ -109,16 +103,18 @@ def test_its_trees_are_scored_after_and_during_training(parser, nmt):
     with (parser / "run" / "metrics.csv").open(newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["valid_perplexity"]]
     assert [row["step"] for row in rows] == ["80", "160"]
-    assert all(0 <= float(row["valid_f1"]) <= 100 and not row["valid_bleu"] for row in rows)
+    for row in rows:
+        assert 0 <= float(row["valid_f1"]) <= 100
+        assert not row["valid_bleu"]
     card = (parser / "run" / "model" / "README.md").read_text()
     assert "validation Bracketing F1" in card
     assert "nmt parse run=" in card
 
 
-def test_a_translation_model_parses_nothing(checkpoint, nmt):
+def test_parse_refuses_translation_model(checkpoint, nmt):
     nmt("parse", f"run={checkpoint}").refused("translates from en to de", "data=treebank")
 
 
-def test_a_parser_copies_nothing():
+def test_parser_copies_no_characters():
     parser = described(characters={"source": "abc"}, config={"data": {"kind": "treebank"}})
     assert limits([parser], False).characters is None

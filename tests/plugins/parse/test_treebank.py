@@ -8,7 +8,8 @@ import pytest
 from nmt.commands import compose
 from nmt.config import DataConfig, NMTError, build
 from nmt.data import open_corpus
-from nmt.plugins.parse.trees import Treebank, parse, read_trees, tree_files
+from nmt.plugins.parse.treebank import Treebank, read_trees, tree_files
+from nmt.plugins.parse.trees import parse
 from nmt.preparation import corpus_for, preprocess
 from nmt.text import load_tokenizer
 
@@ -17,13 +18,13 @@ ONE = "( (S (NP-SBJ (DT the) (NN end)) (VP (VBZ is) (ADJP-PRD (JJ near)))) )"
 
 
 def words(path: Path, errors: str = "strict", counts: Counter[str] | None = None) -> list[str]:
-    return [
-        " ".join(tree.words)
-        for tree in read_trees(path, errors, Counter() if counts is None else counts)
-    ]
+    """The words of each tree in a file."""
+    if counts is None:
+        counts = Counter()
+    return [" ".join(tree.words) for tree in read_trees(path, errors, counts)]
 
 
-def test_the_paper_s_sections_are_those_of_data_wsj(tmp_path: Path) -> None:
+def test_data_wsj_splits_sections_as_the_paper(tmp_path: Path) -> None:
     for section in range(25):
         folder = tmp_path / "wsj" / f"{section:02}"
         folder.mkdir(parents=True)
@@ -36,23 +37,21 @@ def test_the_paper_s_sections_are_those_of_data_wsj(tmp_path: Path) -> None:
     options = [f"data.path={tmp_path}/wsj"]
     for first, train in (("data=wsj", []), ("experiment=table4/wsj_semi", ["parsed"])):
         corpus = corpus_for(compose("preprocess", [first, *options]).data)
-        splits = {
-            split: [source for source, _ in corpus.read(split, Counter()) or ()]
-            for split in ("valid", "test")
+        sources = {}
+        for split in ("train", "valid", "test"):
+            pairs = corpus.read(split, Counter())
+            sources[split] = [source for source, _ in pairs or ()]
+        assert sources == {
+            "train": [*(f"{section} ." for section in range(2, 22)), *train],
+            "valid": ["22 ."],
+            "test": ["23 ."],
         }
-        assert [source for source, _ in corpus.read("train", Counter())] == [
-            *(f"{section} ." for section in range(2, 22)),
-            *train,
-        ]
-        assert splits == {"valid": ["22 ."], "test": ["23 ."]}
-        assert [Path(name).name for name in corpus.digests()][-2:] == [
-            "wsj_2200.mrg",
-            "wsj_2300.mrg",
-        ]
+        names = [Path(name).name for name in corpus.digests()]
+        assert names[-2:] == ["wsj_2200.mrg", "wsj_2300.mrg"]
 
 
 @pytest.mark.parametrize("entry", ["nowhere/a", "empty", "empty/[0-9]", "empty/["])
-def test_missing_files_are_named(tmp_path: Path, entry: str) -> None:
+def test_tree_files_names_missing_files(tmp_path: Path, entry: str) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(NMTError, match=r"no such file or folder|contains no file that ends"):
         tree_files(str(tmp_path / entry))
@@ -69,7 +68,7 @@ def test_missing_files_are_named(tmp_path: Path, entry: str) -> None:
         (f"{ONE}\n( (S\n (X \udcff)))\n{ONE}", 2, 2),
     ],
 )
-def test_a_broken_tree_is_named_by_file_and_line_or_counted(
+def test_broken_tree_is_reported_with_its_line_or_counted(
     tmp_path: Path, text: str, line: int, kept: int
 ) -> None:
     path = tmp_path / "broken.mrg"
@@ -82,7 +81,7 @@ def test_a_broken_tree_is_named_by_file_and_line_or_counted(
 
 
 @pytest.mark.parametrize("begin", ["(ROOT\n (S", "(TOP\n (S", "(\n (S", "( \n(S", "( (S", "(S1 (S"])
-def test_a_tree_that_was_cut_takes_no_others_with_it(tmp_path: Path, begin: str) -> None:
+def test_truncated_tree_does_not_affect_later_trees(tmp_path: Path, begin: str) -> None:
     path = tmp_path / "cut.mrg"
     whole = f"{begin} (NP (DT w))\n  (VP (VB go))))\n"
     path.write_text(f"{begin}\n (NP (DT The)\n" + 5 * whole)
@@ -91,10 +90,9 @@ def test_a_tree_that_was_cut_takes_no_others_with_it(tmp_path: Path, begin: str)
     assert counts == {"broken tree": 1}
 
 
-def test_the_model_sees_no_bracket_that_is_not_a_tree_s() -> None:
-    treebank = Treebank(
-        build(DataConfig, {"name": "x", "kind": "treebank", "source": "words", "target": "trees"})
-    )
+def test_brackets_in_words_are_escaped_for_the_model() -> None:
+    values = {"name": "x", "kind": "treebank", "source": "words", "target": "trees"}
+    treebank = Treebank(build(DataConfig, values))
     pair = "f[ﾊ] \uff08x\uff09 mat", "(TOP (S (NN f[ﾊ]) (NN \uff08x\uff09) (NP (NN mat))))"
     assert treebank.as_read(pair, str) == (
         "f[ハ] -LRB-x-RRB- mat",
@@ -103,21 +101,19 @@ def test_the_model_sees_no_bracket_that_is_not_a_tree_s() -> None:
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
-def test_every_bracket_is_one_entry_of_the_vocabulary(tmp_path: Path, kind: str) -> None:
+def test_each_bracket_is_one_vocabulary_entry(tmp_path: Path, kind: str) -> None:
     nouns = ["cat", "dog", "man", "NN", "TOP", "S"]
     for name, count in (("train", 80), ("valid", 5)):
-        lines = (
-            f"( (S (NP-SBJ (DT the) (NN {nouns[i % 6]}) (CD {i})) (VP (VBZ sits) (PP (IN on) (NP (NN m{i % 4}))))"
-            " (. .)) )\n"
-            for i in range(count)
-        )
+        lines = []
+        for i in range(count):
+            subject = f"(NP-SBJ (DT the) (NN {nouns[i % 6]}) (CD {i}))"
+            predicate = f"(VP (VBZ sits) (PP (IN on) (NP (NN m{i % 4}))))"
+            lines.append(f"( (S {subject} {predicate} (. .)) )\n")
         (tmp_path / f"{name}.tree").write_text("".join(lines))
     files = [f"data.{split}={tmp_path}/{name}.tree" for split, name in SPLITS]
     keys = ["data=treebank", f"tokenizer.kind={kind}", "tokenizer.vocabulary_size=400", "workers=1"]
-    preprocess(
-        compose("preprocess", [*keys, *files, f"prepared={tmp_path / 'prepared'}"]),
-        lambda said: None,
-    )
+    config = compose("preprocess", [*keys, *files, f"prepared={tmp_path / 'prepared'}"])
+    preprocess(config, lambda notice: None)
     corpus = open_corpus(tmp_path / "prepared")
     tokenizer = load_tokenizer(corpus.tokenizer_file)
     linear = "(S (NP (DT) (NN) (CD) )NP (VP (VBZ) (PP (IN) (NP (NN) )NP )PP )VP (.) )S"

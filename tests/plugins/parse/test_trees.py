@@ -1,4 +1,4 @@
-"""Trees: what is read from brackets, the sequence that a model learns, trees from any sequence, and their scores."""
+"""Trees in both notations, repaired model output, and bracket scores."""
 
 import re
 
@@ -6,14 +6,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from nmt.errors import NMTError
-from nmt.plugins.parse.trees import (
-    Constituent,
-    Tree,
-    bracket_scores,
-    compare_trees,
-    parse,
-    read_linear,
-)
+from nmt.plugins.parse.linear import read_linear
+from nmt.plugins.parse.scores import bracket_scores, compare_trees
+from nmt.plugins.parse.trees import Constituent, Tree, parse
 from nmt.text import MalformedLine
 
 LABELS = ["S", "NP", "VP", "PRN", "-LRB-", "X"]
@@ -43,12 +38,17 @@ def read(text: str) -> Tree:
         "( (S (NP (DT the) (NN end))) )",
         "(ROOT\n  (S\n    (NP (DT the)\n      (NN end))))\n",
         "(S1(S(NP(DT the)(NN end))))",
-        "( (S-IMP (NP-SBJ-1 (DT the) (NN end)) (VP=2 (-NONE- *T*-1)) (NP-3 (NP (-NONE- *)) (PP-LOC (-NONE- *ICH*)))) )",
+        (
+            "( (S-IMP (NP-SBJ-1 (DT the) (NN end)) (VP=2 (-NONE- *T*-1))"
+            " (NP-3 (NP (-NONE- *)) (PP-LOC (-NONE- *ICH*)))) )"
+        ),
     ],
 )
-def test_whatever_is_around_a_tree_it_is_the_same(text: str) -> None:
+def test_parse_ignores_top_bracket_layout_and_traces(text: str) -> None:
     assert read(text) == Tree(
-        ["the", "end"], ["DT", "NN"], [Constituent("S", 0, 2), Constituent("NP", 0, 2)]
+        words=["the", "end"],
+        tags=["DT", "NN"],
+        constituents=[Constituent("S", 0, 2), Constituent("NP", 0, 2)],
     )
 
 
@@ -61,14 +61,14 @@ def test_whatever_is_around_a_tree_it_is_the_same(text: str) -> None:
         ("(S (X a) ((Y b)))", "without a label"),
     ],
 )
-def test_a_broken_tree_says_what_is_wrong(text: str, problem: str) -> None:
+def test_parse_reports_broken_tree(text: str, problem: str) -> None:
     with pytest.raises(MalformedLine, match=problem):
         list(parse(text))
 
 
 @quickly
 @given(brackets())
-def test_writing_and_reading_gives_the_same_tree_in_both_forms(text: str) -> None:
+def test_both_notations_round_trip(text: str) -> None:
     tree = read(f"(TOP {text})")
     assert re.sub(r"\s+", " ", tree.bracketed()) == f"(TOP {text})"
     assert read(tree.bracketed()) == tree
@@ -77,10 +77,8 @@ def test_writing_and_reading_gives_the_same_tree_in_both_forms(text: str) -> Non
 
 @quickly
 @given(st.lists(st.sampled_from([*STEPS, "a", "b", "c"])), FEW_WORDS)
-def test_any_sequence_with_words_gives_a_tree_over_exactly_the_words(
-    steps: list[str], words: list[str]
-) -> None:
-    """Constituents have words, lie within the sentence, and do not cross; reading the brackets gives the same tree."""
+def test_read_linear_makes_a_tree_of_any_sequence(steps: list[str], words: list[str]) -> None:
+    """Constituents have words, lie within the sentence, and do not cross."""
     tree, repairs = read_linear(" ".join(steps), words)
     assert tree.words == words
     assert len(tree.tags) == len(words)
@@ -91,7 +89,8 @@ def test_any_sequence_with_words_gives_a_tree_over_exactly_the_words(
             inside = one.start <= other.start and other.end <= one.end
             around = other.start <= one.start and one.end <= other.end
             assert apart or inside or around
-    assert (list(parse(tree.bracketed())) if words else []) == ([tree] if words else [])
+    if words:
+        assert list(parse(tree.bracketed())) == [tree]
     if tree.linear().split() == steps:
         assert not repairs
 
@@ -111,7 +110,7 @@ def test_any_sequence_with_words_gives_a_tree_over_exactly_the_words(
         ("", "(TOP (XX a) (XX b) (XX c))", 3),
     ],
 )
-def test_how_trees_are_repaired(line: str, bracketed: str, repairs: int) -> None:
+def test_read_linear_repairs_output(line: str, bracketed: str, repairs: int) -> None:
     tree, count = read_linear(line, ["a", "b", "c"])
     assert (tree.bracketed(), count) == (bracketed, repairs)
 
@@ -127,43 +126,43 @@ FLAT = "(TOP (S (NP (DT the) (NN cat)) (VP (VBZ sits) (NP (IN on) (DT the) (NN m
         (GOLD, GOLD, (5, 5, 5, 1, 1)),
         # The inner NP is missing, and PP is called NP.
         (FLAT, GOLD, (3, 4, 5, 0, 1)),
-        # Tags do not count, nor what the top is called.
+        # Tags and the label of the top bracket do not count.
         (GOLD.replace("TOP", "ROOT").replace("DT", "XX"), GOLD, (5, 5, 5, 1, 1)),
-        # The full stop moves no bracket: S and VP end with the mat wherever it hangs.
+        # A full stop in another place moves no bracket: S and VP end with "mat".
         (GOLD.replace(")))) (. .)", "))) (. .))"), GOLD, (5, 5, 5, 1, 1)),
-        # Not even where the hypothesis takes it for a word; a bracket around it alone is none.
+        # The same if the hypothesis tags it as a word; a bracket around it alone does not count.
         (GOLD.replace("(. .)", "(NP (NN .))"), GOLD, (5, 5, 5, 1, 1)),
         ("(S (NP (NN it)) (ADVP (RP up)))", "(S (NP (NN it)) (PRT (RP up)))", (3, 3, 3, 1, 1)),
-        # Every bracket of the reference is matched once: of two NP over the same words, one.
+        # Each bracket of the reference matches once: one of two NPs over the same words.
         ("(NP (NP (NN it)))", "(NP (NN it))", (1, 2, 1, 0, 1)),
         # Parentheses are words; commas, dashes and quotes are not.
         ("(S (-LRB- -LRB-) (NP (NN a)))", "(S (-LRB- -LRB-) (NP (-RRB- a)))", (2, 2, 2, 1, 1)),
-        # Other words, or a line without a tree: an error, counted nowhere else.
+        # A line without a tree is an error, which counts nowhere else.
         ("", "(S (NN a))", (0, 0, 0, 0, 0)),
-        # Punctuation is removed before words are compared; a sentence of nothing else is left out.
+        # Punctuation is removed before words are compared.
         ("(S (NP (NN a)) (VP (VB b)))", "(S (NP (NN a)) (VP (VB b)) (. .))", (3, 3, 3, 1, 1)),
         ("(S (NP (NN a)) (. !))", "(S (NP (NN a)) (. .))", (2, 2, 2, 1, 1)),
+        # A sentence of only punctuation is skipped.
         ("(X (: --))", "(X (: --))", (0, 0, 0, 0, 0)),
-        # No bracket in either: complete.
+        # Two trees without brackets are a complete match.
         ("(TOP (NN a))", "(TOP (NN a))", (0, 0, 0, 1, 1)),
     ],
 )
 def test_bracket_counts_by_hand(hypothesis: str, reference: str, counts: tuple[int, ...]) -> None:
     sums = compare_trees([hypothesis], [reference])
-    assert (
-        tuple(sums[key] for key in ("matched", "hypothesis", "reference", "complete", "sentences"))
-        == counts
-    )
-    assert sums["errors"] == (reference == "(S (NN a))")
+    keys = ("matched", "hypothesis", "reference", "complete", "sentences")
+    assert tuple(sums[key] for key in keys) == counts
+    is_error = hypothesis == ""
+    assert sums["errors"] == is_error
 
 
-def test_f1_precision_recall_and_complete_matches_of_a_corpus() -> None:
+def test_bracket_scores_of_corpus() -> None:
     scores = bracket_scores([FLAT, GOLD], [GOLD, GOLD], None)
     assert [score.value for score in scores] == pytest.approx([1600 / 19, 800 / 9, 80, 50])
     assert "sentences:2|errors:0" in scores[0].signature
 
 
-def test_a_line_that_is_no_tree_is_named() -> None:
+def test_compare_trees_names_line_without_tree() -> None:
     with pytest.raises(NMTError, match=r"hypothesis, line 2: not a tree \(a tree is not closed\)"):
         compare_trees([GOLD, "(S (NN a)"], [GOLD, GOLD])
     with pytest.raises(NMTError, match="reference, line 1: 2 trees"):
