@@ -1,4 +1,4 @@
-"""Corpora of the Hugging Face hub, from a local copy."""
+"""Corpora of the Hugging Face Hub, read from a local copy."""
 
 from collections import Counter
 from pathlib import Path
@@ -27,19 +27,19 @@ SPLITS = {
 
 
 def write(path: Path, pairs: list[Pair]) -> None:
-    pq.write_table(
-        pa.table({"translation": [{"de": target, "en": source} for source, target in pairs]}), path
-    )
+    rows = [{"de": target, "en": source} for source, target in pairs]
+    pq.write_table(pa.table({"translation": rows}), path)
 
 
 @pytest.fixture
 def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A local copy of a dataset like wmt/wmt14, its training set in two files."""
+    """A local copy of a dataset like wmt/wmt14, with its training set in two files."""
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
     folder = tmp_path / "wmt14"
     (folder / "de-en").mkdir(parents=True)
     for split, pairs in SPLITS.items():
-        for i, part in enumerate([pairs[:2], pairs[2:]] if pairs[2:] else [pairs]):
+        parts = [pairs[:2], pairs[2:]] if len(pairs) > 2 else [pairs]
+        for i, part in enumerate(parts):
             write(folder / "de-en" / f"{split}-{i:05}-of-00002.parquet", part)
     return folder
 
@@ -59,7 +59,7 @@ def read(config: DataConfig, split: str) -> list[Pair]:
     return list(corpus_for(config).read(split, Counter()) or ())
 
 
-def test_the_default_corpora_are_the_papers():
+def test_default_corpora_are_those_of_the_paper():
     for options, subset in (([], "de-en"), (["data=wmt14_en_fr"], "fr-en")):
         config = compose("train", options)
         language = subset[:2]
@@ -68,9 +68,7 @@ def test_the_default_corpora_are_the_papers():
         assert vars(config.data.plugins["hub"]) == {"hub": "wmt/wmt14", "subset": subset}
 
 
-def test_a_local_copy_has_the_pairs_of_each_split_in_order_and_its_readme_names_no_file(
-    copy, tmp_path
-):
+def test_local_copy_is_read_without_the_files_that_its_readme_names(copy, tmp_path):
     write(tmp_path / "private.parquet", [("My password.", "Mein Passwort.")])
     (copy / "README.md").write_text(CARD.format(tmp_path / "private.parquet"))
     for split, name in (("train", "train"), ("valid", "validation"), ("test", "test")):
@@ -78,10 +76,9 @@ def test_a_local_copy_has_the_pairs_of_each_split_in_order_and_its_readme_names_
     assert len(corpus_for(configuration(copy)).digests()) == 4
 
 
-def test_a_missing_language_or_subset_is_named(copy):
-    with pytest.raises(
-        NMTError, match=r"row 1: .* strings en and fr; check data.source and data.target"
-    ):
+def test_missing_language_or_subset_is_reported(copy):
+    problem = r"row 1: .* strings en and fr; check data.source and data.target"
+    with pytest.raises(NMTError, match=problem):
         read(configuration(copy, target="fr"), "train")
     with pytest.raises(NMTError, match=r"no files match None/train-\*\.parquet"):
         read(configuration(copy, subset=None), "train")
@@ -95,18 +92,14 @@ def test_a_missing_language_or_subset_is_named(copy):
         (["text"] * 2, 2),
     ],
 )
-def test_a_row_without_two_texts_is_named_or_counted(copy, rows, malformed):
+def test_row_without_two_texts_is_reported_or_counted(copy, rows, malformed):
     for file in (copy / "de-en").glob("train-*"):
         file.unlink()
     pq.write_table(pa.table({"translation": rows}), copy / "de-en" / "train-00000-of-00001.parquet")
-    with pytest.raises(
-        NMTError,
-        match=r"train, row [12]: not an object with strings en and de; .*data\.errors=skip",
-    ):
+    problem = r"train, row [12]: not an object with strings en and de; .*data\.errors=skip"
+    with pytest.raises(NMTError, match=problem):
         read(configuration(copy), "train")
-    counts: Counter[str] = Counter()
-    assert (
-        len(list(corpus_for(configuration(copy, errors="skip")).read("train", counts)))
-        == 2 - malformed
-    )
+    counts = Counter[str]()
+    corpus = corpus_for(configuration(copy, errors="skip"))
+    assert len(list(corpus.read("train", counts))) == 2 - malformed
     assert counts == {"malformed": malformed}
