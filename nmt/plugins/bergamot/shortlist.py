@@ -108,8 +108,8 @@ def build_shortlist(
 
 def first_subword(model: Any) -> int:
     """The id of the first piece after symbols and bytes in a parsed sentencepiece model."""
-    ids = (number for number, piece in enumerate(model.pieces) if piece.type == piece.NORMAL)
-    return next(ids)
+    types = [piece.type for piece in model.pieces]
+    return types.index(model.SentencePiece.NORMAL)
 
 
 def likely_targets(model: Transformer, corpus: data.PreparedCorpus) -> dict[int, list[int]]:

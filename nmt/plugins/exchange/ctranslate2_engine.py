@@ -201,7 +201,7 @@ class CTranslate2Engine:
     ) -> None:
         """Replace translations that do not meet their constraints with the torch engine's.
 
-        torch would also keep the translations that meet them, so it searches only for the others.
+        torch searches only for these, because it would not change the others.
         """
         unmet = []
         for index, row in enumerate(results):

@@ -168,7 +168,7 @@ def training_program(stored: StoredWeights, target_ND: Tensor, table: Sequence[s
     return "transformers" if has_padding else "marian"
 
 
-@dataclass(frozen=True)
+@dataclass
 class UnreadWeights:
     """Weights of a file; each is removed when it is read."""
 

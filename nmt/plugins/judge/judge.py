@@ -22,13 +22,18 @@ def perplexity(log_probability: float, tokens: int) -> float:
     return math.exp(min(-log_probability / tokens, largest))
 
 
-def formatted(number: int, score: dict[str, Any], format: str) -> str:
-    """The row of output for a pair, whose number counts from 1; `format` is text, tsv or json.
+def formatted(
+    number: int,
+    log_probability: float,
+    details: dict[str, list[Any]],
+    format: str,
+) -> str:
+    """The row of output for a pair, whose number counts from 1.
 
-    `score` has the attributes of a PairScore.
+    `details` has lists about the tokens of the translation, which only JSON contains. `format` is
+    text, tsv or json.
     """
-    log_probability = score["log_probability"]
-    length = len(score["token_log_probabilities"])
+    length = len(details["token_log_probabilities"])
     per_token = perplexity(log_probability, length)
     if format == "text":
         return f"{log_probability:10.4f}  perplexity {per_token:.4f}  {length} tokens"
@@ -39,7 +44,7 @@ def formatted(number: int, score: dict[str, Any], format: str) -> str:
         "log_probability": log_probability,
         "perplexity": per_token,
         "length": length,
-        **score,
+        **details,
     }
     return json.dumps(record, ensure_ascii=False)
 
@@ -115,7 +120,7 @@ class JudgeConfig:
             while block := list(islice(pairs, BUFFER)):
                 for score in score_pairs(translator, block):
                     totals.add(score.log_probability, len(score.token_log_probabilities))
-                    row = formatted(totals.pairs, vars(score), format)
+                    row = formatted(totals.pairs, score.log_probability, vars(score), format)
                     sys.stdout.buffer.write(f"{row}\n".encode())
                 sys.stdout.buffer.flush()
                 status.update(f"scored {totals.pairs:,} pairs")
