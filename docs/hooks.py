@@ -13,7 +13,8 @@ import nmt
 from nmt.commands import COMMANDS
 from nmt.config import flatten, in_words, keys_of
 from nmt.config.composition import hydra_tree
-from nmt.registry import entries_of, import_attribute
+from nmt.extensions import CommandEntry, PythonEntry, import_attribute
+from nmt.registry import entries_of
 
 sys.path.append(str(Path(__file__).parent))
 from notebook import as_markdown
@@ -42,7 +43,7 @@ def page_of(name: str) -> str:
     usage = "\n".join([usage, *(f"nmt {name} {example}".rstrip() for example in command.examples)])
     parts = [
         f"# nmt {name}",
-        entries_of("command")[name].facts["summary"],
+        entries_of(CommandEntry)[name].summary,
         f"```text\n{usage}\n```",
     ]
     options = "\n".join(
@@ -76,7 +77,7 @@ def code_of_paper(page: Path) -> str:
 
 def calls() -> str:
     """A table of the Python API, from signatures and the first sentences of docstrings."""
-    functions = {f"nmt.{name}": entry.load() for name, entry in entries_of("api").items()}
+    functions = {f"nmt.{name}": entry.load() for name, entry in entries_of(PythonEntry).items()}
     rows = [
         (name, function) for name, function in functions.items() if inspect.isfunction(function)
     ]

@@ -35,12 +35,16 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name of the Python API on first use, because the command line also imports this file."""
+    """Import a name of the Python API on first use.
+
+    The command line also imports this file.
+    """
     if name in __all__:
+        from nmt.extensions import PythonEntry
         from nmt.registry import entries_of
 
-        if name in entries_of("api"):
-            return entries_of("api")[name].load()
+        if name in entries_of(PythonEntry):
+            return entries_of(PythonEntry)[name].load()
     raise AttributeError(f"module nmt has no attribute {name}")
 
 

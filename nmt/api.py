@@ -64,7 +64,7 @@ def call_of_command(command_line: re.Match[str]) -> str:
 
 
 def configuration(command: str, words: tuple[str | Path, ...], keys: dict[str, Any]) -> Any:
-    """Compose a command's options from words and Python values, without interpolating ${} in strings."""
+    """Compose a command's options from words and Python values; ${} in strings stays."""
     overrides = [*map(str, words)]
     for key, value in flatten(keys).items():
         if isinstance(value, list | tuple):
@@ -149,7 +149,7 @@ class Model:
     @overload
     def translate(self, lines: Iterable[str], **search: Any) -> list[str]: ...
     def translate(self, lines: Iterable[str], **search: Any) -> str | list[str]:
-        """Return the best translation of each line, in order, as strings; for a single string, return a string.
+        """Return the best translation of each line, in order; of one string, a string.
 
         `search` overrides settings for this call: search settings such as `beam_size=1`, whose
         names are the keys `decode.*`, and `glossary` and `protect`.
@@ -165,7 +165,10 @@ class Model:
     def explain(
         self, lines: Iterable[str], **search: Any
     ) -> "list[Translation] | list[list[Translation]]":
-        """Return the `n_best` translations of each line, best first, with scores and flags; of one string, its list."""
+        """Return the `n_best` translations of each line; of one string, its list.
+
+        They have scores and flags, and the best one comes first.
+        """
         texts = [*checked(lines)]
         flags_of = translation.flagger(self.models)
         rows = self.searching(search, details=True).translate(texts)
@@ -175,7 +178,10 @@ class Model:
         return rows[0] if isinstance(lines, str) else rows
 
     def stream(self, lines: Iterable[str], buffer: int = 2000, **search: Any) -> Stream:
-        """Translate the lines of any iterable as they arrive; a thread reads at most about 2 * `buffer` lines ahead."""
+        """Translate the lines of any iterable as they arrive.
+
+        A thread reads at most about 2 * `buffer` lines ahead.
+        """
         require(buffer > 0, f"buffer={buffer}: must be at least 1")
         rows = self.searching(search).stream(checked(lines), buffer)
         return Stream(row[0].text for row in rows)
@@ -222,7 +228,7 @@ class Model:
         return options
 
     def score(self, pairs: Iterable[tuple[str, str]], *more: object) -> list[float]:
-        """Return the natural logarithm of P(target | source) for each pair, including the end symbol."""
+        """Return ln P(target | source) for each pair, including the end symbol."""
         rows: list[Any] = []
         if isinstance(pairs, Iterable):
             rows = [*pairs]
@@ -294,7 +300,10 @@ def load(run: str | Path | Sequence[str | Path] = "runs/latest", **options: Any)
 
 @python_names()
 def prepare(*words: str | Path, **keys: Any) -> Path:
-    """Prepare a corpus, like `nmt preprocess`, unless it is already prepared, and return its folder."""
+    """Prepare a corpus, like `nmt preprocess`, and return its folder.
+
+    A corpus that is already prepared stays as it is.
+    """
     config = configuration("preprocess", words, keys)
     commands.COMMANDS["preprocess"].run(config)
     return Path(config.prepared)
@@ -304,7 +313,8 @@ def prepare(*words: str | Path, **keys: Any) -> Path:
 def train(*words: str | Path, **keys: Any) -> Path:
     """Train a model or resume a run, like `nmt train`, and return the run folder.
 
-    On SIGINT or SIGTERM, training saves a checkpoint and raises KeyboardInterrupt; the same call resumes the run.
+    On SIGINT or SIGTERM, training saves a checkpoint and raises KeyboardInterrupt; the same call
+    resumes the run.
     """
     config = configuration("train", words, keys)
     if commands.COMMANDS["train"].run(config):
@@ -313,7 +323,10 @@ def train(*words: str | Path, **keys: Any) -> Path:
 
 
 def score(hypotheses: Iterable[str], references: Iterable[str], **options: Any) -> "list[Score]":
-    """Score translations, with signatures; `options` are `metrics`, `language`, `lowercase` and `tokenize`."""
+    """Score translations, with signatures.
+
+    `options` are `metrics`, `language`, `lowercase` and `tokenize`.
+    """
     from nmt import evaluation
     from nmt.commands.score import ScoreConfig
 

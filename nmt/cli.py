@@ -11,11 +11,16 @@ from typing import Annotated, Any, NoReturn
 from nmt import __version__, hardware
 from nmt.commands import COMMANDS
 from nmt.errors import NMTError, SameForAll, enough_memory_or
+from nmt.extensions import CommandEntry
 from nmt.registry import entries_of
 
 LONGEST = 1000
 """The maximum length of a message in characters; messages may quote untrusted files."""
-GLOBAL_OPTIONS = {"--version": "Print the version.", "--help": "Print this page."}
+GLOBAL_OPTIONS = {
+    "--version": "Print the version.",
+    "--help": "Print this page.",
+    "--install-completion": "Complete commands, keys and values with Tab in bash, zsh or fish.",
+}
 USER_ERROR = 2
 CLOSED_PIPE = 1
 INTERRUPTED = 130
@@ -101,14 +106,10 @@ def print_commands(words: list[str]) -> None:
     print("Usage: nmt COMMAND [KEY=VALUE]... [OPTIONS]\n")
     print('Neural machine translation with the Transformer of "Attention Is All You Need".\n')
     print("Commands (for details, run nmt COMMAND --help)")
-    for name, entry in entries_of("command").items():
-        print(f"  {name:12}{entry.facts['summary']}")
-    options = dict(GLOBAL_OPTIONS)
-    for name, entry in entries_of("option").items():
-        if entry.facts.get("summary"):
-            options[name] = entry.facts["summary"]
+    for name, entry in entries_of(CommandEntry).items():
+        print(f"  {name:12}{entry.summary}")
     print("\nOptions")
-    for name, summary in options.items():
+    for name, summary in GLOBAL_OPTIONS.items():
         print(f"  {name:22}{summary}")
 
 
@@ -133,9 +134,12 @@ def dispatch(words: list[str]) -> int:
     if words in ([], ["--help"], ["-h"], ["--version"]):
         print_commands(words)
         return 0
-    option = entries_of("option").get(words[0])
-    if option:
-        return int(option.load()(words[1:]) or 0)
+    if words[0] in ("--complete", "--install-completion"):
+        from nmt.commands.overview import completion
+
+        run_option = completion.complete if words[0] == "--complete" else completion.install
+        run_option(words[1:])
+        return 0
     names = [word for word in words if not word.startswith("-")]
     if not names:
         refuse(words)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from nmt.errors import NMTError
+from nmt.extensions import MetricEntry
 from nmt.registry import entries_of
 from nmt.text import not_parallel, scripts_of_language, scripts_of_text
 
@@ -239,7 +240,7 @@ def score(
         raise NMTError("nothing to score: hypotheses and references are empty")
     scores = list[Score]()
     for metric in usable_metrics(metrics, language, references):
-        compute = entries_of("metric")[metric].load()
+        compute = entries_of(MetricEntry)[metric].load()
         scoring = Scoring(metric, language, lowercase, tokenize)
         scores += compute(hypotheses, references, scoring)
     return scores

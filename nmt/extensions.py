@@ -102,7 +102,7 @@ class OptionsEntry(Entry[type]):
 
 class LoadEngine(Protocol):
     def __call__(
-        self, folders: "list[Path]", options: "EngineOptions", notice: Callable[[str], None]
+        self, folders: "Sequence[Path]", options: "EngineOptions", notice: Callable[[str], None]
     ) -> "Engine":
         """Load the models of an ensemble; raise NMTError if an option is not supported."""
 
@@ -339,6 +339,27 @@ class ImporterEntry(Entry["Callable[[Path], Any]"]):
     kind = "import"
 
 
+class AnswerMistake(Protocol):
+    def __call__(self, command: str, words: list[str]) -> str:
+        """Answer words that are no keys, options or commands; empty without an answer.
+
+        `command` is "nmt" if the first of the words is no command.
+        """
+
+
+@dataclass(frozen=True)
+class AnswerEntry(Entry[AnswerMistake]):
+    """Answers to mistakes on the command line and in YAML files, such as keys of other programs.
+
+    add(AnswerEntry("mistakes", "answers:answer", check_files="answers:check_files"))
+    """
+
+    kind = "answer"
+    check_files: str = field(kw_only=True)
+    """Path of a function that takes a command, its words, the folder of --config-dir and the error
+    or None, and raises an NMTError that names the line of the file with the mistake."""
+
+
 @dataclass(frozen=True)
 class PythonEntry(Entry[Any]):
     """A name of the Python API, `nmt.NAME`, from those that `nmt.__all__` lists."""
@@ -360,5 +381,6 @@ KINDS: tuple[type[Entry[Any]], ...] = (
     ExporterEntry,
     FolderEntry,
     ImporterEntry,
+    AnswerEntry,
     PythonEntry,
 )

@@ -4,9 +4,19 @@ import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nmt.errors import NMTError
+from nmt.extensions import (
+    Add,
+    CommandEntry,
+    CorpusEntry,
+    EngineEntry,
+    MetricEntry,
+    OptimizerEntry,
+    PairsEntry,
+    PythonEntry,
+)
 from nmt.registry import entries_of
 
 if TYPE_CHECKING:
@@ -19,13 +29,13 @@ class Commands(Mapping[str, "Command"]):
     """All commands by name; a command is imported when it is used."""
 
     def __getitem__(self, name: str) -> "Command":
-        return cast("Command", entries_of("command")[name].load())
+        return entries_of(CommandEntry)[name].load()
 
     def __iter__(self) -> Iterator[str]:
-        return iter(entries_of("command"))
+        return iter(entries_of(CommandEntry))
 
     def __len__(self) -> int:
-        return len(entries_of("command"))
+        return len(entries_of(CommandEntry))
 
 
 COMMANDS = Commands()
@@ -34,6 +44,7 @@ SUMMARIES = {
     "train": "Train a model or resume a run.",
     "translate": "Translate text, line by line, or a document.",
     "score": "Score translations with metrics or with a model's probabilities.",
+    "average": "Average checkpoints into a model.",
 }
 """The commands of the core."""
 LATEST_RUN = "runs/latest"
@@ -174,27 +185,28 @@ def talker() -> "Console":
     )
 
 
-def register(add: Callable[..., None]) -> None:
+def register(add: Add) -> None:
     """Register the commands, metrics and formats of the core."""
     for name, summary in SUMMARIES.items():
-        add("command", name, f"nmt.commands.{name}:COMMAND", summary=summary)
-    add(
-        "command",
-        "average",
-        "nmt.commands.average:COMMAND",
-        summary="Average checkpoints into a model.",
-    )
+        add(CommandEntry(name, f"nmt.commands.{name}:COMMAND", summary=summary))
+    overview = "nmt.commands.overview.commands"
+    runs = "List or delete runs and prepared corpora."
+    add(CommandEntry("runs", f"{overview}:RUNS", summary=runs))
+    plugins = "List the plugins and what each adds."
+    add(CommandEntry("plugins", f"{overview}:PLUGINS", summary=plugins))
     for metric in ("bleu", "chrf", "chrf++", "ter"):
-        add("metric", metric, "nmt.evaluation:sacrebleu_score", text=True, paired=True)
-    add("engine", "torch", "nmt.search.torch_engine:load", precisions=("float32", "bfloat16"))
-    add("corpus", "files", "nmt.preparation.sources:Files")
-    add("pairs", ".tsv", "nmt.text.tables:read_tsv")
-    add("pairs", ".csv", "nmt.text.tables:read_csv")
-    add("pairs", ".jsonl", "nmt.text.blocks:read_json_lines")
-    add("optimizer", "adam", "nmt.training.module:adam")
-    add("optimizer", "muon", "nmt.training.muon:Muon")
+        path = "nmt.evaluation:sacrebleu_score"
+        add(MetricEntry(metric, path, scores_text=True, is_paired=True))
+    precisions = ("float32", "bfloat16")
+    add(EngineEntry("torch", "nmt.search.torch_engine:load", precisions=precisions))
+    add(CorpusEntry("files", "nmt.preparation.sources:Files"))
+    add(PairsEntry(".tsv", "nmt.text.tables:read_tsv"))
+    add(PairsEntry(".csv", "nmt.text.tables:read_csv"))
+    add(PairsEntry(".jsonl", "nmt.text.blocks:read_json_lines"))
+    add(OptimizerEntry("adam", "nmt.training.module:adam"))
+    add(OptimizerEntry("muon", "nmt.training.muon:Muon"))
     for name in ("Model", "load", "prepare", "score", "train"):
-        add("api", name, f"nmt.api:{name}")
-    add("api", "NMTError", "nmt.errors:NMTError")
-    add("api", "Score", "nmt.evaluation:Score")
-    add("api", "Translation", "nmt.translation:Translation")
+        add(PythonEntry(name, f"nmt.api:{name}"))
+    add(PythonEntry("NMTError", "nmt.errors:NMTError"))
+    add(PythonEntry("Score", "nmt.evaluation:Score"))
+    add(PythonEntry("Translation", "nmt.translation:Translation"))

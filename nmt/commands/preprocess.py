@@ -7,9 +7,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nmt import files, preparation, registry, text
+from nmt import files, preparation, text
 from nmt.commands import talker
 from nmt.config import MISSING, Command, ExperimentConfig, NMTError, exists, without_compression
+from nmt.extensions import CorpusEntry, PairsEntry, import_attribute
+from nmt.registry import entries_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -144,10 +146,10 @@ def files_of_pairs(words: list[str]) -> dict[str, Any]:
     """The settings for files that hold both sides; some formats name the languages."""
     first = Path(words[0])
     is_single = len(words) == 1
-    facts = registry.entries_of("pairs")[text.table_format(words[0])].facts
+    entry = entries_of(PairsEntry)[text.table_format(words[0])]
     languages: dict[str, Any] = {}
-    if "languages" in facts:
-        languages = registry.import_attribute(facts["languages"])(words[0])
+    if entry.languages:
+        languages = import_attribute(entry.languages)(words[0])
     return {
         "data": "files",
         "data.name": first.name.partition(".")[0] if is_single else first.resolve().parent.name,
@@ -188,10 +190,9 @@ def initial_groups(init: str) -> dict[str, dict[str, Any]]:
 
 def default_corpus() -> str:
     """The corpus that a plugin offers as the default, or else files."""
-    for entry in registry.entries_of("corpus").values():
-        if "default" in entry.facts:
-            corpus: str = entry.facts["default"]
-            return corpus
+    for entry in entries_of(CorpusEntry).values():
+        if entry.group:
+            return entry.group
     return "files"
 
 

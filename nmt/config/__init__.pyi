@@ -11,7 +11,7 @@ from .corpus import DataConfig as DataConfig
 from .corpus import FilterConfig as FilterConfig
 from .corpus import IN_TRAINING as IN_TRAINING
 from .corpus import LANGUAGE as LANGUAGE
-from .corpus import facts_of_kind as facts_of_kind
+from .corpus import structured_targets as structured_targets
 from .corpus import without_compression as without_compression
 from .decoding import DecodeConfig as DecodeConfig
 from .durations import parse_duration as parse_duration

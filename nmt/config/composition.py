@@ -25,6 +25,7 @@ from nmt.config.minutes import leave_to_the_clock
 from nmt.config.overrides import literal, set_text
 from nmt.config.trees import flatten, is_inside
 from nmt.errors import NMTError, SettingError, one_line
+from nmt.extensions import AnswerEntry, import_attribute
 from nmt.registry import entries_of
 
 REFUSALS = (
@@ -161,8 +162,9 @@ def check_files(
     cause: BaseException | None,
 ) -> None:
     """Let plugins raise an NMTError with the line of a YAML file that is the cause."""
-    for entry in entries_of("file").values():
-        entry.load()(command, arguments.overrides, config_dir, cause)
+    for entry in entries_of(AnswerEntry).values():
+        check = import_attribute(entry.check_files)
+        check(command, arguments.overrides, config_dir, cause)
 
 
 def hydra_tree(

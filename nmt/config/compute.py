@@ -4,11 +4,12 @@ from dataclasses import dataclass
 
 from nmt.config.fields import choice, number, setting
 from nmt.errors import SettingError
+from nmt.extensions import EngineEntry
 from nmt.registry import entries_of
 
 
 def precisions_of_engines() -> dict[str, tuple[str, ...]]:
-    return {engine: entry.facts["precisions"] for engine, entry in entries_of("engine").items()}
+    return {engine: entry.precisions for engine, entry in entries_of(EngineEntry).items()}
 
 
 def all_precisions() -> list[str]:
@@ -23,7 +24,7 @@ def all_precisions() -> list[str]:
 class Compute:
     """The engine, device and precision to run a model with."""
 
-    engine: str = choice("auto", "auto", names_of=lambda: entries_of("engine"))
+    engine: str = choice("auto", "auto", names_of=lambda: entries_of(EngineEntry))
     """torch (any device), ctranslate2 (fast on CPUs), or auto (ctranslate2 on a CPU if possible,
     otherwise torch)."""
     precision: str = choice("float32", names_of=all_precisions)

@@ -1,13 +1,13 @@
 """Options of a parallel corpus and its filters."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from nmt.config.fields import MISSING, choice, number, plugin_options, running_text
 from nmt.config.values import check_name
 from nmt.errors import NMTError, SettingError
+from nmt.extensions import CorpusEntry, StructuredTargets
 from nmt.registry import entries_of
 
 SOURCE_TAG = re.compile(r"<(?!(?:s|pad|unk|0x[0-9A-F]{2})>)[\w-]{1,30}>|>>[\w-]{1,30}<<")
@@ -56,7 +56,7 @@ class DataConfig:
 
     name: str = MISSING
     """Name of the prepared corpus, which is written to data/NAME."""
-    kind: str = choice(MISSING, names_of=lambda: entries_of("corpus"))
+    kind: str = choice(MISSING, names_of=lambda: entries_of(CorpusEntry))
     """Kind of source: {choices}."""
     source: str = "en"
     """Source language code, which is also the suffix of source files."""
@@ -135,10 +135,7 @@ def check_language(key: str, code: str) -> None:
         )
 
 
-def facts_of_kind(kind: Any) -> Mapping[str, Any]:
-    """The facts of a kind of corpus, such as `structured` if targets are not text.
-
-    Empty for an unknown kind.
-    """
-    entry = entries_of("corpus").get(str(kind))
-    return entry.facts if entry else {}
+def structured_targets(kind: Any) -> StructuredTargets | None:
+    """What differs for a kind of corpus whose targets are not text; None for other kinds."""
+    entry = entries_of(CorpusEntry).get(str(kind))
+    return entry.structured if entry else None

@@ -14,6 +14,7 @@ from nmt.config.suggestions import nearest
 from nmt.config.trees import flatten, is_inside
 from nmt.config.values import exists, in_words
 from nmt.errors import NMTError
+from nmt.extensions import CommandEntry
 from nmt.registry import entries_of
 
 WIDTH = 100
@@ -62,7 +63,7 @@ class Help:
         lines = [
             " ".join(filter(None, words)),
             "",
-            entries_of("command")[command.name].facts["summary"],
+            entries_of(CommandEntry)[command.name].summary,
         ]
         if command.examples:  # a plugin's command may have none
             lines += ["", "Examples"]

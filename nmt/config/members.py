@@ -12,7 +12,8 @@ from typing import Any, cast, get_args, get_origin
 from nmt.config.fields import MISSING
 from nmt.config.trees import flatten
 from nmt.config.values import in_words
-from nmt.registry import Entry, entries_of
+from nmt.extensions import OptionsEntry
+from nmt.registry import entries_of
 
 
 @dataclass(frozen=True)
@@ -122,14 +123,14 @@ def members_of(cls: Any, offered: tuple[str, ...] = ()) -> tuple[Member, ...]:
 def plugin_members(cls: Any, owner: str) -> list[Member]:
     """The records that plugins add to the record with `plugin_options(owner)`."""
     members = []
-    for name, entry in entries_of("options").items():
+    for name, entry in entries_of(OptionsEntry).items():
         if name.startswith(f"{owner}."):
             members.append(plugin_member(cls, name.removeprefix(f"{owner}."), entry))
     return members
 
 
-def plugin_member(cls: Any, name: str, entry: Entry) -> Member:
-    metadata = {"inline": None} if entry.facts.get("inline") else {}
+def plugin_member(cls: Any, name: str, entry: OptionsEntry) -> Member:
+    metadata = {"inline": None} if entry.is_inline else {}
     return Member(cls, name, entry.load(), None, metadata, plugin=True)
 
 

@@ -1,5 +1,6 @@
 """Names of metrics and of BLEU's tokenizers."""
 
+from nmt.extensions import MetricEntry
 from nmt.registry import entries_of
 
 BLEU_TOKENIZERS = (
@@ -20,7 +21,11 @@ BLEU_TOKENIZERS = (
 def metric_names(fact: str = "") -> tuple[str, ...]:
     """All metrics, or only those with a fact.
 
-    Metrics that score text have the fact "text", those with significance tests "paired".
+    "text": they score text. "paired": they have significance tests.
     """
-    metrics = entries_of("metric")
-    return tuple(name for name, entry in metrics.items() if not fact or entry.facts.get(fact))
+    names = []
+    for name, entry in entries_of(MetricEntry).items():
+        has_fact = {"": True, "text": entry.scores_text, "paired": entry.is_paired}
+        if has_fact[fact]:
+            names.append(name)
+    return tuple(names)

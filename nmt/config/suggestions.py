@@ -3,6 +3,7 @@
 import difflib
 from collections.abc import Iterable
 
+from nmt.extensions import AnswerEntry
 from nmt.registry import entries_of
 
 DID_YOU_MEAN = "did you mean"
@@ -14,8 +15,8 @@ NEAR_WORD = 0.5
 
 def answer(command: str, words: list[str]) -> str:
     """A plugin's one-line answer to keys, options or a command of other toolkits, or ""."""
-    for entry in entries_of("answer").values():
-        text: str = entry.load()(command, words)
+    for entry in entries_of(AnswerEntry).values():
+        text = entry.load()(command, words)
         if text:
             return text
     return ""

@@ -15,6 +15,7 @@ from nmt.config.sources import sources_of
 from nmt.config.tokenizer import TokenizerConfig
 from nmt.config.values import check_name, in_words, shown
 from nmt.errors import NMTError, SettingError, require
+from nmt.extensions import OptimizerEntry
 from nmt.registry import entries_of
 
 SETTLED = ("model", "optim", "batching", "checkpoints", "validation")
@@ -57,19 +58,22 @@ Their argument is the progress between optim.warmup (0) and optim.decay_steps (a
 
 @dataclass
 class ConsistencyConfig:
-    """Consistency training (SimCut, Gao et al. 2022): predict the same from a pair as from its noisy copy."""
+    """Consistency training (SimCut, Gao et al. 2022): predict the same from a pair as from its
+    noisy copy."""
 
     weight: float = number(0.0, 0.0, 1e3)
-    """Weight of the divergence KL(pair || copy); 0: no copy; SimCut uses 3. An update then costs twice the time."""
+    """Weight of the divergence KL(pair || copy); 0: no copy; SimCut uses 3. An update then costs
+    twice the time."""
     cut: float = number(0.05, 0.0, 0.99)
-    """Probability of hiding a token of the copy, on both sides; 0: only dropout differs, as in R-Drop."""
+    """Probability of hiding a token of the copy, on both sides; 0: only dropout differs, as in
+    R-Drop."""
 
 
 @dataclass
 class OptimConfig:
     """Optimizer, learning rate (section 5.3) and label smoothing (section 5.4)."""
 
-    optimizer: str = choice("adam", names_of=lambda: entries_of("optimizer"))
+    optimizer: str = choice("adam", names_of=lambda: entries_of(OptimizerEntry))
     """adam (as in the paper) or an optimizer added by a plugin."""
     schedule: str = choice("noam", *ENDLESS, *ENDING)
     """Learning rate schedule after warm-up: {choices}. noam is step^-0.5 (equation 3); noam and
@@ -269,7 +273,7 @@ def are_distinct(devices: list[int]) -> bool:
 
 @dataclass
 class ExperimentConfig:
-    """Options of `nmt preprocess` and `nmt train`: an experiment, from text to an averaged model."""
+    """Options of `nmt preprocess` and `nmt train`: an experiment, from text to a model."""
 
     name: str = setting("${data.name}-${model.name}", decides=False)
     """Name of the run, which is written to runs/NAME."""

@@ -9,16 +9,17 @@ from nmt.config.corpus import SOURCE_TAG, without_compression
 from nmt.config.decoding import DecodeConfig
 from nmt.config.fields import choice, inline, number, plugin_options, running_text, setting
 from nmt.errors import NMTError, SettingError, require
-from nmt.registry import Entry, entries_of
+from nmt.extensions import DocumentEntry
+from nmt.registry import entries_of
 
 BY_LINE = ("tsv", "jsonl")
 """Formats with a record for each line and each of its translations."""
 
 
-def documents() -> dict[str, Entry]:
+def documents() -> dict[str, DocumentEntry]:
     """The formats of files that are translated as a whole, not line by line."""
-    formats = entries_of("document")
-    return {name: entry for name, entry in formats.items() if not entry.facts.get("by_line")}
+    formats = entries_of(DocumentEntry)
+    return {name: entry for name, entry in formats.items() if not entry.is_by_line}
 
 
 def document_format(name: str) -> str | None:
@@ -28,7 +29,7 @@ def document_format(name: str) -> str | None:
     """
     suffix = PurePath(without_compression(name.lower())).suffix
     for format, entry in documents().items():
-        if suffix in entry.facts["suffixes"]:
+        if suffix in entry.suffixes:
             return format
     return None
 

@@ -19,6 +19,7 @@ from nmt.data.lengths import Ints
 from nmt.data.mixing import Mixture, source_copies
 from nmt.data.planning import BatchPlanner, MicroBatch
 from nmt.data.prepared import IDS, PreparedCorpus, PreparedSplit
+from nmt.extensions import TransformEntry
 from nmt.registry import entries_of
 
 STOPPING_NAMES = ("SIGINT", "SIGTERM", "SIGUSR1", "SIGUSR2")
@@ -54,7 +55,7 @@ def transforms_for(
 ) -> list[Transform]:
     """The transforms that the options of these sources ask for."""
     transforms = []
-    for entry in entries_of("transform").values():
+    for entry in entries_of(TransformEntry).values():
         transform: Transform | None = entry.load()(tokenizer_file, sources, seed)
         if transform is not None:
             transforms.append(transform)

@@ -4,7 +4,7 @@ from nmt import __version__
 from nmt.files.description import (
     ModelDescription,
     TrainingRecord,
-    facts_of_corpus,
+    structured_targets_of,
     tokenizer_settings,
 )
 from nmt.files.markdown import block, cell, code, plain
@@ -111,7 +111,8 @@ def model_card(description: ModelDescription, parameters: int) -> str:
     else:
         rows |= rows_of_training(record)
     table = "\n".join(f"| {title} | {value} |" for title, value in rows.items())
-    command = facts_of_corpus(description).get("command", "translate")
+    structured = structured_targets_of(description)
+    command = structured.command if structured else "translate"
     usage = block(f"nmt {command} run=THIS_FOLDER < input.{description.source}")
     return (
         f"# {name} from {plain(description.source)} to {plain(description.target)}\n\n"

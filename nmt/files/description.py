@@ -8,7 +8,6 @@ README.md           model card
 nmt.model reads the weights, so that this module need not load torch.
 """
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -19,11 +18,12 @@ from nmt.config import (
     NMTError,
     TokenizerConfig,
     build_stored,
-    facts_of_kind,
     matches,
+    structured_targets,
     to_tree,
     with_defaults,
 )
+from nmt.extensions import StructuredTargets
 from nmt.files.locks import LOCK, locked_file
 from nmt.files.reading import check_version, parse_json, read_mapping
 
@@ -177,14 +177,14 @@ def check_direction(where: str, description: ModelDescription, source: str, targ
     )
 
 
-def facts_of_corpus(description: ModelDescription) -> Mapping[str, Any]:
-    """The facts of the kind of corpus that a model was trained on."""
-    return facts_of_kind(within(description.training, "config", "data", "kind"))
+def structured_targets_of(description: ModelDescription) -> StructuredTargets | None:
+    """What differs for a model of structures, such as trees; None for a model of text."""
+    return structured_targets(within(description.training, "config", "data", "kind"))
 
 
 def is_parser(description: ModelDescription) -> bool:
     """True if the model was trained to produce structures, such as trees, not text."""
-    return bool(facts_of_corpus(description).get("structured"))
+    return structured_targets_of(description) is not None
 
 
 def tokenizer_settings(description: ModelDescription) -> dict[str, Any]:

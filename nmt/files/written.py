@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from nmt.config import NMTError
+from nmt.extensions import ExporterEntry, FolderEntry
 from nmt.files.reading import LARGE, parse_json, read_mapping
-from nmt.registry import Entry, entries_of
+from nmt.registry import entries_of
 
 TEMPORARY_FILES = r"(.*/)?\.[^/]+\.nmt-tmp(/.*)?"
 MODEL_NAMES = r"model\.safetensors|config\.json|tokenizer\.model|README\.md"
@@ -39,22 +40,21 @@ MODEL_MARK = "config.json"
 
 def markers() -> set[str]:
     """The names of the files that may tell what a folder is."""
-    added = {entry.facts["marker"] for entry in added_folders()}
+    added = {entry.marker for entry in added_folders()}
     return {CORPUS_MARK, RUN_MARK, MODEL_MARK, *added}
 
 
-def added_folders() -> list[Entry]:
+def added_folders() -> list[ExporterEntry | FolderEntry]:
     """The plugins' entries for folders that they write."""
-    entries = [*entries_of("export").values(), *entries_of("folder").values()]
-    return [entry for entry in entries if "files" in entry.facts]
+    return [*entries_of(ExporterEntry).values(), *entries_of(FolderEntry).values()]
 
 
-def entry_of(folder: Path) -> Entry | None:
+def entry_of(folder: Path) -> ExporterEntry | FolderEntry | None:
     """The plugin's entry for a folder that a plugin wrote."""
     for entry in added_folders():
-        marker = folder / entry.facts["marker"]
-        key = entry.facts.get("key", "exported_by")
-        if marker.is_file() and not marker.is_symlink() and key in keys_in(marker):
+        marker = folder / entry.marker
+        is_file = marker.is_file() and not marker.is_symlink()
+        if is_file and entry.key in keys_in(marker):
             return entry
     return None
 
@@ -83,7 +83,7 @@ def kind_of_folder(folder: Path) -> str | None:
         return "run"
     entry = entry_of(folder)
     if entry:
-        return "export" if entry.name in entries_of("export") else entry.name
+        return "export" if entry.name in entries_of(ExporterEntry) else entry.name
     description = folder / MODEL_MARK
     if description.is_file():
         keys = keys_in(description)
@@ -96,13 +96,13 @@ def is_training_run(folder: Path) -> bool:
     return (folder / RUN_MARK).is_file() or (folder / "model" / MODEL_MARK).is_file()
 
 
-def files_beside(entry: Entry | None) -> list[str]:
+def files_beside(entry: ExporterEntry | FolderEntry | None) -> list[str]:
     """The patterns for the files in a plugin's folder. All exports have the same mark."""
-    exports = [*entries_of("export").values()]
     if entry is None:
         return [NO_NAMES]
-    entries = exports if entry in exports else [entry]
-    return [entry.facts["files"] for entry in entries if "files" in entry.facts]
+    if isinstance(entry, ExporterEntry):
+        return [export.files for export in entries_of(ExporterEntry).values()]
+    return [entry.files]
 
 
 def names_in(folder: Path, kind: str) -> re.Pattern[str]:

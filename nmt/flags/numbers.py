@@ -158,7 +158,8 @@ def products(values: Iterable[str], powers: Collection[int]) -> set[str]:
 class Sum:
     """An East Asian numeral as it is read: counts, units up to a thousand, and larger units.
 
-    1億2000万 is 1 * 10^8 + 2000 * 10^4. Up to ten thousand, units add: 二百五十 is 2 * 100 + 5 * 10.
+    1億2000万 is 1 * 10^8 + 2000 * 10^4. Up to ten thousand, units add:
+    二百五十 is 2 * 100 + 5 * 10.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Items that a translation must keep unchanged: placeholders, addresses, code, numbers with units."""
+"""Items that a translation must keep unchanged, such as placeholders and numbers with units."""
 
 import lazy_loader
 

@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from nmt.config import DataConfig, NMTError, facts_of_kind
+from nmt.config import DataConfig, NMTError, structured_targets
+from nmt.extensions import CorpusEntry, PairsEntry
 from nmt.files import sha256
 from nmt.registry import entries_of
 from nmt.text import Normalization, Pair, PairBlock, pair_blocks, read_blocks, read_files, resolve
@@ -19,7 +20,7 @@ class Corpus:
     def __init__(self, data: DataConfig) -> None:
         self.data = data
         # Targets are structures, not text: the vocabulary is trained on the sources and `entries`.
-        self.structured = bool(facts_of_kind(data.kind).get("structured"))
+        self.structured = structured_targets(data.kind) is not None
 
     def read(self, split: str, dropped: Counter[str]) -> Iterator[Pair] | None:
         """The raw pairs of a split, or None to draw it from train.
@@ -61,7 +62,7 @@ class Files(Corpus):
         """The entries of `data.train`, `data.valid` or `data.test`."""
         entries: list[str] = getattr(self.data, split)
         if split == "train" and not entries:
-            suffixes = ", ".join(entries_of("pairs"))
+            suffixes = ", ".join(entries_of(PairsEntry))
             raise NMTError(
                 "data=files needs data.train=PREFIX (PREFIX.en and PREFIX.de), SOURCE:TARGET, "
                 f"or a file of pairs ({suffixes})"
@@ -78,7 +79,7 @@ class Files(Corpus):
 
 
 def corpus_for(data: DataConfig) -> Corpus:
-    corpus: Corpus = entries_of("corpus")[data.kind].load()(data)
+    corpus: Corpus = entries_of(CorpusEntry)[data.kind].load()(data)
     return corpus
 
 

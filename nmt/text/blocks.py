@@ -13,6 +13,7 @@ from itertools import chain, islice
 from pathlib import Path
 
 from nmt.config import DataConfig, NMTError
+from nmt.extensions import PairsEntry
 from nmt.registry import entries_of
 from nmt.text.files import MalformedLine, bounded_lines, decode, open_text, without_end
 from nmt.text.pairs import Pair, not_parallel, pair_of, resolve, table_format
@@ -148,7 +149,7 @@ def blocks_of_files(
     if len(paths) == 2 or kind == JSON_LINES:
         yield from line_blocks(paths)
     else:
-        read_pairs = entries_of("pairs")[kind].load()
+        read_pairs = entries_of(PairsEntry)[kind].load()
         yield from pair_blocks(read_pairs(paths[0], config, counts))
 
 

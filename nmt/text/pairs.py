@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeGuard, TypeVar
 
 from nmt.config import DataConfig, NMTError, exists, without_compression
+from nmt.extensions import PairsEntry
 from nmt.registry import entries_of
 from nmt.text.compression import MAGIC
 from nmt.text.files import MalformedLine
@@ -57,7 +58,7 @@ def existing(name: str) -> Path | None:
 def table_format(name: str | Path) -> str:
     """The suffix of a file that contains both sides; empty for other files."""
     suffix = Path(without_compression(str(name))).suffix
-    return suffix if suffix in entries_of("pairs") else ""
+    return suffix if suffix in entries_of(PairsEntry) else ""
 
 
 def resolve(entry: str, config: DataConfig) -> list[tuple[Path, ...]]:

@@ -16,7 +16,6 @@ from .logbook import read_metrics as read_metrics
 from .loss import Losses as Losses
 from .loss import summed_losses as summed_losses
 from .loss import training_losses as training_losses
-from .memory import make_resident as make_resident
 from .metrics import MetricsCallback as MetricsCallback
 from .module import TranslationModule as TranslationModule
 from .peak import peak_flops_per_second as peak_flops_per_second
@@ -39,4 +38,6 @@ from .train import Training as Training
 from .train import check_corpus as check_corpus
 from .train import train as train
 from .trainer import make_trainer as make_trainer
+from .trial import Pace as Pace
+from .trial import measured_pace as measured_pace
 from .watch import follow_first_process as follow_first_process

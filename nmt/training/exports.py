@@ -2,18 +2,18 @@
 
 from nmt.config import (
     ExperimentConfig,
-    Program,
     exported_settings,
-    facts_of_kind,
     sources_of,
+    structured_targets,
     to_tree,
 )
-from nmt.registry import entries_of, import_attribute
+from nmt.extensions import ExporterEntry
+from nmt.registry import entries_of
 
 
 def exports_in_words(config: ExperimentConfig, vocabulary_size: int) -> str:
     """What the model can be exported to and what other exports need; empty for parsers."""
-    if facts_of_kind(config.data.kind).get("structured"):
+    if structured_targets(config.data.kind):
         return ""
     tokenizer = {**to_tree(config.tokenizer), "vocabulary_size": vocabulary_size}
     tags = set()
@@ -23,10 +23,10 @@ def exports_in_words(config: ExperimentConfig, vocabulary_size: int) -> str:
     settings = exported_settings(config.model, tokenizer, config.data.kind, sorted(tags))
     able: list[str] = []
     needs: list[str] = []
-    for name, entry in entries_of("export").items():
-        if "supports" not in entry.facts:
+    for name, entry in entries_of(ExporterEntry).items():
+        program = entry.program()
+        if program is None:
             continue
-        program: Program = import_attribute(entry.facts["supports"])
         problems = list(program.problems(settings))
         if problems:
             required = [problem.needs or f"no {problem.key}" for problem in problems]

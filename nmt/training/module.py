@@ -3,7 +3,7 @@
 An update's arithmetic depends only on the configuration, the seed and the update's number.
 """
 
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,10 +11,11 @@ from lightning import LightningModule, Trainer
 from torch import Tensor
 from torch.optim import Adam, Optimizer
 
-from nmt import registry
 from nmt.config import ModelConfig, NMTError, OptimConfig
 from nmt.data import STOPPING, Batch
+from nmt.extensions import OptimizerEntry
 from nmt.model import Transformer
+from nmt.registry import entries_of
 from nmt.training.loss import Losses, summed_losses
 from nmt.training.reduction import FixedOrderSum, has_fixed_order
 from nmt.training.schedule import learning_rate
@@ -126,7 +127,7 @@ class TranslationModule(LightningModule):
     def configure_optimizers(self) -> Optimizer:
         """Adam with the paper's betas and epsilon (section 5.3), or a plugin's optimizer."""
         optim = self.optim
-        make = registry.entries_of("optimizer")[optim.optimizer].load()
+        make = entries_of(OptimizerEntry)[optim.optimizer].load()
         optimizer = make(
             self.model,
             self.trainer.precision,
@@ -138,7 +139,7 @@ class TranslationModule(LightningModule):
             # clipping.
             fused=self.trainer.scaler is None,
         )
-        return cast(Optimizer, optimizer)
+        return optimizer
 
     def learning_rate(self, step: int) -> float:
         return learning_rate(self.optim, self.model.config.d_model, step)

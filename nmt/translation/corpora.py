@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from nmt import data
-from nmt.config import facts_of_kind
-from nmt.registry import import_attribute
+from nmt.config import structured_targets
+from nmt.extensions import import_attribute
 from nmt.translation.translator import Translator
 
 
@@ -25,7 +25,8 @@ class CorpusKind:
 
 
 def kind_of_corpus(corpus: "data.PreparedCorpus") -> CorpusKind:
-    facts = facts_of_kind(corpus.manifest.content["data"]["kind"])
-    if "translate" not in facts:
+    structured = structured_targets(corpus.manifest.content["data"]["kind"])
+    if structured is None:
         return CorpusKind()
-    return CorpusKind(import_attribute(facts["translate"]), facts["metric"], facts["column"])
+    translate = import_attribute(structured.translate)
+    return CorpusKind(translate, structured.metric, structured.column)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from nmt.config import NMTError
+from nmt.extensions import DocumentEntry
 from nmt.items import readable
 from nmt.registry import entries_of
 from nmt.text import LINE_BYTES, TOO_LONG
@@ -43,7 +44,7 @@ class Document(ABC):
 
 def read_document(format: str, content: bytes, target: str = "", source: str = "") -> Document:
     """Parse a file; raise NMTError if it is damaged or a line is too long."""
-    reader = entries_of("document")[format].load()
+    reader = entries_of(DocumentEntry)[format].load()
     document: Document = reader(content, source, target)
     for line in document.lines:
         # A character has at most 4 bytes in UTF-8, so most lines need not be encoded.

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from nmt import search
 from nmt.config import JobConfig, NMTError, TranslatorOptions, shown
+from nmt.extensions import EngineEntry, StageEntry, import_attribute
 from nmt.files import expected_search
-from nmt.registry import Entry, entries_of, import_attribute
+from nmt.registry import entries_of
 from nmt.translation.language_tags import languages
 from nmt.translation.limits import Limits, limits_of
 from nmt.translation.models import Models, find_models, tag_of_target
@@ -32,27 +33,33 @@ def stages_of(options: TranslatorOptions, models: Models | None = None) -> tuple
     """
     models = models or find_models(options.run)
     limits = limits_of(models.descriptions, options.split != "never")
-    entries = entries_of("stage").values()
+    entries = entries_of(StageEntry).values()
     stages = []
-    for entry in sorted(entries, key=lambda entry: entry.facts["order"]):
-        group, key = entry.facts.get("key", ("", ""))
-        is_set = not key or getattr(options.plugins.get(group), key, None)
-        if is_set:
+    for entry in sorted(entries, key=lambda entry: entry.order):
+        if is_wanted(entry, options):
             stages.append(entry.load()(options, models.tokenizer, limits))
     return tuple(stages)
 
 
-def automatic_engines(precision: str) -> list[Entry]:
+def is_wanted(entry: StageEntry, options: TranslatorOptions) -> bool:
+    """Whether the key that a stage needs has a value."""
+    if entry.key is None:
+        return True
+    group, key = entry.key
+    return bool(getattr(options.plugins.get(group), key, None))
+
+
+def automatic_engines(precision: str) -> list[EngineEntry]:
     """The engines that `engine=auto` may choose, best first.
 
     They are the engines of plugins whose library is installed, then torch.
     """
     of_plugins = []
     of_torch = []
-    for entry in entries_of("engine").values():
-        if precision not in entry.facts["precisions"]:
+    for entry in entries_of(EngineEntry).values():
+        if precision not in entry.precisions:
             continue
-        if "suits" in entry.facts and find_spec(entry.facts["module"]):
+        if entry.why_not and find_spec(entry.module):
             of_plugins.append(entry)
         if entry.name == "torch":
             of_torch.append(entry)
@@ -99,10 +106,11 @@ def with_engine(
     return replace(options, compute=replace(compute, engine=engine.name))
 
 
-def why_unsuitable(entry: Entry, options: TranslatorOptions, models: Models) -> str:
+def why_unsuitable(entry: EngineEntry, options: TranslatorOptions, models: Models) -> str:
     """Why `engine=auto` does not choose an engine; empty if it does."""
-    find_problem = import_attribute(entry.facts["suits"])
-    problem: str = find_problem(models.folders, engine_options(options, models))
+    assert entry.why_not
+    why_not = import_attribute(entry.why_not)
+    problem: str = why_not(models.folders, engine_options(options, models))
     if problem:
         return problem
     # A line may have more tokens than the engine has positions.
@@ -115,7 +123,7 @@ def load_translator(options: TranslatorOptions, notice: Notice) -> Translator:
     prefix = tag_of_target(options, models) + options.source_prefix
     stages = stages_of(options, models)
     options = with_engine(options, notice, models)
-    load: Callable[..., search.Engine] = entries_of("engine")[options.compute.engine].load()
+    load = entries_of(EngineEntry)[options.compute.engine].load()
     engine = load(models.folders, engine_options(options, models), notice)
     limits = limits_of(models.descriptions, options.split != "never")
     targets = languages(models.tokenizer)

@@ -4,6 +4,7 @@ import pytest
 
 from nmt import registry
 from nmt.commands import compose
+from nmt.extensions import ExporterEntry
 from nmt.registry import entries_of
 from nmt.training.exports import exports_in_words
 
@@ -14,7 +15,7 @@ def say(toy):
 
 
 @pytest.mark.skipif(
-    not {"ctranslate2", "huggingface", "bergamot"} <= entries_of("export").keys(),
+    not {"ctranslate2", "huggingface", "bergamot"} <= entries_of(ExporterEntry).keys(),
     reason="no plugin",
 )
 @pytest.mark.parametrize(
@@ -36,7 +37,7 @@ def test_the_line_gives_the_reasons_of_the_tables(say, words, line):
     assert "\n" not in say(*words)
 
 
-@pytest.mark.skipif("bergamot" not in entries_of("export"), reason="no plugin")
+@pytest.mark.skipif("bergamot" not in entries_of(ExporterEntry), reason="no plugin")
 def test_a_student_model_fits_firefox(say):
     shape = [
         "model.decoder=ssru",
@@ -49,6 +50,6 @@ def test_a_student_model_fits_firefox(say):
 
 
 def test_an_exporter_that_is_removed_is_not_named(say, monkeypatch):
-    entries = {**registry.registry(), "export": {}}
+    entries = {**registry.registry(), ExporterEntry: {}}
     monkeypatch.setattr(registry, "registry", lambda: entries)
     assert say() == ""

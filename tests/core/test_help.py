@@ -7,6 +7,7 @@ import pytest
 
 from nmt.commands import COMMANDS
 from nmt.config import OPTIONS, help_text, keys_of
+from nmt.extensions import CommandEntry
 from nmt.registry import entries_of
 
 
@@ -31,7 +32,7 @@ def test_the_page_of_all_keys_fits_the_width_of_a_screen(command):
 def test_the_first_page_begins_with_usage_and_examples(command):
     usage, *lines = page(command).splitlines()
     assert usage.startswith(f"Usage: nmt {command} ")
-    assert lines[:4] == ["", entries_of("command")[command].facts["summary"], "", "Examples"]
+    assert lines[:4] == ["", entries_of(CommandEntry)[command].summary, "", "Examples"]
     assert all(line.startswith(f"  nmt {command}") for line in lines[4:6])
 
 

@@ -14,7 +14,7 @@ from rich.console import Console
 from test_safety import SHORT, train_with
 
 from nmt.commands import compose, minutes
-from nmt.commands.minutes import choosing, settings, trial
+from nmt.commands.minutes import choosing, settings
 from nmt.config import ExperimentConfig, ModelConfig, OptimConfig, build, to_tree
 from nmt.training import (
     TranslationModule,

@@ -14,13 +14,11 @@ from nmt.commands.minutes.settings import (
     with_kept_keys,
     with_updates,
 )
-from nmt.commands.minutes.trial import Pace, measured_pace
 from nmt.config import ExperimentConfig, ModelConfig, NMTError
 from nmt.data import PreparedCorpus
 from nmt.errors import is_out_of_memory
 from nmt.model import described
-from nmt.training import TOKENS_PER_PARAMETER
-from nmt.training.time_limit import seconds_beside, setting
+from nmt.training import TOKENS_PER_PARAMETER, Pace, measured_pace, time_limit
 
 CHOOSING_SHARE = 0.05
 """The maximum share of the time for trials."""
@@ -73,7 +71,8 @@ def choose(
     if int(os.environ.get("WORLD_SIZE", 1)) > 1:
         # The trials of several processes could have different results.
         raise NMTError(
-            f"{setting(config)} needs a single process: start the run with one process first"
+            f"{time_limit.setting(config)} needs a single process: "
+            "start the run with one process first"
         )
     kernels.prepare()  # trials measure what training will do
     kernels.forget_old_kernels()
@@ -141,7 +140,7 @@ def tried(config: ExperimentConfig, corpus: PreparedCorpus, limit: float) -> Can
 
 def updates_that_fit(limit: float, pace: Pace) -> int:
     """How many updates a run of `limit` seconds can make, at least 1."""
-    return max(1, int((limit - seconds_beside(limit)) / pace.seconds))
+    return max(1, int((limit - time_limit.seconds_beside(limit)) / pace.seconds))
 
 
 def too_few(candidate: Candidate, corpus: PreparedCorpus, limit: float) -> str:
@@ -149,13 +148,13 @@ def too_few(candidate: Candidate, corpus: PreparedCorpus, limit: float) -> str:
     config = candidate.config
     pace = candidate.pace
     assert config.minutes is not None
-    beside = seconds_beside(limit)
+    beside = time_limit.seconds_beside(limit)
     missing = FEWEST_UPDATES * pace.seconds + beside - limit
     enough = config.minutes + missing / 60
     tokens = corpus.split("train").target_lengths.sum()
     passes = updates_that_fit(limit, pace) * pace.tokens / tokens
     return (
-        f"{setting(config)}: an update of {config.batching.tokens_per_update:,} tokens "
+        f"{time_limit.setting(config)}: an update of {config.batching.tokens_per_update:,} tokens "
         f"(the longest sentence has {longest_sentence(corpus):,}) "
         f"takes {pace.seconds:.2g} seconds, and trials and validation take {beside:.0f}: "
         f"that leaves fewer than {FEWEST_UPDATES} updates "

@@ -10,7 +10,7 @@ from nmt import training
 from nmt.commands.minutes.settings import with_groups
 from nmt.config import ENDING, SETS, ExperimentConfig, NMTError, OptimConfig, build
 from nmt.data import PreparedCorpus
-from nmt.training.time_limit import base_name
+from nmt.training import time_limit
 
 NEW_RUN = "pass name=OTHER for a new run"
 
@@ -39,7 +39,7 @@ def continued(
             f"pass minutes={spent:g} to finish it, or {NEW_RUN}"
         )
     run = Path(config.run)
-    folder = run.with_name(f"{base_name(run)}-{minutes:g}min")
+    folder = run.with_name(f"{time_limit.base_name(run)}-{minutes:g}min")
     console.print(
         f"continuing the model of {before} from its update {config.trainer.max_steps:,} "
         f"for {minutes - spent:g} minutes in {folder}; {NEW_RUN}"

@@ -13,8 +13,7 @@ import numpy as np
 from nmt import commands, training
 from nmt.config import ENDING, BatchingConfig, ExperimentConfig, OptimConfig
 from nmt.data import PreparedCorpus
-from nmt.training import with_max_steps
-from nmt.training.time_limit import VALIDATIONS
+from nmt.training import time_limit, with_max_steps
 
 UPDATES = 10_000
 """The number of updates to aim for: many small updates train a better model than few large ones."""
@@ -133,7 +132,7 @@ def with_updates(config: ExperimentConfig, updates: int) -> ExperimentConfig:
         # Few checkpoints: writing them takes time, and as the rate falls to 0, averaging more of
         # them does not help.
         checkpoints=replace(config.checkpoints, every_steps=ceil(updates / SAVES), keep=2),
-        validation=replace(config.validation, every_steps=ceil(updates / VALIDATIONS)),
+        validation=replace(config.validation, every_steps=ceil(updates / time_limit.VALIDATIONS)),
     )
 
 

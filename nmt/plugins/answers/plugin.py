@@ -1,8 +1,13 @@
 """Answers to mistakes: words of other toolkits, such as `--max-tokens`, and YAML files."""
 
-from collections.abc import Callable
+from nmt.extensions import Add, AnswerEntry
 
 
-def register(add: Callable[..., None]) -> None:
-    add("answer", "foreign_words", "nmt.plugins.answers.foreign_words:answer")
-    add("file", "mistakes", "nmt.plugins.answers.option_files:check_files")
+def register(add: Add) -> None:
+    here = "nmt.plugins.answers"
+    answers = AnswerEntry(
+        "mistakes",
+        f"{here}.foreign_words:answer",
+        check_files=f"{here}.option_files:check_files",
+    )
+    add(answers)

@@ -1,9 +1,9 @@
 """Noise in training pairs: case, typos, numbers, BPE-dropout."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from nmt.config import number
+from nmt.extensions import Add, OptionsEntry, TransformEntry
 
 
 @dataclass
@@ -27,6 +27,6 @@ class NoiseConfig:
     (Provilkov et al. 2020: 0.1)."""
 
 
-def register(add: Callable[..., None]) -> None:
-    add("options", "data.noise", "nmt.plugins.augment.plugin:NoiseConfig")
-    add("transform", "noise", "nmt.plugins.augment.noise:transform")
+def register(add: Add) -> None:
+    add(OptionsEntry("data.noise", "nmt.plugins.augment.plugin:NoiseConfig"))
+    add(TransformEntry("noise", "nmt.plugins.augment.noise:transform"))

@@ -1,10 +1,10 @@
 """Firefox's offline translation models: import them, train such models, and export them."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from nmt.config import NMTError
+from nmt.extensions import Add, ExporterEntry, ImporterEntry, OptionsEntry
 
 
 @dataclass
@@ -27,20 +27,27 @@ class BergamotConfig:
                 raise NMTError(f"{key} is for format=bergamot; omit it")
 
 
-def register(add: Callable[..., None]) -> None:
+def register(add: Add) -> None:
     here = "nmt.plugins.bergamot"
-    add("import", ".bin", f"{here}.reading:read_model")
-    add(
-        "export",
+    names = (
+        r"README\.md",
+        r"model_info\.json",
+        r"metadata\.json",
+        r"config\.intgemm8bitalpha\.yml",
+        r"translator\.html",
+        r"model\.[^/]+\.bin",
+        r"lex\.[^/]+\.bin",
+        r"(src|trg)?vocab\.[^/]+\.spm",
+    )
+    bergamot = ExporterEntry(
         "bergamot",
         f"{here}.export:export",
         keys=("sample",),
         precision="int8",
         marker="model_info.json",
+        files="|".join(names),
         supports=f"{here}.supported:BERGAMOT",
-        files=(
-            r"README\.md|model_info\.json|metadata\.json|config\.intgemm8bitalpha\.yml"
-            r"|translator\.html|model\.[^/]+\.bin|lex\.[^/]+\.bin|(src|trg)?vocab\.[^/]+\.spm"
-        ),
     )
-    add("options", "export.bergamot", f"{here}.plugin:BergamotConfig", inline=True)
+    add(ImporterEntry(".bin", f"{here}.reading:read_model"))
+    add(bergamot)
+    add(OptionsEntry("export.bergamot", f"{here}.plugin:BergamotConfig", is_inline=True))

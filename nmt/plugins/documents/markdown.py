@@ -183,7 +183,7 @@ class Blocks:
         return begin, last_begin + len(lines[-1])
 
     def spans_between_tags(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
-        """The spans between the tags of blocks, which separate sentences, such as <li> in a cell."""
+        """The spans between tags that separate sentences, such as <li> in a cell."""
         if not BLOCK_TAG.search(self.text, begin, end):
             yield begin, end
             return

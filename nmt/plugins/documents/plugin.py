@@ -1,17 +1,23 @@
 """Document formats: which text is translated, and how its markup is put back."""
 
-from collections.abc import Callable
+from nmt.extensions import Add, DocumentEntry
 
 
-def register(add: Callable[..., None]) -> None:
+def register(add: Add) -> None:
     here = "nmt.plugins.documents"
-    add("document", "html", f"{here}.html:Html", suffixes=(".html", ".htm", ".xhtml"))
-    add("document", "markdown", f"{here}.markdown:Markdown", suffixes=(".md", ".markdown"))
-    add("document", "po", f"{here}.catalogs:Catalog", suffixes=(".po", ".pot"))
-    for name in ("srt", "vtt"):
-        add("document", name, f"{here}.subtitles:Subtitles", suffixes=(f".{name}",))
-    add("document", "xliff", f"{here}.xliff:Xliff", suffixes=(".xlf", ".xliff"))
-    add("document", "json", f"{here}.json_strings:Strings", suffixes=(".json",))
+    add(DocumentEntry("html", f"{here}.html:Html", suffixes=(".html", ".htm", ".xhtml")))
+    add(DocumentEntry("markdown", f"{here}.markdown:Markdown", suffixes=(".md", ".markdown")))
+    add(DocumentEntry("po", f"{here}.catalogs:Catalog", suffixes=(".po", ".pot")))
+    add(DocumentEntry("srt", f"{here}.subtitles:Subtitles", suffixes=(".srt",)))
+    add(DocumentEntry("vtt", f"{here}.subtitles:Subtitles", suffixes=(".vtt",)))
+    add(DocumentEntry("xliff", f"{here}.xliff:Xliff", suffixes=(".xlf", ".xliff")))
+    add(DocumentEntry("json", f"{here}.json_strings:Strings", suffixes=(".json",)))
     for name in ("docx", "pptx", "xlsx", "odt", "odp", "ods", "epub"):
-        add("document", name, f"{here}.archives:Archive", suffixes=(f".{name}",))
-    add("document", "text", f"{here}.document:PlainText", suffixes=(".txt",), by_line=True)
+        add(DocumentEntry(name, f"{here}.archives:Archive", suffixes=(f".{name}",)))
+    plain_text = DocumentEntry(
+        "text",
+        f"{here}.document:PlainText",
+        suffixes=(".txt",),
+        is_by_line=True,
+    )
+    add(plain_text)

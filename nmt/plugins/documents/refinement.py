@@ -72,7 +72,7 @@ def with_phrases(source: Tokens, target: Tokens, pairs: Pairs) -> Pairs:
         return pairs
     phrases = phrases_of(target, pairs)
     words = [token for token in range(len(source.starts)) if source.is_word(token)]
-    free = [token for token in words if token not in phrases and token not in source.copies]
+    free = sorted(set(words).difference(phrases, source.copies))
     if not free:
         return pairs
     spare = spare_phrases(phrases, words[0])[: len(free)]

@@ -34,7 +34,7 @@ WEBVTT = Kind(
 )
 RIGHT_TO_LEFT_MARK = "\u200f"
 UNSEEN = re.compile(r"</?[a-zA-Z][^<>]*>|\{\\[^{}]*\}")
-"""What players do not show: tags, with names of speakers and classes, and overrides of the style."""
+"""What players do not show: tags, also with speakers and classes, and overrides of the style."""
 OVERRIDES = re.compile(r"(?:\{\\[^{}]*\})+")
 """Overrides of the style, at the beginning of a subtitle."""
 NAMED_LINES = 5

@@ -129,17 +129,17 @@ class Flow(MarkedUp):
         """The tokens of an element in a sentence."""
         is_coded = child.name in CODED
         if is_coded and is_protected(child):
-            return [Token("copy" if child.text else "point", child.raw, child.text)]
+            return [copied(child) if child.text else Token("point", child.raw, child.text)]
         separates = is_coded and code_separates_words(child)
         if child.name in AROUND | RUBY and child.inside < child.outside:
             return self.tokens_around(child, separates, notes)
         if child.name in CODES:
-            shared_id = child.attributes.get("rid") or child.attributes.get("id", "")
-            return spaced(Token(CODES[child.name], child.raw, name=shared_id), separates)
+            return spaced(code_token(child), separates)
         if child.name == READING:  # in letters that people pronounce
             return [Token("point", child.raw, is_dropped=True)]
-        if not child.children and child.text:  # a field, such as a page number
-            return [Token("copy", child.raw, child.text)]
+        is_field = not child.children and child.text != ""  # such as a page number
+        if is_field:
+            return [copied(child)]
         raw = child.raw if notes is None else self.with_mark(child, notes)
         return [Token("point", raw, breaks=separates or child.name in BREAKS)]
 
@@ -183,6 +183,17 @@ class Flow(MarkedUp):
         )
         inside = self.tokens_of(element, notes)
         return [*spaced(opening, separates), *inside, *spaced(closing, separates)]
+
+
+def copied(element: Element) -> Token:
+    """The token of an element that is copied with its text."""
+    return Token("copy", element.raw, element.text)
+
+
+def code_token(element: Element) -> Token:
+    """The token of an inline code of XLIFF; the two codes of a pair share an id."""
+    shared_id = element.attributes.get("rid") or element.attributes.get("id", "")
+    return Token(CODES[element.name], element.raw, name=shared_id)
 
 
 def overriding_text(cell: Element) -> Iterator[Part]:

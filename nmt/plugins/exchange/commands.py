@@ -20,6 +20,7 @@ from nmt.config import (
     shown,
     with_defaults,
 )
+from nmt.extensions import ExporterEntry, ImporterEntry
 from nmt.registry import entries_of
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class ExportConfig:
 
     run: str = "runs/latest"
     """Run or model directory; may be given without run=."""
-    format: str = choice("ctranslate2", names_of=lambda: entries_of("export"))
+    format: str = choice("ctranslate2", names_of=lambda: entries_of(ExporterEntry))
     """{choices}; huggingface is for the transformers library, bergamot for Firefox's engine."""
     precision: str = choice("float32", "float32", "int8")
     """ctranslate2: float32 or int8."""
@@ -60,8 +61,8 @@ class ExportConfig:
 
 def formats_with(key: str) -> list[str]:
     """The formats whose export reads a key of ExportConfig."""
-    formats = entries_of("export").items()
-    return [name for name, entry in formats if key in entry.facts["keys"]]
+    formats = entries_of(ExporterEntry).items()
+    return [name for name, entry in formats if key in entry.keys]
 
 
 @dataclass(frozen=True)
@@ -132,15 +133,15 @@ def write_export(config: ExportConfig) -> tuple[Path, list[str]]:
     Returns the folder and the lines to print.
     """
     folder = files.find_model_directory(config.run)
-    entry = entries_of("export")[config.format]
-    if "precision" in entry.facts["keys"]:
+    entry = entries_of(ExporterEntry)[config.format]
+    if "precision" in entry.keys:
         precision = config.precision
         name = f"{config.format}-{precision}"
     else:
-        precision = entry.facts["precision"]
+        precision = entry.precision
         name = config.format
     output = Path(config.output or folder / name)
-    if not may_write(output, entry.facts["marker"]):
+    if not may_write(output, entry.marker):
         problem = "exists and is not an earlier export"
         raise NMTError(f"output={output}: {problem}; pass another folder")
     with commands.talker().status("writing") as status:
@@ -233,7 +234,7 @@ def read_model(path: Path) -> "MarianModel":
         return read_marian(path)
     if (path / "config.json").is_file():
         return read_hub(path)
-    for suffix, entry in entries_of("import").items():
+    for suffix, entry in entries_of(ImporterEntry).items():
         if path.suffix == suffix or any(path.glob(f"*{suffix}")):
             return entry.load()(path)  # type: ignore[no-any-return]
     expected = (

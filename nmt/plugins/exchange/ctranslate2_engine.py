@@ -20,11 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from nmt import hardware, registry
+from nmt import hardware
 from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig, NMTError, one_line
+from nmt.extensions import EngineEntry
 from nmt.files import read_description
 from nmt.plugins.exchange.ctranslate2_conversion import converted, table_length
 from nmt.plugins.exchange.ctranslate2_support import check
+from nmt.registry import entries_of
 from nmt.search import (
     Constraints,
     Engine,
@@ -69,7 +71,7 @@ def load(
             "term"
         )
         alike = replace(options, device="cpu", precision="float32", threads=engine.workers)
-        return registry.entries_of("engine")["torch"].load()(folders, alike, notice)
+        return entries_of(EngineEntry)["torch"].load()(folders, alike, notice)
 
     engine.by_torch = cache(by_torch)
     return engine

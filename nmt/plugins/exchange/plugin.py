@@ -1,48 +1,65 @@
 """Export models to other programs, and import models from them."""
 
-from collections.abc import Callable
+from nmt.extensions import Add, CommandEntry, EngineEntry, ExporterEntry, PythonEntry
+
+CTRANSLATE2_FILES = (
+    r"README\.md",
+    r"config\.json",
+    r"model\.bin",
+    r"(source|target|shared)_vocabulary\.(json|txt)",
+    r"tokenizer\.model",
+    r"(source|target)\.spm",
+)
+HUGGINGFACE_FILES = (
+    r"README\.md",
+    r"((tokenizer|generation)_)?config\.json",
+    r"model\.safetensors",
+    r"tokenizer\.json",
+    r"vocab\.json",
+    r"(source|target)\.spm",
+)
 
 
-def register(add: Callable[..., None]) -> None:
+def register(add: Add) -> None:
     here = "nmt.plugins.exchange"
-    summary = "Export a model for another program and compare both programs' translations."
-    add("command", "export", f"{here}.commands:EXPORT", summary=summary)
-    summary = "Import an OPUS-MT, Marian or Firefox model for translation or further training."
-    add("command", "import", f"{here}.commands:IMPORT", summary=summary)
-    add("api", "export", f"{here}.commands:export")
-    vocabularies = r"tokenizer\.model|(source|target)\.spm"
-    add(
+    export = CommandEntry(
         "export",
+        f"{here}.commands:EXPORT",
+        summary="Export a model for another program and compare both programs' translations.",
+    )
+    import_ = CommandEntry(
+        "import",
+        f"{here}.commands:IMPORT",
+        summary="Import an OPUS-MT, Marian or Firefox model for translation or further training.",
+    )
+    add(export)
+    add(import_)
+    add(PythonEntry("export", f"{here}.commands:export"))
+    ctranslate2 = ExporterEntry(
         "ctranslate2",
         f"{here}.ctranslate2_export:export",
         keys=("precision", "sample"),
-        marker="config.json",
         precision="float32",
+        marker="config.json",
+        files="|".join(CTRANSLATE2_FILES),
         supports=f"{here}.supported:CTRANSLATE2",
-        files=(
-            r"README\.md|config\.json|model\.bin|(source|target|shared)_vocabulary\.(json|txt)"
-            rf"|{vocabularies}"
-        ),
     )
-    add(
-        "export",
+    huggingface = ExporterEntry(
         "huggingface",
         f"{here}.huggingface:export",
-        keys=(),
-        marker="config.json",
         precision="float32",
+        marker="config.json",
+        files="|".join(HUGGINGFACE_FILES),
         supports=f"{here}.supported:HUGGINGFACE",
-        files=(
-            r"README\.md|((tokenizer|generation)_)?config\.json|model\.safetensors|tokenizer\.json"
-            r"|vocab\.json|(source|target)\.spm"
-        ),
     )
-    add(
-        "engine",
+    engine = EngineEntry(
         "ctranslate2",
         f"{here}.ctranslate2_engine:load",
         precisions=("float32", "int8"),
         module="ctranslate2",
-        suits=f"{here}.ctranslate2_support:why_not_automatic",
+        why_not=f"{here}.ctranslate2_support:why_not_automatic",
         weights=f"{here}.ctranslate2_conversion:weights",
     )
+    add(ctranslate2)
+    add(huggingface)
+    add(engine)

@@ -5,7 +5,7 @@ Imports no heavy library.
 
 from typing import Any
 
-from nmt.config import ANY, FLAG, Program, Rule, Settings, facts_of_kind, only, only_by
+from nmt.config import ANY, FLAG, Program, Rule, Settings, only, only_by, structured_targets
 
 USE_TORCH = "use engine=torch"
 MARIAN_NUMBERS = {"zero_start": True, "positions": "tensor2tensor", "norm_epsilon": 1e-6}
@@ -30,7 +30,7 @@ DIVIDES_WIDTH = Rule(
     lambda key, settings: f"a divisor of model.d_model ({settings['model.d_model']}) for {key}",
 )
 OF_TEXT = Rule(
-    lambda kind, settings: not facts_of_kind(kind).get("structured"),
+    lambda kind, settings: structured_targets(kind) is None,
     lambda key, settings: f"targets that are text, not structures, for {key}",
 )
 """Of data.kind: the targets are text."""

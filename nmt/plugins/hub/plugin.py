@@ -1,7 +1,8 @@
 """Datasets on the Hugging Face hub as corpora."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
+
+from nmt.extensions import Add, CorpusEntry, OptionsEntry
 
 
 @dataclass
@@ -14,6 +15,6 @@ class HubConfig:
     """hub: the dataset's configuration, such as de-en."""
 
 
-def register(add: Callable[..., None]) -> None:
-    add("corpus", "hub", "nmt.plugins.hub.corpus:Hub", default="wmt14_en_de")
-    add("options", "data.hub", "nmt.plugins.hub.plugin:HubConfig", inline=True)
+def register(add: Add) -> None:
+    add(CorpusEntry("hub", "nmt.plugins.hub.corpus:Hub", group="wmt14_en_de"))
+    add(OptionsEntry("data.hub", "nmt.plugins.hub.plugin:HubConfig", is_inline=True))

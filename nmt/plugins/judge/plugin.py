@@ -1,7 +1,7 @@
 """Judge translations without references: by flags for likely failures, or with a model."""
 
-from collections.abc import Callable
+from nmt.extensions import Add, OptionsEntry
 
 
-def register(add: Callable[..., None]) -> None:
-    add("options", "score.judge", "nmt.plugins.judge.judge:JudgeConfig", inline=True)
+def register(add: Add) -> None:
+    add(OptionsEntry("score.judge", "nmt.plugins.judge.judge:JudgeConfig", is_inline=True))

@@ -1,11 +1,11 @@
 """Placeholders, tags and other items kept unchanged in translations, and glossaries."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from nmt.config import NMTError, setting
+from nmt.extensions import Add, OptionsEntry, StageEntry
 
 if TYPE_CHECKING:
     from nmt.config import TranslatorOptions
@@ -63,9 +63,9 @@ def check_pattern(kind: str) -> None:
         raise NMTError(f"protect={kind}: matches the empty string; {advice}")
 
 
-def register(add: Callable[..., None]) -> None:
+def register(add: Add) -> None:
     path = "nmt.plugins.protection"
     # Without a key, because even protect=none keeps what documents copy.
-    add("stage", "protected", f"{path}.protection:protection", order=20)
-    add("stage", "terms", f"{path}.term_stage:terms", order=30, key=("protection", "glossary"))
-    add("options", "translator.protection", f"{path}.plugin:ProtectionConfig", inline=True)
+    add(StageEntry("protected", f"{path}.protection:protection", order=20))
+    add(StageEntry("terms", f"{path}.term_stage:terms", order=30, key=("protection", "glossary")))
+    add(OptionsEntry("translator.protection", f"{path}.plugin:ProtectionConfig", is_inline=True))

@@ -1,11 +1,11 @@
 """A corpus made from the translations in a PyPI package."""
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from nmt.config import NMTError
+from nmt.extensions import Add, CorpusEntry, OptionsEntry
 
 # These are passed to pip, so none may be an option, a URL, a path or a second requirement.
 WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9.!+_-]{0,99}")
@@ -32,6 +32,7 @@ class PackageConfig:
                 raise NMTError(f"data.{key}={value!r:.80}: must be {allowed}")
 
 
-def register(add: Callable[..., None]) -> None:
-    add("corpus", "quickstart", "nmt.plugins.quickstart.corpus:Quickstart")
-    add("options", "data.quickstart", "nmt.plugins.quickstart.plugin:PackageConfig", inline=True)
+def register(add: Add) -> None:
+    here = "nmt.plugins.quickstart"
+    add(CorpusEntry("quickstart", f"{here}.corpus:Quickstart"))
+    add(OptionsEntry("data.quickstart", f"{here}.plugin:PackageConfig", is_inline=True))

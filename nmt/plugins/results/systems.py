@@ -8,12 +8,14 @@ from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
 from pathlib import Path
 
-from nmt import hardware, preparation, registry, search
+from nmt import hardware, preparation, search
 from nmt.commands import talker
 from nmt.config import DecodeConfig, NMTError, TranslatorOptions, exists
+from nmt.extensions import EngineEntry, import_attribute
 from nmt.files import find_model_directory, is_parser, read_description
 from nmt.plugins.results.test_set import TestSet, search_keys
 from nmt.plugins.results.translating import open_translator, threads_of, translate_lines
+from nmt.registry import entries_of
 from nmt.text import TARGET, not_parallel, read_texts
 from nmt.translation import Translator, warn, with_engine
 
@@ -172,9 +174,9 @@ def memory_and_device(translator: Translator) -> tuple[int, str]:
 def weights_of(folder: Path, options: TranslatorOptions) -> Path:
     """The file of weights that the engine loads."""
     compute = options.compute
-    function = registry.entries_of("engine")[compute.engine].facts.get("weights")
+    function = entries_of(EngineEntry)[compute.engine].weights
     if function:
-        return Path(registry.import_attribute(function)(folder, compute.precision))
+        return Path(import_attribute(function)(folder, compute.precision))
     return folder / "model.safetensors"
 
 

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from nmt import data
-from nmt.config import DecodeConfig, NMTError, facts_of_kind
+from nmt.config import DecodeConfig, NMTError, structured_targets
 from nmt.files import MODEL_FILES, find_model_directory, read_description, sha256
 from nmt.text import language_of_file, not_parallel, read_texts
 
@@ -92,7 +92,7 @@ def read_test_set(
 
 def corpus_test_set(corpus: "data.PreparedCorpus") -> TestSet:
     kind = corpus.manifest.content["data"]["kind"]
-    if facts_of_kind(kind).get("structured"):
+    if structured_targets(kind):
         advice = "pass source=FILE reference=FILE"
         raise NMTError(f"{corpus.folder}: contains no translations; {advice}")
     sources, references = held_out_text(corpus, "test")

@@ -11,6 +11,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from nmt import hardware
 from nmt.config import JobConfig, TranslatorOptions, number, shown
+from nmt.extensions import EngineEntry
 from nmt.registry import entries_of
 from nmt.translation import RefusedLine, Translator, best_translations, load_translator, warn
 
@@ -68,8 +69,8 @@ def device_of(translator: Translator) -> str:
 def versions_with(engine: str) -> dict[str, str]:
     """The versions that affect translations, also of the engine's library if it is installed."""
     versions = hardware.versions()
-    entry = entries_of("engine").get(engine)
-    library = entry.facts.get("module") if entry else None
+    entry = entries_of(EngineEntry).get(engine)
+    library = entry.module if entry else ""
     if library:
         with suppress(PackageNotFoundError):
             versions[library] = version(library)
@@ -79,10 +80,10 @@ def versions_with(engine: str) -> dict[str, str]:
 def missing_engine(computation: Computation) -> str:
     """What to install to translate again with the stated engine; empty if it is installed."""
     engine = computation.engine
-    entry = entries_of("engine").get(engine)
+    entry = entries_of(EngineEntry).get(engine)
     if entry is None:
         return f"needs the plugin that adds engine={shown(engine)}"
-    module = entry.facts.get("module")
+    module = entry.module
     if module and find_spec(module) is None:
         return f"made with engine={engine}, which is not installed here; pip install {module}"
     return ""

@@ -8,6 +8,7 @@ from pathlib import PurePath
 from typing import NamedTuple
 
 from nmt.config import NMTError
+from nmt.extensions import DocumentEntry
 from nmt.registry import entries_of
 from nmt.translation import (
     HEAD_BYTES,
@@ -42,8 +43,8 @@ class SentDocument(NamedTuple):
 def formats_of_documents() -> dict[str, str]:
     """Map file name suffixes to formats."""
     formats = dict[str, str]()
-    for name, entry in entries_of("document").items():
-        formats |= dict.fromkeys(entry.facts["suffixes"], name)
+    for name, entry in entries_of(DocumentEntry).items():
+        formats |= dict.fromkeys(entry.suffixes, name)
     return formats
 
 

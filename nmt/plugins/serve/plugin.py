@@ -1,8 +1,12 @@
 """Translation over HTTP: one process answers clients and translates, others parse documents."""
 
-from collections.abc import Callable
+from nmt.extensions import Add, CommandEntry
 
 
-def register(add: Callable[..., None]) -> None:
-    summary = "Translate over HTTP, with a page for browsers."
-    add("command", "serve", "nmt.plugins.serve.command:COMMAND", summary=summary)
+def register(add: Add) -> None:
+    command = CommandEntry(
+        "serve",
+        "nmt.plugins.serve.command:COMMAND",
+        summary="Translate over HTTP, with a page for browsers.",
+    )
+    add(command)

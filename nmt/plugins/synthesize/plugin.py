@@ -1,23 +1,31 @@
 """Translated text as training pairs: back-translation and distillation."""
 
-from collections.abc import Callable
+from nmt.extensions import Add, CommandEntry, FolderEntry
+
+FILES = (
+    r"identity\.json",
+    r"summary\.json",
+    r"train\.[\w.-]+",
+    r"\.?translations\.jsonl[^/]*",
+    r"\.lock",
+)
 
 
-def register(add: Callable[..., None]) -> None:
-    add(
-        "command",
+def register(add: Add) -> None:
+    command = CommandEntry(
         "synthesize",
         "nmt.plugins.synthesize.command:COMMAND",
         summary=(
-            "Write synthetic pairs for training: back-translation, "
-            "or distillation for a smaller model."
+            "Write synthetic pairs for training: back-translation, or distillation for a smaller "
+            "model."
         ),
     )
-    add(
-        "folder",
+    folder = FolderEntry(
         "synthetic",
         "nmt.plugins.synthesize.synthesis:synthesize",
         marker="identity.json",
         key="input",
-        files=r"identity\.json|summary\.json|train\.[\w.-]+|\.?translations\.jsonl[^/]*|\.lock",
+        files="|".join(FILES),
     )
+    add(command)
+    add(folder)

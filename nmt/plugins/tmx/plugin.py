@@ -1,8 +1,8 @@
 """Translation memories in TMX as parallel text."""
 
-from collections.abc import Callable
+from nmt.extensions import Add, PairsEntry
 
 
-def register(add: Callable[..., None]) -> None:
+def register(add: Add) -> None:
     here = "nmt.plugins.tmx.tmx"
-    add("pairs", ".tmx", f"{here}:read_pairs", languages=f"{here}:languages")
+    add(PairsEntry(".tmx", f"{here}:read_pairs", languages=f"{here}:languages"))

@@ -17,12 +17,13 @@ from hypothesis import assume, example, given, strategies as st
 from markdown_it import MarkdownIt
 
 from nmt.errors import NMTError
+from nmt.extensions import DocumentEntry
 from nmt.items import COPIES, COPY
 from nmt.plugins.documents import plain_text
 from nmt.registry import entries_of
 from nmt.translation import Translated, read_document
 
-for entry in entries_of("document").values():
+for entry in entries_of(DocumentEntry).values():
     entry.load()  # which takes longer than an example may
 
 

@@ -20,16 +20,17 @@ from nmt.config import (
     TokenizerConfig,
     exported_settings,
 )
+from nmt.extensions import EngineEntry, ExporterEntry, import_attribute
 from nmt.model import Transformer
 from nmt.plugins.exchange import ctranslate2_support
 from nmt.plugins.exchange.supported import ENGINE
-from nmt.registry import entries_of, import_attribute
+from nmt.registry import entries_of
 from nmt.search import EngineOptions
 from nmt.text import train_tokenizer
 from nmt.translation import with_engine
 
-TABLES = {name: entry.facts["supports"] for name, entry in entries_of("export").items()}
-EXPORTS = {name: import_attribute(path) for name, path in TABLES.items()}
+TABLES = {name: entry.supports for name, entry in entries_of(ExporterEntry).items()}
+EXPORTS = {name: import_attribute(path) for name, path in TABLES.items() if path}
 PROGRAMS = {**EXPORTS, "engine": ENGINE}
 MODEL_KEYS = {f"model.{field.name}" for field in fields(ModelConfig)}
 TOKENIZER_KEYS = {f"tokenizer.{field.name}" for field in fields(TokenizerConfig)}
@@ -43,7 +44,7 @@ def automatic(tmp_path, monkeypatch):
     """`engine=auto` may choose CTranslate2."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr("ctranslate2.get_cuda_device_count", lambda: 0)
-    engines = [entries_of("engine")[name] for name in ("ctranslate2", "torch")]
+    engines = [entries_of(EngineEntry)[name] for name in ("ctranslate2", "torch")]
     monkeypatch.setattr("nmt.translation.load.automatic_engines", lambda precision: engines)
 
 

@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 
 import nmt as package
+from nmt.extensions import EngineEntry
+from nmt.registry import entries_of
 
 FAST = ("resamples=100", "trials=100")
 NO_PAGE = "output=null"
@@ -230,7 +232,6 @@ def test_all_commands_translate_alike(nmt, finished, toy, tmp_path, monkeypatch)
     pytest.importorskip("ctranslate2")
     from nmt import preparation
     from nmt.data import PreparedCorpus
-    from nmt.registry import entries_of
     from nmt.translation import load
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -287,7 +288,7 @@ def test_all_commands_translate_alike(nmt, finished, toy, tmp_path, monkeypatch)
         preparation, "worker_pool", lambda count, **options: nullcontext(pool)
     )  # in this process
     monkeypatch.setattr(
-        load, "automatic_engines", lambda precision: [*entries_of("engine").values()][::-1]
+        load, "automatic_engines", lambda precision: [*entries_of(EngineEntry).values()][::-1]
     )
     assert nmt("translate", "run", "input=test.en", "output=fast.de", *search).code == 0
     assert (

@@ -13,8 +13,9 @@ from types import NoneType
 
 from nmt import files
 from nmt.commands import COMMANDS
+from nmt.commands.overview.listing import folders_of
 from nmt.config import OPTIONS, Command, NMTError, groups, in_words, keys_of
-from nmt.plugins.overview.listing import folders_of
+from nmt.extensions import CommandEntry
 from nmt.registry import entries_of
 
 KINDS = {
@@ -72,11 +73,10 @@ def holds_another(reply: str, replies: list[str]) -> bool:
 
 def candidates(before: list[str], word: str) -> Iterator[str]:
     """The words that can follow; of a dotted key, only the part up to the next dot."""
-    names = [word for word in before if word in entries_of("command")]
+    names = [word for word in before if word in entries_of(CommandEntry)]
     if not names:
-        yield from entries_of("command")
-        yield from entries_of("option")
-        yield from ("--help", "--version")
+        yield from entries_of(CommandEntry)
+        yield from ("--install-completion", "--help", "--version")
         return
     command = COMMANDS[names[0]]
     if "=" in word:

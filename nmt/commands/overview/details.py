@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from nmt import data, files, training
-from nmt.config import NMTError, facts_of_kind, in_words, matches
+from nmt.config import NMTError, in_words, matches, structured_targets
 from nmt.files import ModelDescription, within
 
 LARGEST_STATEMENT = 2**20
@@ -111,5 +111,6 @@ def exports(model: Path) -> Iterator[Detail]:
 def command_for(run: Path, description: ModelDescription) -> str:
     """The command line that uses a model."""
     kind = within(description.training, "config", "data", "kind")
-    command = facts_of_kind(in_words(kind)).get("command", "translate")
+    structured = structured_targets(in_words(kind))
+    command = structured.command if structured else "translate"
     return f"nmt {command} {shlex.quote(str(run))} < input.{description.source}"

@@ -8,10 +8,13 @@ from typing import NamedTuple
 from lightning import Trainer
 from lightning.fabric.utilities import move_data_to_device
 
-from nmt import training
 from nmt.config import ExperimentConfig
 from nmt.data import PreparedCorpus, UpdateDataModule
-from nmt.training import make_resident
+from nmt.training.loss import training_losses
+from nmt.training.memory import make_resident
+from nmt.training.module import TranslationModule
+from nmt.training.peak import synchronize
+from nmt.training.trainer import make_trainer
 
 TIMED_SECONDS = 4.0
 """Maximum seconds of timed training in a trial."""
@@ -36,7 +39,7 @@ def measured_pace(config: ExperimentConfig, corpus: PreparedCorpus, seconds: flo
     compile the model, which would take longer than the trial; Replan corrects the number of
     updates.
     """
-    trainer = training.make_trainer(config)
+    trainer = make_trainer(config)
     data = UpdateDataModule(corpus, config)
     strategy = trainer.strategy
     device = strategy.root_device
@@ -55,7 +58,7 @@ def measured_pace(config: ExperimentConfig, corpus: PreparedCorpus, seconds: flo
             del loss
         optimizer.step()
         optimizer.zero_grad()
-        training.synchronize(device)
+        synchronize(device)
         tokens.append(planned[0].size.target_tokens)
         times.append(time.monotonic() - begin)
         is_measured = sum(times[WARM_UP:]) > min(seconds, TIMED_SECONDS)
@@ -73,14 +76,14 @@ def measured_pace(config: ExperimentConfig, corpus: PreparedCorpus, seconds: flo
 
 def module_on_device(
     config: ExperimentConfig, corpus: PreparedCorpus, trainer: Trainer
-) -> training.TranslationModule:
+) -> TranslationModule:
     """The model as it is when `trainer.fit` begins, without its hooks for data and callbacks."""
-    module = training.TranslationModule(
+    module = TranslationModule(
         config.model,
         config.optim,
         corpus.manifest.vocabulary_size,
         config.seed,
-        training.training_losses(config),
+        training_losses(config),
     )
     module.trainer = trainer
     trainer.strategy.connect(module)

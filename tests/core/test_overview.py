@@ -17,7 +17,7 @@ from preloaded import python
 
 import nmt
 from nmt import files
-from nmt.plugins.overview.listing import place_of
+from nmt.commands.overview.listing import place_of
 
 PROGRAM = "import sys\nfrom nmt.cli import main\ntry:\n main()\nfinally:\n print(*sys.modules, file=sys.stderr)"
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from nmt import files
 from nmt.commands import talker
+from nmt.commands.overview.listing import Row, about, folders_of, place_of
 from nmt.config import Command, NMTError, answer, choice, require
-from nmt.plugins.overview.listing import Row, about, folders_of, place_of
 from nmt.registry import registry
 
 
@@ -32,7 +32,7 @@ def run(config: RunsConfig) -> None:
     rows = [about(path, kind) for path, kind in folders_of(folder)]
     rows.sort(key=newest_first)
     if config.delete:
-        from nmt.plugins.overview.deletion import delete
+        from nmt.commands.overview.deletion import delete
 
         names = list(dict.fromkeys(config.delete))
         try:
@@ -40,7 +40,7 @@ def run(config: RunsConfig) -> None:
         except FileNotFoundError as error:
             raise NMTError(f"{error.filename}: another program has deleted this") from error
         return
-    from nmt.plugins.overview.details import details_of
+    from nmt.commands.overview.details import details_of
 
     runs = [row["name"] for row in rows if row["kind"] == "run"]
     details = details_of(folder) if runs == [str(folder)] else []
@@ -62,7 +62,7 @@ def newest_first(row: Row) -> tuple[tuple[int, str], int]:
 
 def print_rows(rows: list[Row], details: list[tuple[str, str]]) -> None:
     """Print tables of all folders and, below them, the details of a single run."""
-    from nmt.plugins.overview.tables import print_tables
+    from nmt.commands.overview.tables import print_tables
 
     print_tables(rows)
     if details:
@@ -107,10 +107,10 @@ def list_plugins(config: PluginsConfig) -> None:
     names: dict[tuple[str, str], list[str]] = {}
     for kind, entries in registry().items():
         for entry in entries.values():
-            names.setdefault((entry.plugin, kind), []).append(entry.name)
-    for plugin, kind in sorted(names, key=core_first):
-        added = ", ".join(names[plugin, kind])
-        print(f"{plugin:12} {kind:9} {added}")
+            names.setdefault((entry.plugin, kind.kind), []).append(entry.name)
+    for plugin, kind_name in sorted(names, key=core_first):
+        added = ", ".join(names[plugin, kind_name])
+        print(f"{plugin:12} {kind_name:9} {added}")
 
 
 def core_first(plugin_and_kind: tuple[str, str]) -> tuple[bool, str, str]:

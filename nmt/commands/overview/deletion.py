@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from nmt import data, files, training
 from nmt.commands import talker
+from nmt.commands.overview.listing import Row
 from nmt.config import NMTError
-from nmt.plugins.overview.listing import Row
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -60,7 +60,7 @@ def choose(name: str, folder: Path, rows: list[Row]) -> Doomed:
 
 def announcement(doomed: Doomed) -> str:
     """The folder, its size, and the files in it that stay."""
-    from nmt.plugins.overview.tables import cell
+    from nmt.commands.overview.tables import cell
 
     text = f"{doomed.path}  {cell('bytes', doomed.row['bytes'])}"
     if doomed.kept:

@@ -11,8 +11,8 @@ from rich.filesize import decimal
 from rich.table import Table
 
 from nmt import files
+from nmt.commands.overview.listing import Row
 from nmt.config import shown
-from nmt.plugins.overview.listing import Row
 
 WIDE = 10_000
 """Columns of an output that is not a terminal, so that no cell is wrapped."""

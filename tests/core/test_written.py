@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from nmt import files
+from nmt.extensions import CommandEntry, ExporterEntry
 from nmt.registry import entries_of
 
-EXPORTS = [name for name in ("ctranslate2", "huggingface") if name in entries_of("export")]
+EXPORTS = [name for name in ("ctranslate2", "huggingface") if name in entries_of(ExporterEntry)]
 
 
 @pytest.fixture
@@ -70,7 +71,7 @@ WRITERS = {
 }
 
 
-@pytest.mark.parametrize("command", [name for name in WRITERS if name in entries_of("command")])
+@pytest.mark.parametrize("command", [name for name in WRITERS if name in entries_of(CommandEntry)])
 def test_files_of_each_command_are_recognized(command, run, nmt):
     Path("text").write_text("ka lo mi\nnu pe ri so\n")
     Path("data").mkdir()

@@ -1,0 +1,1 @@
+"""`nmt runs`, `nmt plugins` and shell completion."""
