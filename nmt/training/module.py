@@ -128,7 +128,7 @@ class TranslationModule(LightningModule):
         """Adam with the paper's betas and epsilon (section 5.3), or a plugin's optimizer."""
         optim = self.optim
         make = entries_of(OptimizerEntry)[optim.optimizer].load()
-        optimizer = make(
+        return make(
             self.model,
             self.trainer.precision,
             lr=self.learning_rate(1),
@@ -139,7 +139,6 @@ class TranslationModule(LightningModule):
             # clipping.
             fused=self.trainer.scaler is None,
         )
-        return optimizer
 
     def learning_rate(self, step: int) -> float:
         return learning_rate(self.optim, self.model.config.d_model, step)

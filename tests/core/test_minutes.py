@@ -24,6 +24,7 @@ from nmt.training import (
     read_metrics,
     time_limit as limit,
     train,
+    trial,
 )
 
 

@@ -140,8 +140,12 @@ class Flow(MarkedUp):
         is_field = not child.children and child.text != ""  # such as a page number
         if is_field:
             return [copied(child)]
+        return [self.point(child, separates, notes)]
+
+    def point(self, child: Element, separates: bool, notes: list[Spliced] | None) -> Token:
+        """The token of an element between words."""
         raw = child.raw if notes is None else self.with_mark(child, notes)
-        return [Token("point", raw, breaks=separates or child.name in BREAKS)]
+        return Token("point", raw, breaks=separates or child.name in BREAKS)
 
     def with_mark(self, element: Element, notes: list[Spliced]) -> str:
         """What stands for an element in a sentence.
