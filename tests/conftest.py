@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
-from preloaded import python
+
+from tests.helpers.preloaded import python
 
 if TYPE_CHECKING:
     from nmt.model import Transformer

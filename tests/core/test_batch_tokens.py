@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import pytest
-from test_search import tiny_model
 
 from nmt.commands import compose
 from nmt.config import DecodeConfig
 from nmt.files import parse_yaml
 from nmt.search import TorchEngine, batch_tokens
+from tests.core.test_search import tiny_model
 
 SAMPLE = {"beam_size": 1, "do_sample": True}
 

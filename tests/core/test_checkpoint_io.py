@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 import torch
-from test_exact import names, tensors
-from test_interruption import LONGER, full_disk
 
 from nmt.config import NMTError
 from nmt.training import list_checkpoints
 from nmt.training.checkpoint_io import BackgroundCheckpointIO, DirectCheckpointIO, checkpoint_io
+from tests.core.test_exact import names, tensors
+from tests.core.test_interruption import LONGER, full_disk
 
 
 class SlowDisk:

@@ -5,7 +5,8 @@ import gzip
 import subprocess
 
 import pytest
-from preloaded import python
+
+from tests.helpers.preloaded import python
 
 
 def shell(*words, folder, stdin=None):

@@ -2,10 +2,10 @@
 
 import pytest
 import torch
-from test_search import A, B, tiny_model
 
 from nmt.config import DecodeConfig
 from nmt.search import TorchEngine
+from tests.core.test_search import A, B, tiny_model
 
 MODES = {"default": 0, "warn": 1, "error": 2}
 

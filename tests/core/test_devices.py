@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from options import translate_config
-from test_interruption import LONG, TWO, full_disk, wait_for
 
 from nmt.config import DecodeConfig, NMTError, TranslateConfig
 from nmt.translation import RefusedLine, load_translator
 from nmt.translation.devices import device_names, on_devices
+from tests.core.test_interruption import LONG, TWO, full_disk, wait_for
+from tests.helpers.options import translate_config
 
 WORDS = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu", "va", "we"]
 DECODE = DecodeConfig(beam_size=2, max_extra_length=3)

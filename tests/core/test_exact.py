@@ -15,8 +15,9 @@ from typing import Any
 
 import pytest
 import torch
-from preloaded import python
 from safetensors.torch import load_file
+
+from tests.helpers.preloaded import python
 
 OPTIONS = [
     "trainer.max_steps=40",
@@ -103,7 +104,7 @@ MOMENTS = [
 ]
 DOOMED = """
 import sys, tempfile
-import test_exact
+from tests.core import test_exact
 from nmt.cli import main
 
 tempfile.tempdir, moment = sys.argv[1:3]
@@ -119,10 +120,7 @@ Start = Callable[..., Process]
 @pytest.fixture(scope="module")
 def start(toy: list[str]) -> Start:
     """Starts `nmt train run=RUN` in a process of its own."""
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(map(str, Path(__file__).parents[:2])),
-    }
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
 
     def start(run: Path, moment: str = "", *more: str) -> Process:
         temporary = run.with_name("temporary")

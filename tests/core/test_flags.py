@@ -19,7 +19,7 @@ from nmt.text import scripts_of_language
 from nmt.translation.flags import target_scripts
 
 LATIN = frozenset(["LATIN"])
-FIXTURE = Path(__file__).parents[2] / "fixtures/references/en-de.tsv"
+FIXTURE = Path(__file__).parents[1] / "fixtures/references/en-de.tsv"
 PAIRS = [tuple(line.split("\t")) for line in FIXTURE.read_text().splitlines()]
 
 

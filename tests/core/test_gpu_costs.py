@@ -16,7 +16,6 @@ import torch
 from lightning import Trainer
 from rich.console import Console
 from torch._subclasses import FakeTensorMode
-from waits import Operations, counted_waits
 
 from nmt import kernels
 from nmt.commands import compose
@@ -28,6 +27,7 @@ from nmt.search.torch_engine import load
 from nmt.training import Training, TranslationModule, loss as loss_module, settle_trainer, train
 from nmt.training.automatic import is_worth_compiling
 from nmt.training.loss import label_smoothed_cross_entropy
+from tests.helpers.waits import Operations, counted_waits
 
 
 @pytest.fixture

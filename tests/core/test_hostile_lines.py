@@ -5,14 +5,14 @@ from collections.abc import Iterable
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
-from test_translate import written
-from test_translator import random_model
 
 from nmt.config import DecodeConfig, TokenizerConfig
 from nmt.search import Hypothesis, TorchEngine, penalty
 from nmt.text import Tokenizer, canonical, clean, train_tokenizer
 from nmt.translation import Translation, Translator
 from nmt.translation.limits import Limits
+from tests.core.test_translate import written
+from tests.core.test_translator import random_model
 
 WORDS = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu", "va", "we"]
 TEXT = [" ".join(WORDS[i:] + WORDS[:i]) + "." for i in range(10)]

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from conftest import toy_options, write_toy_text
 from safetensors.torch import load_file, save_file
 
 from nmt.commands import compose
@@ -16,6 +15,7 @@ from nmt.preparation import preprocess
 from nmt.text import load_tokenizer
 from nmt.training import read_metrics
 from nmt.training.initial import joined
+from tests.conftest import toy_options, write_toy_text
 
 SHORT = [
     "trainer.max_steps=20",

@@ -6,11 +6,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from options import translate_config
-from preloaded import python
 
 from nmt.config import NMTError
 from nmt.translation import check_lines
+from tests.helpers.options import translate_config
+from tests.helpers.preloaded import python
 
 LINES = b"The house is old.\nA dog runs across the grass.\n"
 XML = b'<?xml version="1.0" encoding="utf-8"?>\n<a>Hello</a>\n'

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from preloaded import python
 
 from nmt.files import locked_file
 from nmt.training import checkpoint_step, list_checkpoints, load_checkpoint, read_metrics
+from tests.helpers.preloaded import python
 
 pytestmark = pytest.mark.usefixtures("here")
 # Long enough to be caught in the middle.

@@ -1,13 +1,13 @@
 """Blanks between the translations of a line's segments."""
 
 import pytest
-from test_segments import Echo
 
 from nmt.config import TokenizerConfig
 from nmt.search import Hypothesis
 from nmt.text import TARGET, Tokenizer, train_tokenizer
 from nmt.translation import Limits, Segment, Translator
 from nmt.translation.joining import join
+from tests.core.test_segments import Echo
 
 SIGNS = "Open the new file. Debian 12 新しいファイルを開きます。古文件连 ไฟล์ใหม่ 파일을 엽니다."
 

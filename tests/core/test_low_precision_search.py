@@ -4,10 +4,10 @@ from copy import deepcopy
 
 import pytest
 import torch
-from test_search import random_sources, stutterer
 
 from nmt.config import DecodeConfig
 from nmt.search import TorchEngine
+from tests.core.test_search import random_sources, stutterer
 
 SETTINGS = [
     {"beam_size": 1},

@@ -11,7 +11,6 @@ import pytest
 import torch
 import yaml
 from rich.console import Console
-from test_safety import SHORT, train_with
 
 from nmt.commands import compose, minutes
 from nmt.commands.minutes import choosing, settings
@@ -26,6 +25,7 @@ from nmt.training import (
     train,
     trial,
 )
+from tests.core.test_safety import SHORT, train_with
 
 
 @pytest.fixture

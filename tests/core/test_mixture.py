@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from conftest import toy_options, write_toy_text
 
 from nmt.commands import compose
 from nmt.config import sources_of
@@ -17,6 +16,7 @@ from nmt.errors import NMTError
 from nmt.preparation import preprocess
 from nmt.text import load_tokenizer
 from nmt.training import corpus_hashes, read_metrics
+from tests.conftest import toy_options, write_toy_text
 
 SHORT = [
     "trainer.max_steps=12",

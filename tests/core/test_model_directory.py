@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 import torch
-from conftest import LINES, write_random_model
-from options import translator_options
 from safetensors.torch import load_file
 
 from nmt.config import NMTError, TokenizerConfig
@@ -17,6 +15,8 @@ from nmt.files import find_model_directory, read_description
 from nmt.model import load_model, write_model_directory
 from nmt.text import train_tokenizer
 from nmt.translation import load_translator
+from tests.conftest import LINES, write_random_model
+from tests.helpers.options import translator_options
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ import copy
 import pytest
 import torch
 from torch import Tensor, nn
-from waits import Operations
 
 from nmt.config import ModelConfig
 from nmt.model import Transformer
@@ -17,6 +16,7 @@ from nmt.training.muon import (
     layer_matrices,
     nearly_orthogonal,
 )
+from tests.helpers.waits import Operations
 
 OPTIONS = {"lr": 0.01, "betas": (0.9, 0.98), "eps": 1e-9}
 

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
-from preloaded import python
 
 import nmt
 from nmt import files
 from nmt.commands.overview.listing import place_of
+from tests.helpers.preloaded import python
 
 PROGRAM = "import sys\nfrom nmt.cli import main\ntry:\n main()\nfinally:\n print(*sys.modules, file=sys.stderr)"
 

@@ -13,7 +13,6 @@ from typing import Any
 import datasets
 import pytest
 import sentencepiece
-from preloaded import python
 
 from nmt.config import UNK, DataConfig, ExperimentConfig, NMTError, TokenizerConfig
 from nmt.data import open_corpus, read_manifest
@@ -22,6 +21,7 @@ from nmt.preparation.arrow_files import text_block
 from nmt.preparation.characters import lacking_characters
 from nmt.preparation.encoding import usual_and_longest
 from nmt.text import Pair, Tokenizer, load_tokenizer
+from tests.helpers.preloaded import python
 
 SPLITS = ("train", "valid", "test")
 
@@ -474,9 +474,9 @@ def test_overwrite_replaces_nothing_but_a_prepared_corpus(folder, change):
 
 SLEEPING = """
 import sys, time
-sys.path[:0] = [{root!r}, {tests!r}, {tests!r} + "/.."]
+sys.path.insert(0, {root!r})
 from pathlib import Path
-from test_preprocess import configuration
+from tests.core.test_preprocess import configuration
 from nmt.preparation import preparation, preprocess, reading
 
 def say(words):
@@ -502,10 +502,8 @@ def test_after_sigkill_the_next_command_removes_what_is_left(folder, stage):
     """Until then, other commands are refused, and workers end with the command."""
     prepare(folder)
     old = content(folder / "out" / "toy")
-    tests = Path(__file__).parent
-    script = SLEEPING.format(
-        root=str(tests.parents[1]), tests=str(tests), folder=str(folder), stage=stage
-    )
+    root = Path(__file__).parents[2]
+    script = SLEEPING.format(root=str(root), folder=str(folder), stage=stage)
     begins = (stage, "busy")
     with subprocess.Popen([python(), "-c", script], stdout=subprocess.PIPE, text=True) as process:
         assert any(line.startswith(begins) for line in process.stdout)

@@ -13,12 +13,12 @@ import pytest
 import torch
 import torch.distributed as dist
 from lightning import LightningModule, Trainer
-from preloaded import python
 from torch import Tensor, nn
 
 from nmt.compat import without_ddp_wrapper
 from nmt.training import exchange, reduction
 from nmt.training.reduction import FixedOrderSum, buckets_of, has_fixed_order
+from tests.helpers.preloaded import python
 
 MICRO_BATCHES = 8
 SHAPES = [(7, 5), (5,), (64, 3), (2, 3, 4)]
@@ -130,12 +130,10 @@ def test_one_process_adds_in_a_tree():
     ("processes", "dtype"), [(2, "float32"), (4, "float32"), (8, "float32"), (4, "bfloat16")]
 )
 def test_processes_compute_the_bits_of_one_process_and_send_little(processes, dtype, tmp_path):
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(map(str, Path(__file__).parents[:2])),
-    }
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     port = free_port()
-    command = [python(), "-c", "import sys, test_reduction; test_reduction.work(*sys.argv[1:])"]
+    script = "import sys; from tests.core.test_reduction import work; work(*sys.argv[1:])"
+    command = [python(), "-c", script]
     words = [
         [*command, str(rank), str(processes), str(port), str(tmp_path), dtype]
         for rank in range(processes)

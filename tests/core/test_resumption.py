@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from options import translate_config
-from preloaded import python
 
 from nmt.commands.translate import run as translate
 from nmt.config import DecodeConfig, NMTError, TranslateConfig
 from nmt.text import read_texts
 from nmt.translation.output import open_output
+from tests.helpers.options import translate_config
+from tests.helpers.preloaded import python
 
 WORDS = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu", "va", "we"]
 IDENTITY = "1"

@@ -4,9 +4,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from preloaded import python
 
 from nmt.training import list_checkpoints, load_checkpoint, read_metrics
+from tests.helpers.preloaded import python
 
 pytestmark = pytest.mark.usefixtures("here")
 SICK_UPDATE = 7

@@ -7,12 +7,12 @@ from itertools import product
 
 import pytest
 import torch
-from test_search import log_probabilities, tiny_model
 
 from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig
 from nmt.model import Transformer
 from nmt.search import Hypothesis, beam_search
 from nmt.search.sampling import draw, gumbel, sentence_keys
+from tests.core.test_search import log_probabilities, tiny_model
 
 SEEDS, DRAWN = 60, 40
 NEVER = [PAD, BOS, UNK]

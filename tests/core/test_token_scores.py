@@ -7,7 +7,6 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
-from test_segments import Echo
 
 from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig
 from nmt.model import Transformer
@@ -17,6 +16,7 @@ from nmt.translation import Limits, Segment, Translator
 from nmt.translation.alignment import Describer
 from nmt.translation.joining import join
 from nmt.translation.spans import Words, token_spans
+from tests.core.test_segments import Echo
 
 WORDS = ["ka", "lo", "mi", "nu.", "Pe", "ri", "so,", "tu", "va", "we"]
 ODD = [

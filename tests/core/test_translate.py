@@ -16,13 +16,13 @@ from pathlib import Path
 
 import pytest
 import torch
-from conftest import Outcome, write_random_model
-from options import translate_config, translator_options
-from preloaded import python
 
 from nmt.commands.translate import render, run as translate
 from nmt.config import DecodeConfig, NMTError
 from nmt.translation import Translation, input_lines, load_translator, report, summarize
+from tests.conftest import Outcome, write_random_model
+from tests.helpers.options import translate_config, translator_options
+from tests.helpers.preloaded import python
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "marian" / "tied"
 BOM = b"\xef\xbb\xbf"

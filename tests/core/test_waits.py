@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 import torch
-from test_search import A, B, C, random_sources, stutterer, tiny_model
 from torch import Tensor
-from waits import OneDevice, counted_waits
 
 from nmt.config import EOS, PAD, DecodeConfig
 from nmt.model import Transformer
 from nmt.search import Search
 from nmt.search.beam_search import Finished
+from tests.core.test_search import A, B, C, random_sources, stutterer, tiny_model
+from tests.helpers.waits import OneDevice, counted_waits
 
 WORDS = 12
 SETTINGS = [

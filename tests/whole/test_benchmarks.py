@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import write_toy_text
+
+from tests.conftest import write_toy_text
 
 ROOT = Path(__file__).parents[2]
 BENCHMARKS = sorted([*ROOT.glob("benchmarks/*.py"), *ROOT.glob("benchmarks/*.sh")])

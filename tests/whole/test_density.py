@@ -3,10 +3,10 @@
 from dataclasses import asdict
 from pathlib import Path
 
-import density
 import pytest
 
 import nmt
+from tests.helpers import density
 
 PACKAGES = density.packages_of(Path(nmt.__file__).parent)
 GOAL = asdict(density.GOAL)

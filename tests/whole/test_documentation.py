@@ -12,11 +12,11 @@ from dataclasses import fields
 from functools import cache
 from pathlib import Path
 
-import hooks
 import pytest
 import yaml
 
 import nmt
+from docs import hooks
 from nmt.commands import COMMANDS, compose
 from nmt.config import is_bare, to_tree
 from nmt.data import FORMAT_VERSION

@@ -22,10 +22,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from conftest import TOY, WORDS
-from mutations import mutate
-from preloaded import python
-from test_parsing import write_treebank
+
+from tests.conftest import TOY, WORDS
+from tests.helpers.mutations import mutate
+from tests.helpers.preloaded import python
+from tests.plugins.parse.test_parsing import write_treebank
 
 SECONDS = 30
 PROGRAM = """

@@ -5,9 +5,8 @@ import re
 import subprocess
 from pathlib import Path
 
-from preloaded import python
-
 import nmt as package
+from tests.helpers.preloaded import python
 
 ROOT = Path(package.__file__).parents[1]
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import notebook
-from conftest import TOY, write_toy_text
 
 import nmt as package
+from tests.conftest import TOY, write_toy_text
 
 DOCS = Path(__file__).parents[2] / "docs"
 TINY = [

@@ -8,11 +8,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from test_documentation import ROOT, write_what_words_name
 
 from nmt.commands import compose
 from nmt.config import is_bare
 from nmt.errors import NMTError
+from tests.whole.test_documentation import ROOT, write_what_words_name
 
 SCRIPTS = sorted([*ROOT.glob("recipes/*/*.sh"), *ROOT.glob("benchmarks/*.sh")])
 RESULTS = sorted(ROOT.glob("recipes/table*/results/*/*.json"))

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 import sentencepiece
 import yaml
-from options import translator_options
 
 from nmt.commands import compose
 from nmt.config import DecodeConfig, NMTError, TokenizerConfig
@@ -29,6 +28,7 @@ from nmt.plugins.bergamot.weights import marian_settings, marian_weights
 from nmt.plugins.exchange.usage import run_code
 from nmt.text import read_tokenizer, train_tokenizer
 from nmt.translation import load_translator, score_pairs
+from tests.helpers.options import translator_options
 
 SSRU = Path(__file__).parents[2] / "fixtures" / "marian" / "ssru"
 SOURCES, TARGETS = ((SSRU / f"test.{side}").read_text().splitlines() for side in ("src", "trg"))

@@ -14,10 +14,10 @@ import pytest
 import xlsxwriter
 from ebooklib import epub
 from odfdo import Annotation, Cell, Document, Header, Paragraph, Table
-from test_documents import archive_of, same, upper
 
 from nmt.errors import NMTError
 from nmt.translation import read_document
+from tests.plugins.documents.test_documents import archive_of, same, upper
 
 # Each case is a generator: it writes a file, receives the translated file, and yields whether the
 # translation is right.

@@ -10,11 +10,11 @@ import pytest
 from odfdo import Document, Paragraph
 from pptx.enum.text import PP_ALIGN
 from pptx.util import Inches
-from pseudo import capitals, same
 
 from nmt.config import NMTError
 from nmt.plugins.documents.subtitles import with_marks
 from nmt.translation import Translated, read_document
+from tests.helpers.pseudo import capitals, same
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 DRAWING = "http://schemas.openxmlformats.org/drawingml/2006/main"

@@ -4,10 +4,10 @@ import json
 
 import polib
 import pytest
-from pseudo import pseudo
 
 from nmt.items import COPY, readable
 from nmt.translation import Translated
+from tests.helpers.pseudo import pseudo
 
 MESSAGES = r"""
 {count, plural, one {# old house} other {# old houses}} | {count} old house | {count} old houses

@@ -2,9 +2,9 @@
 
 import pytest
 from markdown_it import MarkdownIt
-from test_documents import aligned, same, translated, turned
 
 from nmt.translation import read_document
+from tests.plugins.documents.test_documents import aligned, same, translated, turned
 
 MARKDOWN_IT = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 

@@ -3,10 +3,10 @@
 import re
 
 import pytest
-from test_documents import translated, turned
 
 from nmt.items import COPY
 from nmt.translation import Translated, read_document
+from tests.plugins.documents.test_documents import translated, turned
 
 LINKS = '<a href="/">Home</a><a href="/a">About us</a>'
 ROWS = [

@@ -10,10 +10,10 @@ import pptx
 import pytest
 from openpyxl.comments import Comment
 from pptx.util import Inches
-from pseudo import capitals, same
 
 from nmt.items import COPY
 from nmt.translation import read_document
+from tests.helpers.pseudo import capitals, same
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 NAMES = f"""xmlns:w="{WORD}" xmlns:a="a" xmlns:wp="wp" xmlns:pic="pic" xmlns:v="v" xmlns:dc="dc" xmlns:cp="cp"

@@ -7,9 +7,9 @@ import io
 import zipfile
 
 import pytest
-from pseudo import capitals, same
 
 from nmt.translation import read_document
+from tests.helpers.pseudo import capitals, same
 
 WORD = "<ruby>base<rp>(</rp><rt>reading</rt><rp>)</rp></ruby>"
 PO_HEADER = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\n'

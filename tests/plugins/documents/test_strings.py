@@ -6,10 +6,10 @@ from html.parser import HTMLParser
 
 import pytest
 from hypothesis import given, strategies as st
-from pseudo import pseudo
 
 from nmt.items import COPY
 from nmt.translation import Translated, read_document
+from tests.helpers.pseudo import pseudo
 
 
 def empty(lines: list[str]) -> list[Translated]:

@@ -1,7 +1,8 @@
 """Subtitles, also those that deviate from the standards: only the text below times changes."""
 
 import pytest
-from pseudo import pseudo
+
+from tests.helpers.pseudo import pseudo
 
 TIMES = "00:00:01,000 --> 00:00:03,000"
 ODD_TIMES = [

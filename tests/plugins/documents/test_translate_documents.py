@@ -8,8 +8,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from preloaded import python
-from test_documents import archive_of
+
+from tests.helpers.preloaded import python
+from tests.plugins.documents.test_documents import archive_of
 
 BEGIN = "<!DOCTYPE html>\n<p class='x'>"
 END = "</p>\n<pre> va  so </pre>\n"

@@ -4,10 +4,10 @@ from html import unescape
 from xml.etree import ElementTree
 
 import pytest
-from pseudo import capitals
 
 from nmt.items import COPY
 from nmt.translation import Translated, read_document
+from tests.helpers.pseudo import capitals
 
 STATE = ' state="needs-review-translation"'
 

@@ -11,8 +11,6 @@ import torch
 
 pytest.importorskip("ctranslate2")
 
-from conftest import save_model
-
 from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig, NMTError, TokenizerConfig
 from nmt.model import Transformer, load_model
 from nmt.plugins.exchange.ctranslate2 import write
@@ -21,6 +19,7 @@ from nmt.search import TorchEngine
 from nmt.text import load_tokenizer, train_tokenizer
 from nmt.translation import RefusedLine, Translator
 from nmt.translation.limits import Limits
+from tests.conftest import save_model
 
 SYLLABLES = ["ba", "dem", "ki", "lo", "nu", "schi", "ße", "tra"]
 KINDS = {

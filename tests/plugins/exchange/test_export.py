@@ -10,12 +10,11 @@ import pytest
 
 pytest.importorskip("ctranslate2")
 
-from options import translator_options
-
 from nmt.commands import compose
 from nmt.config import DecodeConfig, NMTError
 from nmt.plugins.exchange.ctranslate2_conversion import weights
 from nmt.translation import load_translator, what_affects_output, with_engine
+from tests.helpers.options import translator_options
 
 LINES = [f"ka {a} lo {b} mi {a}{b}" for a in ("nu", "pe", "ri") for b in ("so", "tu", "va", "we")]
 GREEDY = DecodeConfig(beam_size=1, max_extra_length=3)

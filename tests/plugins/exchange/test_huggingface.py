@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from conftest import save_model
-from options import translator_options
 from torch.nn.functional import cross_entropy
 
 from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig, NMTError, TokenizerConfig
@@ -19,6 +17,8 @@ from nmt.plugins.exchange.huggingface import write
 from nmt.search import pad_source
 from nmt.text import Tokenizer, clean, train_tokenizer
 from nmt.translation import load_translator
+from tests.conftest import save_model
+from tests.helpers.options import translator_options
 
 transformers = pytest.importorskip("transformers")
 

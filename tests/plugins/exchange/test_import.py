@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from options import translator_options
 from safetensors.torch import load_file, save_file
 from sentencepiece import sentencepiece_model_pb2
 
@@ -24,6 +23,7 @@ from nmt.plugins.exchange.marian_hub import read_hub
 from nmt.plugins.exchange.marian_vocabulary import read_table, rows_of, tokenizer_of
 from nmt.text import SOURCE, TARGET, load_tokenizer
 from nmt.translation import load_translator, score_pairs
+from tests.helpers.options import translator_options
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "marian"
 SYLLABLES = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu", "va", "we"]

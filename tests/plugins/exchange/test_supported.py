@@ -9,9 +9,6 @@ import pytest
 
 pytest.importorskip("ctranslate2")
 
-from conftest import save_model
-from options import translator_options
-
 from nmt.config import (
     DecodeConfig,
     ModelConfig,
@@ -28,6 +25,8 @@ from nmt.registry import entries_of
 from nmt.search import EngineOptions
 from nmt.text import train_tokenizer
 from nmt.translation import with_engine
+from tests.conftest import save_model
+from tests.helpers.options import translator_options
 
 TABLES = {name: entry.supports for name, entry in entries_of(ExporterEntry).items()}
 EXPORTS = {name: import_attribute(path) for name, path in TABLES.items() if path}

@@ -9,9 +9,6 @@ import torch
 
 pytest.importorskip("ctranslate2")
 
-from conftest import save_model
-from options import translator_options
-
 from nmt.config import (
     EOS,
     DecodeConfig,
@@ -28,6 +25,8 @@ from nmt.plugins.exchange.supported import CTRANSLATE2, HUGGINGFACE
 from nmt.search import TorchEngine
 from nmt.text import Tokenizer, train_tokenizer
 from nmt.translation import with_engine
+from tests.conftest import save_model
+from tests.helpers.options import translator_options
 
 SIZE = 300
 GREEDY = DecodeConfig(beam_size=1, max_extra_length=9)

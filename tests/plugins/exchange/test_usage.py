@@ -10,12 +10,11 @@ import pytest
 
 pytest.importorskip("ctranslate2")
 
-from conftest import import_fixture, save_model
-from test_ctranslate2 import learn_to_reverse, random_text
-
 from nmt.config import ModelConfig, TokenizerConfig
 from nmt.model import Transformer
 from nmt.text import train_tokenizer
+from tests.conftest import import_fixture, save_model
+from tests.plugins.exchange.test_ctranslate2 import learn_to_reverse, random_text
 
 EXAMPLE = '"A line."'
 LINES = [

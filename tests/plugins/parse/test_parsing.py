@@ -5,11 +5,11 @@ import random
 from pathlib import Path
 
 import pytest
-from test_segments import described
 
 from nmt.commands import compose
 from nmt.plugins.parse.trees import parse
 from nmt.translation.limits import limits_of
+from tests.core.test_segments import described
 
 MODEL = [
     "model=tiny",

@@ -9,8 +9,6 @@ from itertools import chain, product
 import pytest
 import torch
 from hypothesis import given, settings, strategies as st
-from test_search import A, B, C, assert_same, enumerate_all, most_tokens, random_sources, tiny_model
-from waits import counted_waits
 
 from nmt.config import PAD, UNK, DecodeConfig
 from nmt.plugins.protection.constrained_search import ConstrainedSearch
@@ -26,6 +24,17 @@ from nmt.plugins.protection.phrases import (
 )
 from nmt.plugins.protection.tracker import Tracker
 from nmt.search import TorchEngine
+from tests.core.test_search import (
+    A,
+    B,
+    C,
+    assert_same,
+    enumerate_all,
+    most_tokens,
+    random_sources,
+    tiny_model,
+)
+from tests.helpers.waits import counted_waits
 
 SIZE = UNK + 1 + 3
 KINDS_OF_WORDS = {C: CONTINUES, B: EDGE}

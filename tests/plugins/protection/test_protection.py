@@ -8,8 +8,6 @@ from itertools import pairwise
 
 import pytest
 from hypothesis import example, given, settings, strategies as st
-from options import translate_config
-from test_segments import Echo
 
 from nmt.config import DecodeConfig, NMTError, TokenizerConfig
 from nmt.items import finder
@@ -22,6 +20,8 @@ from nmt.plugins.protection.protection import Protection
 from nmt.search import Hypothesis
 from nmt.text import train_tokenizer
 from nmt.translation import Details, Limits, Line, Translation, Translator
+from tests.core.test_segments import Echo
+from tests.helpers.options import translate_config
 
 USUAL = Finder(["usual"])
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from conftest import write_random_model
 from PIL import Image
-from test_forced import random_model, torch_attention
 
 from nmt.config import BOS, EOS, PAD
 from nmt.model import load_model
 from nmt.plugins.results.attention_page import bands, model_attention
 from nmt.text import read_tokenizer
+from tests.conftest import write_random_model
+from tests.core.test_forced import random_model, torch_attention
 
 SENTENCE, TARGET = "ka lo mi nu", "mi <lo> ka"
 

@@ -11,7 +11,8 @@ import pytest
 import sacrebleu
 import yaml
 from filelock import FileLock
-from test_compare import HOSTILE, parsed, section
+
+from tests.plugins.results.test_compare import HOSTILE, parsed, section
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """Measure how much each line of Python code holds, by package.
 
-    python tests/whole/density.py nmt
+    python tests/helpers/density.py nmt
 
 Docstrings, comments and blank lines are not code.
 """
