@@ -131,6 +131,9 @@ def main() -> None:
 
 def dispatch(words: list[str]) -> int:
     """Run an option such as --version, or a command, and return the exit code."""
+    if sys.platform == "win32":
+        # Locks, signals and memory limits use interfaces that only POSIX systems have.
+        raise NMTError("nmt needs Linux or macOS; on Windows, run it in WSL")
     if words in ([], ["--help"], ["-h"], ["--version"]):
         print_commands(words)
         return 0

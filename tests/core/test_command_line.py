@@ -136,3 +136,8 @@ def test_preprocess_reports_dropped_pairs_and_pairs_that_valid_shares_with_train
     assert done.out == ""
     assert "train: 100 of 200 pairs kept (dropped: 100 length ratio)" in done.err
     assert "notice: pairs of valid also in train: 3," in done.err
+
+
+def test_windows_is_refused(nmt, monkeypatch):
+    monkeypatch.setattr("nmt.cli.sys.platform", "win32")
+    nmt("--version").refused("on Windows, run it in WSL")
