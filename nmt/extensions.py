@@ -5,7 +5,9 @@ A plugin has a function `register`, which calls `add` once for each object that 
     from nmt.extensions import Add, MetricEntry
 
     def register(add: Add) -> None:
-        add(MetricEntry("loudness", "shout:loudness", scores_text=True))
+    ```python
+    add(MetricEntry("loudness", "shout:loudness", scores_text=True))
+    ```
 
 An entry has a name and the import path of the object. nmt imports the object when it is used first;
 the entry's other fields say what nmt must know before that. The type of the object stands in
@@ -77,7 +79,9 @@ Add = Callable[[Entry[Any]], None]
 class CommandEntry(Entry["Command"]):
     """A command, `nmt NAME`.
 
-        add(CommandEntry("shout", "shout:COMMAND", summary="Print text in capitals."))
+    ```python
+    add(CommandEntry("shout", "shout:COMMAND", summary="Print text in capitals."))
+    ```
     """
 
     kind = "command"
@@ -92,7 +96,9 @@ class OptionsEntry(Entry[type]):
     `translator`. The record's owner has the values in `owner.plugins["NAME"]`. If the dataclass has
     a method `check(owner)`, nmt calls it to refuse keys that exclude each other.
 
-        add(OptionsEntry("data.noise", "noisy:NoiseConfig"))
+    ```python
+    add(OptionsEntry("data.noise", "noisy:NoiseConfig"))
+    ```
     """
 
     kind = "options"
@@ -114,7 +120,9 @@ class EngineEntry(Entry[LoadEngine]):
     `engine=auto` chooses the first engine with `why_not` whose library is installed and that does
     not refuse, and torch otherwise.
 
-        add(EngineEntry("quick", "quick:load", precisions=("float32",)))
+    ```python
+    add(EngineEntry("quick", "quick:load", precisions=("float32",)))
+    ```
     """
 
     kind = "engine"
@@ -134,7 +142,9 @@ class EngineEntry(Entry[LoadEngine]):
 class DocumentEntry(Entry["type[Document]"]):
     """A format of documents, `format=NAME`.
 
-        add(DocumentEntry("shout", "shout:Shouts", suffixes=(".shout",)))
+    ```python
+    add(DocumentEntry("shout", "shout:Shouts", suffixes=(".shout",)))
+    ```
     """
 
     kind = "document"
@@ -165,7 +175,9 @@ class StructuredTargets:
 class CorpusEntry(Entry["type[Corpus]"]):
     """A source of sentence pairs, `data.kind=NAME`.
 
-        add(CorpusEntry("hub", "hub:Hub", group="wmt14_en_de"))
+    ```python
+    add(CorpusEntry("hub", "hub:Hub", group="wmt14_en_de"))
+    ```
     """
 
     kind = "corpus"
@@ -185,7 +197,9 @@ class ReadPairs(Protocol):
 class PairsEntry(Entry[ReadPairs]):
     """A file format of sentence pairs. The name is the suffix.
 
-        add(PairsEntry(".tmx", "memories:read_pairs", languages="memories:languages"))
+    ```python
+    add(PairsEntry(".tmx", "memories:read_pairs", languages="memories:languages"))
+    ```
     """
 
     kind = "pairs"
@@ -204,7 +218,9 @@ class ComputeScores(Protocol):
 class MetricEntry(Entry[ComputeScores]):
     """A metric, `metrics=NAME`.
 
-        add(MetricEntry("loudness", "shout:loudness", scores_text=True))
+    ```python
+    add(MetricEntry("loudness", "shout:loudness", scores_text=True))
+    ```
     """
 
     kind = "metric"
@@ -226,7 +242,9 @@ class MakeStage(Protocol):
 class StageEntry(Entry[MakeStage]):
     """A stage of translation, which changes lines before the search and translations after it.
 
-        add(StageEntry("terms", "glossaries:Terms", order=30, key=("glossaries", "glossary")))
+    ```python
+    add(StageEntry("terms", "glossaries:Terms", order=30, key=("glossaries", "glossary")))
+    ```
     """
 
     kind = "stage"
@@ -250,7 +268,9 @@ class MakeTransform(Protocol):
 class TransformEntry(Entry[MakeTransform]):
     """A change of training pairs, such as noise, which is drawn again in each epoch.
 
-        add(TransformEntry("noise", "noisy:transform"))
+    ```python
+    add(TransformEntry("noise", "noisy:transform"))
+    ```
     """
 
     kind = "transform"
@@ -265,7 +285,9 @@ class MakeOptimizer(Protocol):
 class OptimizerEntry(Entry[MakeOptimizer]):
     """An optimizer, `optim.optimizer=NAME`.
 
-        add(OptimizerEntry("lion", "lion:Lion"))
+    ```python
+    add(OptimizerEntry("lion", "lion:Lion"))
+    ```
     """
 
     kind = "optimizer"
@@ -287,8 +309,10 @@ class FolderEntry(Entry[Callable[..., Any]]):
 
     The path is that of the function that writes them.
 
-        add(FolderEntry("synthetic", "synthesis:synthesize", marker="identity.json", key="input",
-            files="identity.json|train.*"))
+    ```python
+    add(FolderEntry("synthetic", "synthesis:synthesize", marker="identity.json", key="input",
+        files="identity.json|train.*"))
+    ```
     """
 
     kind = "folder"
@@ -304,8 +328,10 @@ class FolderEntry(Entry[Callable[..., Any]]):
 class ExporterEntry(Entry[ExportModel]):
     """A program to export models to, `nmt export format=NAME`.
 
-        add(ExporterEntry("quick", "quick:export", precision="float32", marker="config.json",
-            files="config.json|weights.bin", supports="quick:SUPPORTED"))
+    ```python
+    add(ExporterEntry("quick", "quick:export", precision="float32", marker="config.json",
+        files="config.json|weights.bin", supports="quick:SUPPORTED"))
+    ```
     """
 
     kind = "export"
@@ -333,7 +359,9 @@ class ImporterEntry(Entry["Callable[[Path], Any]"]):
     The function takes a file, or a folder with such a file, and returns an
     `nmt.plugins.exchange.marian.MarianModel`.
 
-        add(ImporterEntry(".quick", "quick:read_model"))
+    ```python
+    add(ImporterEntry(".quick", "quick:read_model"))
+    ```
     """
 
     kind = "import"
@@ -351,7 +379,9 @@ class AnswerMistake(Protocol):
 class AnswerEntry(Entry[AnswerMistake]):
     """Answers to mistakes on the command line and in YAML files, such as keys of other programs.
 
-        add(AnswerEntry("mistakes", "answers:answer", check_files="answers:check_files"))
+    ```python
+    add(AnswerEntry("mistakes", "answers:answer", check_files="answers:check_files"))
+    ```
     """
 
     kind = "answer"
