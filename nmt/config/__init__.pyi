@@ -84,6 +84,7 @@ from .trees import Change as Change
 from .trees import changes_between as changes_between
 from .trees import difference as difference
 from .trees import flatten as flatten
+from .trees import listed as listed
 from .values import as_list as as_list
 from .values import check_name as check_name
 from .values import exists as exists

@@ -1,11 +1,11 @@
 """Trees of keys and values, as in YAML files, and their dotted keys."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 MOST_CHANGES = 4
-"""The changes that `difference` lists."""
+"""The most changes that a message lists."""
 
 
 def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -50,7 +50,11 @@ def changes_between(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Chan
 
 def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     """The changes between two trees, as "key: old -> new"; empty if there are none."""
-    changes = changes_between(old, new)
+    return listed(changes_between(old, new))
+
+
+def listed(changes: Sequence[Change]) -> str:
+    """The first changes, and how many follow."""
     text = ", ".join(map(str, changes[:MOST_CHANGES]))
     if len(changes) > MOST_CHANGES:
         text += f" and {len(changes) - MOST_CHANGES} more"

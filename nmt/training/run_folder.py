@@ -2,6 +2,7 @@
 
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,13 @@ import yaml
 
 from nmt import files
 from nmt.config import (
+    Change,
     CheckpointConfig,
     ExperimentConfig,
     NMTError,
     build_stored,
-    difference,
+    changes_between,
+    listed,
     shown,
     to_tree,
     with_defaults,
@@ -105,6 +108,13 @@ def is_begun(run: Path) -> bool:
     return (run / "config.yaml").exists() and has_results
 
 
+def as_set_by_user(change: Change) -> Change:
+    """The change of a key that follows from another one, under the name of that one."""
+    if change.key != "optim.decay_steps":
+        return change
+    return replace(change, key="trainer.max_steps, where optim.schedule ends")
+
+
 def check_configuration(run: Path, config: ExperimentConfig) -> None:
     """Raise NMTError if the folder has a run with a different configuration.
 
@@ -116,19 +126,16 @@ def check_configuration(run: Path, config: ExperimentConfig) -> None:
     begun = build_stored(ExperimentConfig, read_config(run), str(run / "config.yaml"))
     before = to_tree(begun)
     now = to_tree(config)
-    changed = difference(decisive_settings(before), decisive_settings(now))
-    if not changed:
+    changes = changes_between(decisive_settings(before), decisive_settings(now))
+    if not changes:
         return
     if ends_with_schedule(before) and ends_with_schedule(now):
-        # The user set trainer.max_steps, from which optim.decay_steps followed.
-        changed = changed.replace(
-            "optim.decay_steps:", "trainer.max_steps, where optim.schedule ends:"
-        )
+        changes = [as_set_by_user(change) for change in changes]
     start = ""
     if begun.init and not config.init:
         start = f", which began with init={shown(begun.init)},"
     raise NMTError(
-        f"the run in {run}{start} has a different configuration ({changed}): "
+        f"the run in {run}{start} has a different configuration ({listed(changes)}): "
         "pass the same values to resume it, or pass name=OTHER for a new run"
     )
 
