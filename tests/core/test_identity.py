@@ -184,3 +184,10 @@ def test_only_the_switches_of_kernels_are_recorded(monkeypatch):
         "ATEN_CPU_CAPABILITY": "DEFAULT",
     }
     assert kernels.environment_record()["switches"] == before | expected
+
+
+def test_the_end_of_a_schedule_is_named_by_the_key_that_sets_it(toy, nmt):
+    words = ["optim.schedule=linear", "optim.learning_rate=0.001", "optim.warmup=1", "run=run"]
+    assert nmt("train", *toy, *words, "trainer.max_steps=2").code == 0
+    changed = "(trainer.max_steps, where optim.schedule ends: 2 -> 3)"
+    nmt("train", *toy, *words, "trainer.max_steps=3").failed("different configuration", changed)
