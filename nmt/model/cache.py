@@ -49,6 +49,7 @@ class DecoderCache:
         """The columns that the next position sees, including its own."""
         hypotheses = self.ancestors.shape[2]
         end = self.length + 1
+        # Columns before the window stay in memory, because columns never move.
         begin = 0 if self.window is None else max(end - self.window, 0)
         return slice(begin * hypotheses, end * hypotheses)
 
@@ -58,6 +59,7 @@ class DecoderCache:
         None for a single hypothesis, which sees all of them.
         """
         hypotheses, columns = self.ancestors.shape[2:]
+        # A recurrent decoder has states instead of columns and needs no room.
         if self.past and self.seen.stop > columns:
             self.make_room()
         return self.ancestors[..., self.seen] if hypotheses > 1 else None
@@ -96,7 +98,11 @@ class DecoderCache:
             state.gather(1, parents_BK[:, :, None].expand_as(state)) for state in self.states
         ]
         filled = self.length * parents_BK.shape[1]
+        # Only filled columns change: at future positions, hypothesis k sees its own column k
+        # whatever it continues. This runs after a step, so the latest position counts as filled.
         past = self.ancestors[..., :filled]
+        # `gather` makes a new tensor, so no row is overwritten before another hypothesis has read
+        # it.
         past.copy_(past.gather(2, parents_BK[:, None, :, None].expand_as(past)))
 
     def select(self, sentences: Tensor) -> "DecoderCache":

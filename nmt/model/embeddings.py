@@ -25,6 +25,7 @@ def sinusoids(length: int, d_model: int, start: int = 0, kind: str = "sinusoidal
     positions = np.arange(start, start + length)[:, None]
     angles = positions / 10000**exponents
     # In float64, because the error of an angle grows with the position.
+    # Sines and cosines alternate, as in section 3.5. CTranslate2's own table has all sines first.
     pairs = np.stack((np.sin(angles), np.cos(angles)), axis=-1)
     return torch.from_numpy(pairs.reshape(length, -1).astype(np.float32))
 
@@ -52,6 +53,7 @@ class Positions(nn.Module):
             self.table = random_matrix(config.max_positions, config.d_model)
         else:
             table = sinusoids(config.max_positions, config.d_model, kind=self.kind)
+            # Not stored with the weights: the table follows from the configuration.
             self.register_buffer("table", table, persistent=False)
 
     def forward(self, start: int, length: int) -> Tensor:
@@ -59,6 +61,8 @@ class Positions(nn.Module):
         end = start + length
         if end <= len(self.table):
             return self.table[start:end]
+        # The paper chose sinusoids because they continue beyond the lengths seen in training
+        # (section 3.5).
         limit = f"the model.max_positions={len(self.table)} learned positions"
         require(self.kind != "learned", f"a sequence of {end} tokens is longer than {limit}")
         # Only these positions: incremental decoding would compute a whole table for each token.
@@ -81,6 +85,8 @@ class Embedding(nn.Module):
 
     def forward(self, tokens_BT: Tensor, start: int = 0) -> Tensor:
         """Embed token ids [B, T] whose positions begin at `start`: [B, T, D]."""
+        # Scaled here and not in the matrix, because the output projection shares the matrix
+        # (section 3.4).
         x_BTD = F.embedding(tokens_BT, self.weight) * self.scale
         if self.zero_start:
             # As in Marian: the decoder begins with a vector of zeros instead of an embedding.

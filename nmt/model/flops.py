@@ -22,11 +22,13 @@ def training_flops(
     encoder_pairs, decoder_pairs, cross_pairs = pairs
     assert config.d_k
     assert config.d_v
+    # Per query-key pair: d_k multiplications for the score, d_v for the weighted value.
     head = config.heads * (config.d_k + config.d_v)
     # The query and output projections together cost as much as the key and value projections.
     half_attention = config.d_model * head
     attention = 2 * half_attention
     feed_forward = 2 * config.d_model * config.d_ff
+    # What a position costs in the sublayer that reads earlier target positions.
     past = attention
     if config.decoder == "ssru":  # two products instead of self-attention
         past = 2 * config.d_model**2
@@ -45,4 +47,5 @@ def training_flops(
         + config.decoder_layers * decoder
         + target_tokens * config.d_model * predicted_words
     )
+    # Norms, softmax, dropout and embedding look-ups contain no matrix products and do not count.
     return MULTIPLICATION_AND_ADDITION * FORWARD_AND_BACKWARD * products

@@ -60,6 +60,8 @@ class MultiHeadAttention(nn.Module):
         keys_width = config.heads * config.d_k
         values_width = config.heads * config.d_v
         self.widths = [keys_width, keys_width, values_width]  # of queries, keys and values
+        # Matrices are [outputs, inputs], as in torch.nn.Linear: the transposes of the paper's W.
+        # Since d_k and d_v need not be d_model / heads (Table 3, rows B), W^O need not be square.
         self.input = nn.Parameter(torch.empty(sum(self.widths), config.d_model))
         self.output = nn.Parameter(torch.empty(config.d_model, values_width))
         # Xavier's variance follows from a matrix's shape, so each projection is initialized alone.
@@ -72,6 +74,8 @@ class MultiHeadAttention(nn.Module):
             self.output_bias = nn.Parameter(torch.zeros(config.d_model))
         if self.kind == "additive":
             self.v = nn.Parameter(torch.empty(config.heads, config.d_k))
+            # Each head's vector alone: Xavier's variance would otherwise fall with the number of
+            # heads.
             for vector in self.v.split(1):
                 nn.init.xavier_uniform_(vector)
 
@@ -117,17 +121,23 @@ class MultiHeadAttention(nn.Module):
         The masks are those of `attend`.
         """
         if self.kind == "additive":
+            # This tensor, with T, S and K, is why additive attention needs more memory. The fused
+            # kernels of torch compute only dot products.
             hidden_BHTSK = torch.tanh(q_BHTK[:, :, :, None] + k_BHSK[:, :, None])
             scores_BHTS = torch.einsum("bhtsk,hk->bhts", hidden_BHTSK, self.v)
         else:
             scores_BHTS = q_BHTK @ k_BHSK.transpose(2, 3)
             if self.kind == "scaled_dot_product":
+                # Without this, scores grow with d_k and push the softmax to where gradients vanish.
                 scores_BHTS = scores_BHTS / math.sqrt(q_BHTK.shape[3])
         if causal:
+            # Only this formula needs the mask as a tensor. The fused kernels get the flag instead.
             shape = scores_BHTS.shape[2:]
             mask = torch.ones(shape, dtype=torch.bool, device=scores_BHTS.device).tril()
         if mask is None:
             return scores_BHTS.softmax(dim=3)
+        # Minus infinity (section 3.2.3) gives a weight of exactly 0, unlike a large negative
+        # number. Training masks with booleans, a search with numbers (`DecoderCache`).
         if mask.dtype == torch.bool:
             scores_BHTS = scores_BHTS.masked_fill(~mask, -torch.inf)
         else:
@@ -171,6 +181,7 @@ class MultiHeadAttention(nn.Module):
             return F.scaled_dot_product_attention(
                 q_BHTK, k_BHSK, v_BHSV, mask, is_causal=causal, scale=scale
             )
+        # Under autocast, torch would convert the arguments back to bfloat16.
         with torch.autocast("cpu", enabled=False):
             x_BHTV = F.scaled_dot_product_attention(
                 q_BHTK.float(), k_BHSK.float(), v_BHSV.float(), mask, is_causal=causal, scale=scale
@@ -199,6 +210,8 @@ class SSRU(nn.Module):
         remember: Callable[[Tensor, Tensor], Tensor] | None,
     ) -> Tensor:
         """Process all positions or, given `remember`, only the next, whose state it computes."""
+        # Under autocast, products are bfloat16 even if x is float32. The recurrence keeps the type
+        # of x.
         new = linear(x_BTD, self.input).to(x_BTD)
         forget = torch.sigmoid(linear(x_BTD, self.forget, self.forget_bias).to(x_BTD))
         if remember:
@@ -210,6 +223,7 @@ class SSRU(nn.Module):
         while reach < x_BTD.shape[1]:
             later_state = state[:, reach:] + forget[:, reach:] * state[:, :-reach]
             later_forget = forget[:, reach:] * forget[:, :-reach]
+            # The first `reach` positions have no earlier neighbor, so they are complete.
             state = torch.cat((state[:, :reach], later_state), dim=1)
             forget = torch.cat((forget[:, :reach], later_forget), dim=1)
             reach *= 2
@@ -227,6 +241,7 @@ ACTIVATIONS: dict[str, type[nn.Module]] = {
     "relu": nn.ReLU,
     "swish": nn.SiLU,
     "gelu": nn.GELU,
+    # What Marian before 1.12.3 calls gelu.
     "quick_gelu": QuickGELU,
 }
 
@@ -238,6 +253,7 @@ class FeedForward(nn.Sequential):
         inner = Linear(config.d_model, config.d_ff)
         outer = Linear(config.d_ff, config.d_model)
         for product in (inner, outer):
+            # The initialization of the authors' code, not that of torch.nn.Linear.
             nn.init.xavier_uniform_(product.weight)
             nn.init.zeros_(product.bias)
         super().__init__(inner, ACTIVATIONS[config.activation](), outer)
@@ -256,6 +272,8 @@ class Residual(nn.Module):
         self.dropout = Dropout(config.dropout)
 
     def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+        # Dropout applies to a sublayer's output before the sum (section 5.4), never within a
+        # sublayer.
         if self.post_norm:
             return self.norm(x + self.dropout(sublayer(x)))
         return x + self.dropout(sublayer(self.norm(x)))
@@ -266,6 +284,8 @@ class EncoderLayer(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
+        # model.safetensors names tensors by these attributes: a new name would make older models
+        # unreadable.
         self.self_attention = MultiHeadAttention(config)
         self.feed_forward = FeedForward(config)
         self.residual_1 = Residual(config)
@@ -288,6 +308,7 @@ class DecoderLayer(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
+        # Only one of the two exists, so that the weights contain nothing unused.
         self.ssru = SSRU(config) if config.decoder == "ssru" else None
         if self.ssru is None:
             self.self_attention = MultiHeadAttention(config)
@@ -321,12 +342,15 @@ class DecoderLayer(nn.Module):
             q, k, v = attention.project(x)
             if remember:
                 k, v = remember(k, v)
+            # A mask in `past` is already causal, and a search knows no later positions.
             is_causal = past is None and remember is None
             return attention.attend(q, k, v, past, causal=is_causal)
 
         def attend_to_memory(x: Tensor) -> Tensor:
             query_map, keys_values_map = cross.cross_maps()
             q = cross.queries(x, query_map)
+            # In training, each layer projects the memory once. A search has done so before its
+            # first step.
             if isinstance(memory, Tensor):
                 k, v = cross.keys_values(memory, keys_values_map)
             else:

@@ -36,6 +36,8 @@ class Transformer(nn.Module):
         # step, is not compiled.
         self.compiler: Compiler | None = None
         source_size = config.source_vocabulary_size or vocabulary_size
+        # Modules draw their initial weights in this order, and each draws even if tied weights
+        # replace its own: another order would give another model for the same seed.
         self.source_embedding = Embedding(config, source_size)
         self.target_embedding = Embedding(config, vocabulary_size)
         self.encoder_layers = nn.ModuleList(
@@ -47,6 +49,7 @@ class Transformer(nn.Module):
         self.encoder_norm = final_norm(config)
         self.decoder_norm = final_norm(config)
         self.output = Linear(config.d_model, vocabulary_size, bias=False)
+        # Even if it is not tied, it begins like the embedding that it could share (section 3.4).
         self.output.weight = random_matrix(vocabulary_size, config.d_model)
         if config.output_bias:
             self.output.bias = nn.Parameter(torch.zeros(vocabulary_size))
@@ -70,9 +73,8 @@ class Transformer(nn.Module):
         real_BS = source_BS != PAD
         if not self.config.source_end:
             real_BS &= source_BS != EOS
-            real_BS[:, 0] = (
-                True  # keep an empty source's end symbol, because an empty softmax is NaN
-            )
+            # Keep an empty source's end symbol, because an empty softmax is NaN.
+            real_BS[:, 0] = True
         return real_BS[:, None, None, :]
 
     def cross_mask(self, source_BS: Tensor, padded: bool = True) -> Tensor | None:
@@ -111,6 +113,8 @@ class Transformer(nn.Module):
         # For a batch of a single sentence, the compiler would make further kernels.
         if compiler is None or len(x) == 1:
             return layer(x, *arguments)
+        # The function of the class, not the method of the layer, so that all layers share one
+        # compiled form.
         return compiler.compiled(type(layer).forward)(layer, x, *arguments)
 
     def encode(self, source_BS: Tensor, padded: bool = True) -> Tensor:
@@ -135,8 +139,11 @@ class Transformer(nn.Module):
 
         `target_BT` begins with a start symbol; `padded` is about the source, as in `encode`.
         """
+        # Padding of the target needs no mask: it comes last, so no real token sees it, and the loss
+        # skips it.
         mask = self.cross_mask(source_BS, padded)
         window = self.config.attention_window
+        # Without a window, layers pass torch a flag for causal attention, which needs no mask.
         past = None
         if window is not None:
             past = neighborhood(target_BT.shape[1], window, target_BT.device, causal=True)
@@ -183,6 +190,7 @@ class Transformer(nn.Module):
             past=[],
             memory=memory,
             mask=mask.masked_fill_(~real, -torch.inf),
+            # No columns yet: the first step makes room.
             ancestors=memory_BSD.new_empty(len(source_BS), 1, hypotheses, 0),
             window=self.config.attention_window,
             states=[],
@@ -191,6 +199,7 @@ class Transformer(nn.Module):
             shape = (len(source_BS), hypotheses, self.config.d_model)
             cache.states = [memory_BSD.new_zeros(shape) for _ in memory]
         else:
+            # No columns either, but the heads, widths, type and device of keys and values.
             cache.past = [(k[:, :, :0], v[:, :, :0]) for k, v in memory]
         return cache
 
@@ -199,14 +208,18 @@ class Transformer(nn.Module):
 
         `first` limits K in the result.
         """
+        # Before the layers, because it may make room for the columns that they append.
         visible = cache.visible()
         # The hypotheses of a sentence are at the same position: each is a row of one token.
         embedded = self.target_embedding(tokens_BK.view(-1, 1), cache.length)
+        # The layers see K queries per sentence, which share its memory. `visible` separates their
+        # pasts.
         x_BKD = embedded.view(*tokens_BK.shape, -1)
         remember = cache.update if cache.states else cache.append
         for number, layer in enumerate(self.decoder_layers):
             memory = cache.memory[number]
             x_BKD = layer(x_BKD, memory, cache.mask, visible, partial(remember, number))
+        # After the last layer: until then, all layers write the columns of this position.
         cache.length += 1
         logits = self.logits(self.decoder_norm(x_BKD[:, :first]))
         # In float32, whatever the precision of the model: a search adds up many of them.

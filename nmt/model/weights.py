@@ -24,9 +24,11 @@ from nmt.files import (
 from nmt.model.transformer import Transformer
 
 MAX_VOCABULARY = 2**24
-TABLE_NUMBERS = (
-    2**24
-)  # maximum size of a sinusoid table, unless one of the model's matrices is larger
+TABLE_NUMBERS = 2**24
+"""The maximum size of a sinusoid table, unless one of the model's matrices is larger.
+
+The table follows from config.json alone, so without a maximum, a tiny file could fill the memory.
+"""
 
 
 def check_ours(folder: Path) -> None:
@@ -40,6 +42,7 @@ def check_ours(folder: Path) -> None:
         raise NMTError(
             f"{folder} contains {name}, which nmt did not write: move it, or name another folder"
         )
+    # An empty folder is free. In any other, config.json must describe a model.
     if any(folder.iterdir()):
         read_description(folder)
 
@@ -50,6 +53,7 @@ def write_model_directory(
     """Write a model directory, replacing an older one."""
     config = json.dumps(asdict(description), indent=2) + "\n"
     try:
+        # A killed process leaves the old directory or the new one, never half of one.
         with whole_folder(folder) as temporary:
             weights = temporary / "model.safetensors"
             save_file(distinct_tensors(model), weights, metadata={"format": "pt"})
@@ -70,6 +74,7 @@ def distinct_tensors(model: Transformer) -> dict[str, torch.Tensor]:
     for name, tensor in sorted(model.state_dict().items()):
         if tensor.data_ptr() not in addresses:
             addresses.add(tensor.data_ptr())
+            # safetensors refuses tensors that are not contiguous.
             kept[name] = tensor.contiguous()
     return kept
 
@@ -89,6 +94,7 @@ def check_shapes(model: ModelConfig, vocabulary_size: int, stored: Shapes, probl
 
     Raises an NMTError that begins with `problem`.
     """
+    # Before `described`, which computes sinusoids in memory even on the meta device.
     largest_stored = max(map(math.prod, stored.values()), default=0)
     if model.max_positions * model.d_model > max(TABLE_NUMBERS, largest_stored):
         raise NMTError(f"{problem}: max_positions={model.max_positions:,} is too large")
@@ -102,6 +108,7 @@ def check_shapes(model: ModelConfig, vocabulary_size: int, stored: Shapes, probl
         if held is None and name in tied_names:
             held = shared
         right = expected.get(name)
+        # Names come from a file that may be hostile: they are cut and quoted.
         if held != right:
             raise NMTError(
                 f"{problem}: {name[:80]!r} is {in_words(held)} but should be {in_words(right)}"
@@ -123,6 +130,7 @@ def load_model(folder: Path, device: torch.device | str = "cpu") -> Transformer:
     check_shapes(config, size, stored_shapes(path), problem)
     try:
         model = Transformer(config, size)
+        # safetensors' load_model accepts a file that has only one of several tied matrices.
         load_weights(model, path)
     except (OSError, SafetensorError, RuntimeError) as error:
         raise NMTError(
