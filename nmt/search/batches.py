@@ -21,4 +21,5 @@ def pad(rows: Sequence[list[int]], device: torch.device) -> Tensor:
 
 def pad_source(sentences: Sequence[list[int]], device: torch.device) -> Tensor:
     """Token ids -> [B, S], each sentence followed by the end symbol, then padding."""
+    # Every sentence is followed by the end symbol in training (nmt/data/batches.py), so also here.
     return pad([[*ids, EOS] for ids in sentences], device)

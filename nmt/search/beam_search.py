@@ -41,6 +41,7 @@ class Finished:
         length = tokens_BCT.shape[2]
         # The end symbol is part of the length that the penalty divides by.
         new_scores = log_probabilities_BC / penalty(length + 1, config)
+        # Earlier hypotheses come first and the sort is stable, so a tie keeps the earlier one.
         scores = torch.cat((self.scores[sentences], new_scores), dim=1)
         order = scores.argsort(dim=1, descending=True, stable=True)
         order = order[:, :n_best]
@@ -48,6 +49,7 @@ class Finished:
         before = self.log_probabilities[sentences]
         log_probabilities = torch.cat((before, log_probabilities_BC), dim=1)
         self.log_probabilities[sentences] = log_probabilities.gather(1, order)
+        # Earlier hypotheses are shorter, so their columns from `length` on are padding anyway.
         tokens = torch.cat((self.tokens[sentences, :, :length], tokens_BCT), dim=1)
         indices = order[:, :, None].expand(-1, -1, length)
         self.tokens[sentences, :, :length] = tokens.gather(1, indices)
@@ -94,6 +96,7 @@ class Search:
         prefixes = prefixes or [[]] * sentences
         self.prefixes = pad(prefixes, device)
         self.max_lengths = self.longest(source_BS, prefixes)
+        # Read from the device once, so that earlier steps need not check for maximum lengths.
         self.shortest_maximum = int(self.max_lengths.min())
         self.penalties_at_max_length: Tensor = penalty(self.max_lengths, config)
         self.suppressed_tokens = torch.tensor([PAD, BOS, UNK], device=device)
@@ -103,9 +106,8 @@ class Search:
         # Log probabilities of the unfinished hypotheses; -inf marks an empty slot.
         self.log_probabilities = torch.zeros(sentences, self.beam_size, device=device)
         if not config.do_sample:
-            self.log_probabilities[
-                :, 1:
-            ] = -torch.inf  # the search starts with one empty hypothesis
+            # The search starts with one empty hypothesis. Equal ones would stay equal.
+            self.log_probabilities[:, 1:] = -torch.inf
         longest = int(self.max_lengths.max())
         self.finished = Finished(sentences, config.n_best, longest, device)
         self.keys: Tensor | None = None
@@ -115,17 +117,21 @@ class Search:
     def longest(self, source_BS: Tensor, prefixes: Sequence[list[int]]) -> Tensor:
         """The maximum length of each translation, including the end symbol, [B]."""
         config = self.config
+        # The length of the input + 50 (section 6.1). Both lengths count the end symbol.
         lengths = (source_BS != PAD).sum(dim=1) + config.max_extra_length
         if config.max_length is not None:
+            # max_length does not count the end symbol.
             lengths = lengths.clamp(max=config.max_length + 1)
         if config.no_repeat_ngram_size == 1:
             # After the prefix, each vocabulary entry can occur only once, even if min_length is
             # not reached.
+            # Ids above <unk> are words. One more position is for the end symbol.
             words = self.models[0].vocabulary_size - UNK
             repeated = [len(ids) - len(set(ids)) for ids in prefixes]
             most = lengths.new_tensor([words + number for number in repeated])
             lengths = lengths.minimum(most)
         prefix_lengths = (self.prefixes != PAD).sum(dim=1)
+        # A prefix may exceed the limits above. It is kept whole, and the end symbol follows it.
         lengths = lengths.maximum(prefix_lengths + 1)
         for model in self.models:
             if model.config.positions == "learned":
@@ -140,6 +146,7 @@ class Search:
         else:
             best, parents, tokens = self.best(logp_BKN)
         ends = tokens == EOS
+        # Before the ended hypotheses lose their slots to unfinished ones.
         self.collect(best, parents, ends)
         best = best.masked_fill(ends, -torch.inf)
         if not self.config.do_sample:
@@ -181,6 +188,7 @@ class Search:
         n = self.config.no_repeat_ngram_size
         if n:
             prefix_lengths = (self.prefixes != PAD).sum(dim=1)
+            # The prefix is given, so it may repeat itself.
             after_prefix = self.position > prefix_lengths[self.sentences]
             words = self.tokens[:, :, 1:]  # without the start symbol
             forbid_repetition(logp, words, n, after_prefix)
@@ -194,6 +202,7 @@ class Search:
     def averaged_step(self) -> Tensor:
         """log P of the next token, the mean over the models: [B, K, N] or [B, 1, N]."""
         first_step = self.position == 1 and not self.config.do_sample
+        # A tiny vocabulary has fewer than 2 K continuations of a single hypothesis.
         is_large = self.models[0].vocabulary_size >= 2 * self.beam_size
         width = 1 if first_step and is_large else self.beam_size
         last_BK = self.tokens[:, :, -1]
@@ -203,6 +212,7 @@ class Search:
         ]
         if len(steps) == 1:
             return steps[0]
+        # The logarithm of the mean probability, not the mean of the log probabilities.
         return torch.stack(steps).logsumexp(0) - math.log(len(steps))
 
     def keep_lengths(self, logp_BKN: Tensor) -> None:
@@ -211,6 +221,8 @@ class Search:
             end = torch.full_like(self.max_lengths, EOS)
             allow_only(logp_BKN, end, self.max_lengths <= self.position)
         if self.position <= self.config.min_length:
+            # At its maximum length, a translation ends even if it is too short. Otherwise, nothing
+            # is allowed.
             may_continue = self.max_lengths > self.position
             logp_BKN[:, :, EOS].masked_fill_(may_continue[:, None], -torch.inf)
 
@@ -227,6 +239,7 @@ class Search:
         unfinished.
         """
         batch, width, _ = logp_BKN.shape
+        # Greedy search stops when its best continuation is the end symbol.
         candidates = 1 if self.beam_size == 1 else 2 * self.beam_size
         # The best continuations of each hypothesis, then the best of all hypotheses.
         logp, tokens = largest(logp_BKN.flatten(0, 1), candidates)
@@ -251,8 +264,12 @@ class Search:
 
     def collect(self, best: Tensor, parents: Tensor, ends: Tensor) -> None:
         """Store those of the K best candidates that have ended."""
+        # The other candidates only take the places of those that end. An end among them is not one
+        # of the K best, so it does not count.
         best = best[:, : self.beam_size]
         parents = parents[:, : self.beam_size]
+        # Not finite: continuations of empty slots (-inf), or of a model whose weights are not
+        # finite.
         ended = ends[:, : self.beam_size] & best.isfinite()
         sentences = self.sentences
         past = self.tokens[:, :, 1:]
@@ -282,9 +299,11 @@ class Search:
         extendable = self.log_probabilities.isfinite().any(dim=1)
         if self.config.do_sample:
             return extendable
+        # The last of the n_best; -inf as long as a slot is empty.
         to_beat = self.finished.scores[self.sentences, -1]
         if self.beam_size == 1:
             return extendable & to_beat.isinf()
+        # topk sorts, so the first unfinished hypothesis is the most probable.
         best_possible = self.log_probabilities[:, 0] / self.penalties_at_max_length
         return extendable & (best_possible > to_beat)
 

@@ -26,6 +26,7 @@ def largest(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """
     rows, width = x.shape
     blocks = width // BLOCK_TOKENS
+    # With few blocks, too large a part of each row would be read twice.
     if blocks < 4 * k:
         return topk(x, min(k, width))
     end = blocks * BLOCK_TOKENS
@@ -34,6 +35,7 @@ def largest(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
     _, chosen = topk(maxima, k)
     within = torch.arange(BLOCK_TOKENS, device=x.device)
     indices = (chosen[:, :, None] * BLOCK_TOKENS + within).flatten(1)
+    # Entries after the last whole block are always candidates.
     rest = torch.arange(end, width, device=x.device)
     indices = torch.cat((indices, rest.expand(rows, -1)), dim=1)
     values, places = topk(x.gather(1, indices), k)
@@ -54,6 +56,7 @@ def forbid_repetition(logp_BKN: Tensor, tokens_BKT: Tensor, n: int, where_B: Ten
     if length < n:
         return
     grams = tokens_BKT.unfold(2, n, 1)
+    # The n - 1 tokens before the next one. For n = 1, there are none, and they match everywhere.
     last = tokens_BKT[:, :, None, length - n + 1 :]
     is_again = (grams[..., :-1] == last).all(dim=3)
     again = is_again & where_B[:, None, None]

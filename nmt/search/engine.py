@@ -27,9 +27,8 @@ Pair = tuple[list[int], list[int]]
 @dataclass
 class TokenScores:
     log_probabilities: list[float]  # one per token, and one for the end symbol
-    attention: npt.NDArray[np.float32] | None = (
-        None  # [target tokens, source tokens], both without end symbols
-    )
+    # [target tokens, source tokens], both without end symbols
+    attention: npt.NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True)
@@ -81,9 +80,8 @@ class Engine(Protocol):
 
     config: DecodeConfig
     ahead: bool  # whether it searches in its own threads and accepts more work in the meantime
-    longest: (
-        int | None
-    )  # maximum tokens per sentence, including the end symbol; None: limited only by the model
+    # Maximum tokens per sentence, including the end symbol. None: limited only by the model.
+    longest: int | None
 
     def with_search(self, config: DecodeConfig) -> "Engine":
         """An engine with the same weights but other search settings.
@@ -116,6 +114,7 @@ def penalty(length: Any, config: DecodeConfig) -> Any:
 
     In Marian, it is |Y|^alpha. |Y| is a number or a tensor and includes the end symbol.
     """
+    # The same alpha means different penalties: most toolkits' 0.6 is not the paper's 0.6.
     base = length if config.length_penalty_kind == "marian" else (5 + length) / 6
     return base**config.length_penalty
 
@@ -148,6 +147,7 @@ def batches_by_length(lengths: Sequence[int], budget: int) -> Iterator[list[int]
     order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
     begin = 0
     while begin < len(order):
+        # The first sentence of a batch is its longest, so all rows are padded to this length.
         size = max(1, budget // lengths[order[begin]])
         if size > 16:
             size -= size % 8

@@ -41,6 +41,7 @@ def recorded(attentions: Sequence[MultiHeadAttention]) -> Iterator[list[Tensor]]
         return MultiHeadAttention.attend(attention, q, k, v, *mask, **causal)
 
     for attention in attentions:
+        # This attribute of the instance hides the method of its class until it is deleted.
         attention.attend = partial(attend, attention)  # type: ignore[method-assign]
     try:
         yield weights
@@ -82,6 +83,7 @@ def score_batch(
         layer = cast(DecoderLayer, model.decoder_layers[number])
         with recorded([layer.cross_attention] if align else []) as weights:
             hidden_BTD = model.decode(inputs_BT, model.encode(source_BS), source_BS)
+        # Padding needs no logits.
         hidden_MD = hidden_BTD[real_BT]
         log_probabilities.append(token_log_probabilities(model, hidden_MD, tokens_BT[real_BT]))
         attention.extend(weights_BHTS.mean(dim=1) for weights_BHTS in weights)
@@ -113,6 +115,7 @@ def forced_decoding(
         source_BS = pad_source(sources, device)
         inputs = [[BOS, *ids] for ids in targets]
         inputs_BT = pad(inputs, device)
+        # What each position of `inputs` predicts: the targets with their end symbols.
         tokens_BT = pad_source(targets, device)
         logp_M, attention_BTS = score_batch(models, source_BS, inputs_BT, tokens_BT, align)
         rows = logp_M.split([len(ids) + 1 for ids in targets])

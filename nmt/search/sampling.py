@@ -26,6 +26,7 @@ def sentence_keys(source_BS: Tensor, count: int, seed: int) -> Tensor:
     """
     digests = []
     for padded in source_BS.tolist():
+        # Padding depends on the other sentences of the batch.
         tokens = [token for token in padded if token != PAD]
         for k in range(count):
             text = repr((seed, tokens, k))
@@ -41,6 +42,8 @@ def gumbel(keys_BK: Tensor, position: int, tokens: Tensor) -> Tensor:
     `tokens` has the shape [C] or, if the tokens differ by row, [B, K, C].
     """
     offset = (position * INCREMENT + 2**63) % 2**64 - 2**63  # wrapped into a signed 64-bit integer
+    # Numbers of two SplitMix64 sequences: that of the key, by position, then that of the result, by
+    # token.
     rows = splitmix(keys_BK + offset)
     hashes = splitmix(rows[:, :, None] + tokens * INCREMENT)
     uniform = (shifted(hashes, 64 - HASH_BITS).float() + 0.5) * 2.0**-HASH_BITS
@@ -52,6 +55,7 @@ def gumbel(keys_BK: Tensor, position: int, tokens: Tensor) -> Tensor:
 def draw(logp_BKN: Tensor, config: DecodeConfig, keys_BK: Tensor, position: int) -> Tensor:
     """A random token for each hypothesis, [B, K], from the likely ones within top_k and top_p."""
     vocabulary = logp_BKN.shape[2]
+    # All tokens are candidates, so none have to be sorted.
     if config.top_k == 0 and config.top_p == 1:
         tokens = torch.arange(vocabulary, device=logp_BKN.device)
         noise = gumbel(keys_BK, position, tokens)
@@ -63,6 +67,8 @@ def draw(logp_BKN: Tensor, config: DecodeConfig, keys_BK: Tensor, position: int)
         # After a hypothesis has ended, all its next tokens may be forbidden. Softmax then divides 0
         # by 0.
         probabilities = likely.double().softmax(dim=2).nan_to_num()
+        # The probability of likelier tokens without the token's own, so the likeliest is always
+        # kept.
         more_likely = probabilities.cumsum(dim=2) - probabilities
         likely = likely.masked_fill(more_likely >= config.top_p, -torch.inf)
     noise = gumbel(keys_BK, position, tokens)

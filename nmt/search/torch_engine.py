@@ -35,6 +35,7 @@ def choose_device(name: str) -> str:
         return "cuda" if torch.cuda.is_available() else "cpu"
     try:
         torch.empty(0, device=name)
+    # A build of torch without CUDA raises AssertionError.
     except (RuntimeError, AssertionError) as error:
         reason = str(error).splitlines()[0]
         raise NMTError(f"device={name}: not available here ({reason}); use device=cpu") from error
@@ -78,6 +79,7 @@ class TorchEngine:
 
     longest: int | None = None
     ahead = False
+    # Belongs to the class, so that all engines in a process take turns.
     turn: AbstractContextManager[Any] = threading.Lock()
     """Held for each batch, so that threads take turns."""
 
