@@ -55,6 +55,7 @@ def padded_batch(sources: pa.ListArray, targets: pa.ListArray) -> Batch:
     target_in = target_out.masked_fill(target_out == EOS, PAD).roll(1, dims=1)
     target_in[:, 0] = BOS
     is_real = target_out.flatten() != PAD
+    # Here on the CPU: on a GPU, `nonzero` would wait for all queued work.
     target_indices = is_real.nonzero()[:, 0]
     has_padding = bool((source == PAD).any())
     return Batch(source, target_in, target_out, target_indices, padded=has_padding)

@@ -64,6 +64,7 @@ def transforms_for(
 
 def fits(pair: IdPair, widths: tuple[int, int]) -> bool:
     """Whether a pair and its end symbols have room in a micro-batch of these widths."""
+    # Less than, because the end symbol takes a position.
     return all(len(ids) < width for ids, width in zip(pair, widths, strict=True))
 
 
@@ -96,6 +97,8 @@ class PlannedBatches:
             changed = transform(pairs, source_of_pair, planned)
             kept = []
             for old, new in zip(pairs, changed, strict=True):
+                # A wider batch could need more memory than the largest planned shapes, which
+                # training tries first.
                 kept.append(new if fits(new, planned.widths) else old)
             pairs = kept
         return pairs
@@ -150,6 +153,7 @@ class UpdateDataModule(LightningDataModule):
             sizes = np.diff(bounds).tolist()
             growth = np.ones(len(self.sources))
             for transform in transforms:
+                # Transforms run one after another, each on what the previous one returned.
                 growth = growth * transform.growth
             copies = source_copies(self.sources, sizes, config.data.temperature)
             self.mixture = Mixture(bounds, copies, growth)
@@ -180,6 +184,8 @@ class UpdateDataModule(LightningDataModule):
         if workers is None:
             # On a CPU, loader processes would take cores away from the model.
             workers = 0 if device == "cpu" else 2
+        # Lightning calls this after it restores `global_step`, so a resumed run begins with the
+        # next update.
         dataset = UpdateDataset(
             self.batches,
             self.planner,
@@ -191,6 +197,8 @@ class UpdateDataModule(LightningDataModule):
             dataset,
             batch_size=None,  # the dataset's items are batches
             num_workers=workers,
+            # Copies from pinned memory run while the GPU computes. torch does not pin memory for
+            # MPS.
             pin_memory=device not in ("cpu", "mps"),
             worker_init_fn=leave_signals_to_training,
         )
@@ -200,6 +208,8 @@ def accumulation(micro_batches: int, devices: int) -> int:
     """Micro-batches per device in an update; NMTError if devices cannot share them evenly."""
     if micro_batches % devices == 0:
         return micro_batches // devices
+    # A resumed run cannot change micro_batches, on which its updates depend, but may change
+    # devices.
     divisors = [n for n in range(1, micro_batches + 1) if micro_batches % n == 0]
     numbers = ", ".join(map(str, divisors))
     word = "device" if divisors == [1] else "devices"

@@ -29,6 +29,7 @@ BLOCK_PAIRS = 1 << 20
 
 def bucket_widths(lengths: NDArray[Any]) -> Ints:
     """Round lengths above 64 up to multiples of 2, above 128 up to multiples of 4, and so on."""
+    # A step is at most 1/32 of the length, which adds little padding but keeps the table small.
     _, exponents = np.frexp(lengths - 1)  # the number of bits
     steps = 2 ** np.maximum(exponents.astype(np.int64) - 6, 0)
     return np.asarray(-(-lengths // steps) * steps)
@@ -40,6 +41,7 @@ def cost(widths: Ints, counts: Ints, budget: int) -> Ints:
     A position costs 2 in the row of a pair, and 1 in an unused row.
     """
     rows = budget // widths.max(0)
+    # An unused row takes no time, unlike padding, but it makes its update smaller.
     used_and_unused = -(-counts // rows) * rows
     return np.asarray((counts + used_and_unused) * widths.sum(0))
 
@@ -70,6 +72,7 @@ def best_cut(widths: Ints, counts: Ints, side: int, budget: int) -> Cut | None:
     # A cut may follow the last cell of each width. Compute both parts' widths and counts for all
     # cuts at once.
     last = np.flatnonzero(np.diff(widths[side]))
+    # A part is padded to its widest cell on either side, hence running maxima from both ends.
     widths_below = np.maximum.accumulate(widths, axis=1)[:, last]
     reversed_widths = np.maximum.accumulate(widths[:, ::-1], axis=1)
     widths_above = reversed_widths[:, ::-1][:, last + 1]
@@ -82,6 +85,7 @@ def best_cut(widths: Ints, counts: Ints, side: int, budget: int) -> Cut | None:
     if not len(allowed):
         return None
     costs = cost(widths_below, counts_below, budget) + cost(widths_above, counts_above, budget)
+    # Costs are integers, and the first of equal ones wins: every machine makes the same cut.
     best = allowed[costs[allowed].argmin()]
     end = last[best] + 1
     return Cut(int(costs[best]), below=order[:end], above=order[end:])
@@ -114,6 +118,7 @@ def partition(widths: Ints, counts: Ints, budget: int) -> list[Ints]:
         cells = uncut.pop()
         cut = cut_that_saves(widths[:, cells], counts[cells], budget)
         if cut:
+            # The order of this stack decides the order of the groups, on which all updates depend.
             uncut += [cells[cut.above], cells[cut.below]]
         else:
             groups.append(cells)
@@ -171,6 +176,7 @@ def group_by_lengths(
     counts = np.zeros(table.shape[1], np.int64)
     for block in blocks:
         counts += np.bincount(cells_of(block), minlength=len(counts))
+    # Most combinations of lengths occur in no pair.
     filled = np.flatnonzero(counts)
     parts = partition(table[:, filled], counts[filled], budget)
     groups = [filled[part] for part in parts]
@@ -202,6 +208,7 @@ def rows_by_group(
     free = starts[:-1].copy()  # for each group, where its next row goes
     first_row = 0
     for groups in group_blocks:
+        # Stable, so that rows of a group stay ascending.
         sorted_rows = np.argsort(groups, kind="stable")
         counts = np.bincount(groups, minlength=len(free))
         offsets = free - (np.cumsum(counts) - counts)

@@ -25,6 +25,7 @@ def map_table(file: Path) -> "tuple[pa.Buffer, pa.Table]":
     """A memory-mapped Arrow stream, as bytes and as a table of its blocks."""
     import pyarrow as pa  # takes 0.2 seconds, which a search need not wait for
 
+    # The buffer keeps the file mapped after it is closed.
     with pa.memory_map(str(file)) as mapped:
         content = mapped.read_buffer()
     table = pa.ipc.open_stream(content).read_all()
@@ -41,6 +42,7 @@ class MappedLengths:
         """Raise ValueError if the column is not stored as plain numbers in `content`."""
         self.file = file
         self.name = name
+        # The whole file as numbers, so that a single index reads from any block.
         self.content = np.frombuffer(content, np.int32, content.size // ITEM_BYTES)
         blocks = [chunk for chunk in table.column(name).chunks if len(chunk)]
         sizes = [len(block) for block in blocks]
@@ -122,6 +124,7 @@ class GrownLengths:
 
     def __getitem__(self, rows: slice) -> Int32s:
         begin, end, _ = rows.indices(len(self))
+        # How many of the rows belong to each source.
         rows_of_sources = np.diff(self.bounds.clip(begin, end))
         grown = np.ceil(self.lengths[rows] * np.repeat(self.growth, rows_of_sources))
         return grown.astype(np.int32)

@@ -103,12 +103,14 @@ def without_added(
     for member in members_of(cls):
         name = member.name
         key = f"{group}{name}"
+        # The options of an inline group are stored among those of this group.
         if "inline" in member.metadata:
             kept = without_added(member.type, kept, original, group)
         elif name not in kept or key in original:
             continue
         elif is_dataclass(member.type) and isinstance(kept[name], dict):
             kept[name] = without_added(member.type, kept[name], original, f"{key}.")
+            # A group added later, whose options all have their values from before, is left out.
             if not kept[name]:
                 del kept[name]
         elif kept[name] == value_before(member, tree):
@@ -121,6 +123,7 @@ def fingerprint(content: dict[str, Any]) -> str:
     tree = {"format_version": FORMAT_VERSION, **content}
     tree["data"] = without_added(DataConfig, decisive(content["data"]), DATA_OF_FORMAT)
     tree["tokenizer"] = without_added(TokenizerConfig, content["tokenizer"], TOKENIZER_OF_FORMAT)
+    # Sorted, because the order of the options does not change the corpus.
     text = json.dumps(tree, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -183,6 +186,7 @@ def advice_without_corpus(folder: Path) -> str:
     corpora = sorted(str(path.parent) for path in folder.parent.glob("*/manifest.json"))
     if not corpora:
         return "run `nmt preprocess`, or resume a run by its command"
+    # A folder may contain hundreds of corpora, but a message is one line.
     names = ", ".join(corpora[:MOST_NAMES])
     if len(corpora) > MOST_NAMES:
         names += ", ..."
@@ -202,6 +206,8 @@ def read_manifest(folder: Path) -> Manifest:
         "prepare the corpus again with overwrite=true",
     )
     manifest = build_stored(Manifest, tree, str(path))
+    # A manifest may come from other people. `counts` accepts any mapping, so each split is checked
+    # here; its name may be of any length.
     for split, counts in manifest.counts.items():
         build_stored(Counts, counts, f"{path}, counts, {split[:20]}")
     if not is_plausible(manifest):
@@ -215,10 +221,12 @@ def read_manifest(folder: Path) -> Manifest:
 def is_plausible(manifest: Manifest) -> bool:
     """Whether `nmt preprocess` can have written what the types of the entries do not check."""
     for keys in NAMING_KEYS:
+        # Such a name must not lead out of the folder, as "../x" would.
         name = within(manifest.content, *keys)
         if not isinstance(name, str) or not LANGUAGE.fullmatch(name):
             return False
     has_sources = isinstance(manifest.content.get("sources"), dict)
+    # Ids are stored as int32.
     return has_sources and 0 < manifest.vocabulary_size < 2**31
 
 
@@ -233,6 +241,7 @@ def check_ours(
     keys = read_mapping(path, parse_json, LARGE).keys() if path.is_file() else set()
     if not keys >= KEYS_OF_ALL_FORMATS:
         raise NMTError(f"{folder} exists but is not a prepared corpus: {advice}")
+    # Replacing the corpus deletes the folder, and with it files that a user put there.
     foreign = next(foreign_files(folder, "corpus"), None)
     if foreign:
         raise NMTError(

@@ -55,6 +55,7 @@ def source_copies(
     for source, size in zip(sources, sizes, strict=True):
         weight = 0.0
         if not source.share:
+            # A temperature above 1 raises the share of small sources.
             weight = (source.weight * size) ** (1 / temperature)
         weights.append(weight)
     total = added_up(weights)
@@ -65,6 +66,7 @@ def source_copies(
     shares = np.array(parts) / added_up(parts)
     pairs = np.array(sizes)
     # A pass contains each pair at least once, unless that would make it too long.
+    # A low temperature can round a share to 0.
     needed = np.max(pairs / np.maximum(shares, 1e-12))
     taken = shares * min(needed, MOST_COPIES * pairs.sum())
     if taken.min() < 1:
@@ -99,7 +101,11 @@ class Streams:
         taken = self.taken[sources, groups]
         sizes = self.sizes[sources, groups]
         taken_begins = self.taken_ends[sources, groups] - taken
+        # Passes continue the stream, so each pair of a source is used once before any is used
+        # twice.
         place_in_stream = passes * taken + indices - taken_begins
         rounds, within = np.divmod(place_in_stream, sizes)
+        # The 0 once was the number of a stage of training. Without it, runs on mixtures could not
+        # resume.
         keys = shuffle_key(self.seed, 0, rounds, groups, sources)
         return np.asarray(self.begins[sources, groups] + shuffled(within, sizes, keys))

@@ -52,6 +52,7 @@ class BatchPlanner:
         self.seed = seed % 2**64
         self.attention_window = attention_window
         self.lengths = [source_lengths, target_lengths]
+        # Groups leave room for what transforms add. Sizes of updates count the lengths without it.
         planned: list[Lengths | GrownLengths] = [*self.lengths]
         if mixture:
             planned = [GrownLengths(side, mixture.bounds, mixture.growth) for side in self.lengths]
@@ -88,6 +89,8 @@ class BatchPlanner:
         parts = shuffled(indices, self.micro_batches_per_pass, order_key)
         rows = self.rows(passes, parts)
         sizes = [self.size_of(indices) for indices in rows]
+        # The loss of a micro-batch is divided by the tokens of the whole update, so that devices
+        # need not exchange them. `sum` would otherwise start at 0, which is no UpdateSize.
         size = sum(sizes[1:], start=sizes[0])
         widths = self.groups.widths[:, self.group_of_part[parts]].T.tolist()
         plan = []
@@ -107,6 +110,7 @@ class BatchPlanner:
     def size_of(self, indices: Ints) -> UpdateSize:
         """The size of a micro-batch of these corpus rows."""
         source_lengths, target_lengths = self.lengths
+        # Sums of products of lengths may exceed 32 bits.
         source = source_lengths[indices].astype(np.int64)
         target = target_lengths[indices].astype(np.int64)
         return micro_batch_size(source, target, self.attention_window)
@@ -117,6 +121,7 @@ class BatchPlanner:
         sizes = self.sizes[groups]
         count = self.parts[groups]
         number = parts - self.first_parts[groups]
+        # Integer arithmetic: parts differ by at most one pair and leave none out.
         begins = number * sizes // count
         ends = (number + 1) * sizes // count
         lengths = ends - begins
@@ -139,6 +144,7 @@ class BatchPlanner:
 
         Those are the ones with the most positions and with the most pairs of positions.
         """
+        # A pass over a mixture may take no pair from a group, which then has no part.
         rows = -(-self.sizes // np.maximum(self.parts, 1))
         source_widths, target_widths = self.groups.widths
         positions = rows * (source_widths + target_widths)

@@ -49,6 +49,7 @@ class PreparedSplit:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         file = folder / "pairs.arrow"
+        # A corpus may come from other people. A link in it could make nmt read any file.
         if folder.is_symlink() or not file.exists():
             raise NMTError(f"{folder} is a link or lacks pairs.arrow; prepare it again")
         check_regular(file)
@@ -56,6 +57,7 @@ class PreparedSplit:
             content, table = map_table(file)
         except (OSError, ValueError, MemoryError, pa.ArrowException) as error:
             raise self.damaged(error) from error
+        # The schema allows nulls, but an id or a length must be a number.
         has_nulls = any(column.null_count for column in table.columns)
         if table.schema != IDS_SCHEMA or has_nulls:
             raise NMTError(f"{file} does not have a prepared corpus's columns; prepare it again")
@@ -89,6 +91,8 @@ class PreparedSplit:
         source_size, target_size = vocabulary_sizes
         try:
             for block in self.blocks:
+                # Without `full`, pyarrow trusts offsets, and invalid ones lead outside of the
+                # buffers.
                 block.validate(full=True)
                 check_side(block, "source", source_size)
                 check_side(block, "target", target_size)
@@ -103,6 +107,7 @@ class PreparedSplit:
         blocks = np.searchsorted(self.starts, indices, side="right") - 1
         rows = []
         for block, row in zip(blocks, indices, strict=True):
+            # A slice refers to the mapped file and copies nothing.
             rows.append(self.blocks[block].slice(row - self.starts[block], 1))
         table = pa.Table.from_batches(rows)
         sources = table.column("source").combine_chunks()
@@ -115,6 +120,8 @@ class PreparedSplit:
 
 def check_side(block: pa.RecordBatch, side: str, vocabulary_size: int) -> None:
     """Raise ValueError for invalid lengths or ids of one side."""
+    # Planning reads only the recorded lengths. If they were wrong, batches would not fit their
+    # plan.
     lengths = block.column(side).value_lengths().to_numpy()
     recorded_lengths = block.column(f"{side}_length").to_numpy()
     if not np.array_equal(lengths + 1, recorded_lengths):
@@ -123,6 +130,8 @@ def check_side(block: pa.RecordBatch, side: str, vocabulary_size: int) -> None:
     is_valid = ids.null_count == 0
     if is_valid and len(ids):
         numbers = ids.to_numpy()
+        # `padded_batch` adds the symbols below <unk>. Stored ones would end or hide part of a
+        # sentence.
         is_valid = numbers.min() >= UNK and numbers.max() < vocabulary_size
     if not is_valid:
         raise ValueError(f"an id in {side} is outside the vocabulary")
@@ -160,6 +169,7 @@ class PreparedCorpus:
 
     def split(self, name: str) -> PreparedSplit:
         """Open train, valid or test; NMTError if it is missing or damaged."""
+        # First, because its message says how to get a split that was not prepared.
         kept = self.kept(name)
         target_size = self.manifest.vocabulary_size
         source_size = self.source_vocabulary_size or target_size
@@ -173,6 +183,8 @@ class PreparedCorpus:
         kept = self.kept(split)
         languages = (self.source_language, self.target_language)
         paths = [self.folder / f"{split}.{language}" for language in languages]
+        # A corpus may come from other people: a link could lead to any file, and a pipe would
+        # block.
         for path in paths:
             check_regular(path)
         pairs = list(parallel(paths, [read_texts(path) for path in paths]))
@@ -205,6 +217,7 @@ class PreparedCorpus:
         counts = self.manifest.counts.get(split, {})
         kept = counts.get("kept", 0)
         sources = counts.get("sources")
+        # A corpus with a single source does not list it.
         sizes = list(sources.values()) if sources else [kept]
         if sum(sizes) != counts.get("kept"):
             raise NMTError(
@@ -229,6 +242,7 @@ def open_corpus(folder: Path) -> PreparedCorpus:
     """The corpus in `folder`; NMTError if there is none, or if its tokenizer was replaced."""
     manifest = read_manifest(folder)
     path = folder / TOKENIZER
+    # With another vocabulary, the stored ids would mean other words, without any error.
     if path.is_file() and sha256(path) == manifest.tokenizer:
         tokenizer = load_tokenizer(path)
         if tokenizer.vocabulary_size == manifest.vocabulary_size:
@@ -250,10 +264,12 @@ def corpus_of(
     name = prepared or within(training, "config", "prepared")
     if not isinstance(name, str):
         raise NMTError(f"{folder} does not record its corpus; pass prepared=FOLDER")
+    # A path that the user gives is relative to the working directory, as in all commands.
     corpus_folder = Path(name)
     if not prepared:
         corpus_folder = place_of_corpus(folder, name)
     corpus = open_corpus(corpus_folder)
+    # The folder may since have been prepared anew, from other files.
     if training.get("corpus") not in (None, corpus.manifest.fingerprint):
         raise NMTError(
             f"{corpus.folder} is not the corpus that {folder} was trained on; pass prepared=FOLDER"
@@ -268,4 +284,5 @@ def place_of_corpus(folder: Path, name: str) -> Path:
     for place in places:
         if (place / "manifest.json").is_file():
             return place
+    # The message about the missing corpus then names the path that was recorded.
     return places[0]

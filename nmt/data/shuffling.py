@@ -64,6 +64,7 @@ def encrypted(items: Ints, sides: Ints, keys: Ints) -> Ints:
     left, right = np.divmod(items, sides)
     for _ in range(ROUNDS):
         keys = keys + INCREMENT
+        # Below `sides`, without a division: 32 bits times a side below 2^26 fit into 63 bits.
         random_bits = shifted(splitmix((right ^ keys) + INCREMENT), 32)
         offsets = random_bits * sides >> 32  # below `sides`
         left, right = right, (left + offsets) % sides
@@ -82,6 +83,8 @@ def shuffled(indices: NDArray[Any], size: ArrayLike, key: Ints) -> Ints:
     sides = np.ceil(np.sqrt(sizes)).astype(np.int64)
     items = integers(indices)
     outside = np.arange(len(indices))  # the places of items that are not in the range yet
+    # Encrypting again until the result is in the range keeps the map a permutation: each path
+    # through the square leads from one item of the range to the next.
     while len(outside):
         items[outside] = encrypted(items[outside], sides[outside], keys[outside])
         outside = outside[items[outside] >= sizes[outside]]

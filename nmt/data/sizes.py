@@ -30,6 +30,7 @@ class UpdateSize(NamedTuple):
 
 def pairs_before(lengths: Ints, reach: int) -> int:
     """Count pairs of a position and one of the `reach` positions before it, over all sentences."""
+    # 0 + 1 + 2 + ... + seen for the first positions, then `seen` for each of the rest.
     seen = np.minimum(reach, lengths - 1)
     return int(seen @ (2 * lengths - seen - 1)) // 2
 
@@ -41,6 +42,7 @@ def micro_batch_size(source: Ints, target: Ints, attention_window: int | None = 
     the encoder, to r // 2 positions before it and r - r // 2 - 1 after it.
     """
     longest = int(max(source.max(), target.max()))
+    # Without a window, half of r covers every sentence.
     r = attention_window or 2 * longest
     source_tokens = int(source.sum())
     target_tokens = int(target.sum())
