@@ -29,6 +29,7 @@ def has_fast_bfloat16(device: "device") -> bool:
     import torch
 
     if device.type == "cuda":
+        # By default, torch also returns True for GPUs that only emulate bfloat16.
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     return device.type == "cpu" and bool(torch.cpu._is_avx512_bf16_supported())
 
@@ -72,6 +73,7 @@ def without_ddp_wrapper(trainer: "Trainer") -> None:
     """
     from lightning.pytorch.strategies import DDPStrategy
 
+    # The gradients are added by nmt/training/reduction.py.
     if isinstance(trainer.strategy, DDPStrategy):
         trainer.strategy.configure_ddp = lambda: None  # type: ignore[method-assign]
 
@@ -113,6 +115,8 @@ def without_sigterm_broadcast(trainer: "Trainer") -> None:
 
     It tells all processes whether one received SIGTERM.
     """
+    # Each broadcast would also wait for the device. nmt's callback for checkpoints exchanges
+    # signals.
     loop = trainer.fit_loop.epoch_loop
     loop._broadcast_sigterm_tensor = lambda: None  # type: ignore[method-assign]
 
@@ -122,6 +126,7 @@ def launched_processes(trainer: "Trainer") -> list[Popen[bytes]]:
     from lightning.pytorch.strategies.launchers import subprocess_script
 
     launcher: Any = trainer.strategy.launcher
+    # Processes that torchrun or SLURM started have no such launcher.
     if isinstance(launcher, subprocess_script._SubprocessScriptLauncher):
         return launcher.procs
     return []
@@ -135,6 +140,7 @@ def silence_process_observer() -> None:
     from lightning.pytorch.strategies.launchers import subprocess_script
 
     launchers: Any = subprocess_script
+    # nmt/training/watch.py observes them instead and says which process ended.
     launchers._launch_process_observer = lambda processes: None
 
 
@@ -157,5 +163,6 @@ def close_answers(pool: "ProcessPoolExecutor") -> None:
 
     Otherwise, a thread may wait for the rest of a killed worker's answer.
     """
+    # AttributeError: another version of Python; OSError: the pipe is closed already.
     with suppress(AttributeError, OSError):
         pool._result_queue._writer.close()  # type: ignore[attr-defined]

@@ -86,6 +86,7 @@ def command_for(tokenize: str) -> str:
     extra = EXTRAS.get(tokenize)
     if extra and any(find_spec(module) is None for module in extra.modules):
         return f"pip install 'sacrebleu[{extra.name}]'"
+    # Imported only where a score is computed, so that other commands start faster.
     from sacrebleu.tokenizers.tokenizer_spm import SPM_MODELS
     from sacrebleu.utils import SACREBLEU_DIR
 
@@ -121,12 +122,14 @@ def bleu_tokenizer(tokenize: str | None, language: str | None, references: Itera
     command = command_for(recommended)
     if command:
         note_fallback(recommended, command)
+        # Characters need no dictionary and suit every script. The signature names them.
         return "char"
     return recommended
 
 
 def scripts_of(language: str | None, references: Iterable[str]) -> Iterator[frozenset[str]]:
     """The scripts in which the language is written; then, if these decide nothing, the text's."""
+    # A generator, so that references are read only if the language decides nothing.
     yield scripts_of_language(language or "") or frozenset()
     yield scripts_of_text(references)
 
@@ -159,6 +162,7 @@ def usable_metrics(metrics: list[str], language: str | None, references: list[st
         return metrics
     reason = f"it counts words, and {min(scripts).title()} script has no spaces between them"
     usable = [metric for metric in metrics if metric != "ter"]
+    # The user asked for nothing else, so there is nothing to compute.
     if not usable:
         raise NMTError(f"metrics=[ter]: {reason}; use chrf")
     print(f"nmt: TER is left out: {reason}", file=sys.stderr)
@@ -187,10 +191,13 @@ def sacrebleu_metric(
     """
     from sacrebleu.metrics import BLEU, CHRF, TER
 
+    # normalized=True and asian_support=True separate each Han character and kana.
     if metric == "ter":
         return TER(normalized=splits, asian_support=splits)  # ignores case by default
     if metric == "bleu":
+        # Without an effective order, a sentence of fewer than four tokens scores 0.
         return BLEU(lowercase=lowercase, tokenize=tokenize, effective_order=sentence)
+    # chrF++ is chrF with word bigrams (Popović 2017).
     return CHRF(lowercase=lowercase, word_order=2 if metric == "chrf++" else 0)
 
 

@@ -39,6 +39,7 @@ def proc_value(file: str, key: str) -> str | None:
 
 def processor() -> str:
     """The name of the CPU."""
+    # ARM kernels and other systems have no such line.
     return proc_value("cpuinfo", "model name") or platform.processor() or platform.machine()
 
 
@@ -47,6 +48,7 @@ def instruction_sets() -> str:
 
     Virtual machines may hide some of them, so the name of the processor does not tell.
     """
+    # x86 and ARM kernels name this line differently.
     flags = proc_value("cpuinfo", "flags") or proc_value("cpuinfo", "Features") or ""
     names = filter(INSTRUCTION_SETS.fullmatch, flags.split())
     return " ".join(sorted(names))
@@ -54,6 +56,7 @@ def instruction_sets() -> str:
 
 def usable_cores() -> int:
     """The number of cores that this process may use."""
+    # A scheduler or a container may allow a process fewer cores than the machine has.
     if sys.platform == "linux":
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -79,6 +82,7 @@ def torch_build() -> str:
     """
     spec = find_spec("torch")
     if spec and spec.origin:
+        # torch writes this file when it is built.
         file = Path(spec.origin).with_name("version.py")
         content = file.read_text(encoding="utf-8") if file.is_file() else ""
         build = re.search(r"^__version__(?:: str)? = '([^']+)'", content, re.MULTILINE)

@@ -39,6 +39,7 @@ def why_not_compiled(device: torch.device) -> str:
         return "torch.compile needs a C++ compiler, such as g++ (or set CXX)"
     if device.type != "cuda":
         return f"torch.compile does not support {device.type} well"
+    # On a GPU, torch generates Triton code, which Triton launches through C code that it compiles.
     if find_spec("triton") is None:
         return "torch.compile needs the package triton"
     if not has_c_compiler():
@@ -67,11 +68,14 @@ class Compiler:
         # Forget other models, which count towards a limit on kernels per function.
         torch.compiler.reset()
         compat.prepare_compiler()
+        # torch and the worker processes of its compiler read the folder from the environment.
         os.environ[CACHE] = str(cache_folder(identity))
         self.forms: dict[Callable[..., Any], Callable[..., Any]] = {}
 
     def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
         if function not in self.forms:
+            # `dynamic` makes one kernel for all batch shapes. Without `fullgraph`, torch would
+            # silently leave what it cannot compile to Python.
             self.forms[function] = torch.compile(
                 function, dynamic=True, fullgraph=True, backend=BACKEND
             )
@@ -80,6 +84,7 @@ class Compiler:
 
 def cache_folder(identity: str) -> Path:
     """The folder for the kernels of runs with this identity, in torch's cache."""
+    # Another version of torch makes other kernels.
     whole = f"{torch.__version__} {identity}"
     digest = hashlib.sha256(whole.encode()).hexdigest()
     cache = Path(os.environ.get(CACHE) or compat.default_kernel_cache())

@@ -12,6 +12,7 @@ from nmt import hardware
 from nmt.errors import NMTError
 from nmt.kernels.waiting import watch_load
 
+# From glibc's malloc.h.
 M_TRIM_THRESHOLD = -1
 M_MMAP_THRESHOLD = -3
 
@@ -23,6 +24,7 @@ def prepare() -> None:
     reports), and nmt makes about a thousand shapes; with some masks, its gradients are NaN
     (pytorch/pytorch#196678).
     """
+    # First, because it may refuse to run.
     check_openmp()
     hardware.set_gpu_defaults()
     torch.backends.cuda.enable_cudnn_sdp(False)
@@ -37,11 +39,13 @@ def check_openmp() -> None:
     does not start are never computed, and gradients are then not finite.
     """
     threads = torch.get_num_threads()
+    # A single thread is never fewer, and other systems have another OpenMP.
     if threads == 1 or sys.platform != "linux":
         return
     limit = os.environ.get("OMP_THREAD_LIMIT", "").strip()
     dynamic = os.environ.get("OMP_DYNAMIC", "").strip().lower()
     levels = os.environ.get("OMP_MAX_ACTIVE_LEVELS", "").strip()
+    # Each makes OpenMP start fewer threads than torch asked for: a limit, the load, no team at all.
     has_fewer_threads = {
         "OMP_THREAD_LIMIT": limit.isdecimal() and int(limit) < threads,
         "OMP_DYNAMIC": dynamic in ("true", "1"),
@@ -62,6 +66,9 @@ def keep_freed_memory() -> None:
     """
     if platform.libc_ver()[0] == "glibc":
         libc = ctypes.CDLL(None)
+        # By default, a large block gets pages of its own from the system and returns them when it
+        # is freed. Now only blocks from 1 GiB do. Up to 2 GiB, the most that an int can say, stay
+        # at the end of the heap.
         libc.mallopt(M_MMAP_THRESHOLD, 2**30)
         libc.mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
 
@@ -73,6 +80,7 @@ def forget_old_kernels() -> None:
     tensors; this doubles the memory use of model=small.
     """
     for cache in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
+        # The user's own choice stays.
         os.environ.setdefault(cache, "8")
 
 
@@ -82,6 +90,7 @@ def use_deterministic_kernels(on: bool) -> None:
     It raises an error where it has none. Without them, the gradients of attention and embeddings on
     a GPU are added in any order.
     """
+    # Also `False` must be set, because an earlier run in this process may have set `True`.
     torch.use_deterministic_algorithms(on)
     # By default, the mode also fills each new tensor, which costs time and affects no result of
     # ours.

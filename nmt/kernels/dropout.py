@@ -33,8 +33,10 @@ class Dropout(nn.Dropout):
         if not self.training or self.p == 0:
             return x
         kept = round((1 - self.p) * LEVELS)
+        # If nothing is kept, the scale below would be infinite.
         if kept == 0 or not device.on_cpu(x):
             return F.dropout(x, self.p)
         # The bits are signed: `kept` of their values are at least this one.
         is_kept = random_bits(x.shape) >= LEVELS // 2 - kept
+        # In place, because page faults make writing to new memory slow.
         return (x * is_kept).mul_(LEVELS / kept)

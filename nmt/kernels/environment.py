@@ -34,6 +34,7 @@ def switches() -> dict[str, str]:
     """
     values = {}
     for name in sorted(os.environ):
+        # Unknown switches of these libraries count, because a later version may have added them.
         if SWITCHES.fullmatch(name) and not HARMLESS_SWITCHES.fullmatch(name):
             values[name] = os.environ[name].upper()
     return values
@@ -41,6 +42,7 @@ def switches() -> dict[str, str]:
 
 def libraries() -> dict[str, str]:
     """The versions of the libraries in this build of torch."""
+    # torch reports these versions only as text.
     summary = torch.__config__.show()
     versions = {}
     for name, pattern in LIBRARIES.items():
@@ -56,6 +58,7 @@ def environment_record() -> dict[str, Any]:
     The values are plain. The device and the number of threads are not included, because a trainer
     chooses them later.
     """
+    # A program can turn oneDNN off, and a build may lack it.
     mkldnn = torch.backends.mkldnn
     facts: dict[str, Any] = {
         "instructions": hardware.instruction_sets(),

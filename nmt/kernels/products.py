@@ -30,6 +30,7 @@ SMALLEST_PRODUCT = 2**25
 Building one for a new shape takes a fraction of a millisecond.
 """
 
+# 2**62 is larger than any product.
 HAS_AVX512 = torch.backends.cpu.get_cpu_capability() == "AVX512"
 SMALLEST_REPEATED_PRODUCT = 2**20 if HAS_AVX512 else 2**62
 """The same if kernels stay cached. In a search without AVX512, MKL is at least as fast."""
@@ -44,6 +45,7 @@ def few_shapes() -> Iterator[None]:
 
     Their kernels stay cached. This applies only to the thread that runs the block.
     """
+    # `reset` restores the value from before, so blocks may be nested.
     token = HAS_FEW_SHAPES.set(True)
     try:
         yield
@@ -60,8 +62,10 @@ def has_fast_product(x: Tensor, weight: Tensor) -> bool:
     """Whether `product` supports these tensors and is faster than torch's linear map."""
     if not ONEDNN or not device.on_cpu(x):
         return False
+    # Autocast converts the arguments only of functions that it knows, such as F.linear.
     if x.dtype != torch.float32 or torch.is_autocast_enabled("cpu"):
         return False
+    # M K N multiplications.
     return x.numel() * len(weight) >= smallest_product()
 
 
@@ -84,6 +88,7 @@ class OneDNNLinear(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         x, weight = ctx.saved_tensors
+        # Inputs and weights without gradients, such as frozen ones, save a product each.
         needs_x, needs_weight, needs_bias = ctx.needs_input_grad
         grad = grads[0]  # [..., N]
         grad_MN = grad.flatten(0, -2)
@@ -103,6 +108,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x W^T + b: [..., K] and [N, K] -> [..., N]."""
     if not has_fast_product(x, weight):
         return F.linear(x, weight, bias)
+    # A search needs no node of autograd for each product.
     if not torch.is_grad_enabled():
         return product(x, weight, bias)
     return OneDNNLinear.apply(x, weight, bias)  # type: ignore[no-untyped-call, no-any-return]

@@ -43,6 +43,8 @@ def busy_seconds(cores: set[int]) -> float:
     statistics = Path("/proc/stat").read_text(encoding="ascii")
     for line in statistics.splitlines():
         name, *times = line.split()
+        # The line "cpu" alone is the sum of all cores. Times after the third are idle time, waiting
+        # for disks, interrupts and other virtual machines (proc(5)).
         core = name.removeprefix("cpu")
         if core.isdecimal() and int(core) in cores:
             user, nice, system = times[:3]
@@ -52,6 +54,7 @@ def busy_seconds(cores: set[int]) -> float:
 
 def is_crowded(others: float, threads: int, cores: int) -> bool:
     """Whether programs that keep `others` cores busy leave too few cores for this many threads."""
+    # A single thread waits for no other.
     return threads > 1 and threads + others > cores + NEGLIGIBLE
 
 
@@ -66,6 +69,8 @@ class IdleThreads:
         self.owners: list[threading.Thread] = []
         try:
             for _ in range(teams):
+                # A daemon, because Python waits for other threads before it calls atexit functions,
+                # so `end` would never run.
                 owner = threading.Thread(target=self.keep_team, daemon=True)
                 owner.start()
                 self.owners.append(owner)
@@ -98,6 +103,7 @@ class LoadWatch:
     def look_after(self, seconds: float) -> None:
         self.began = time.monotonic()
         self.others = self.seconds_of_others()
+        # `end` may run at the same time. After it, no timer may start.
         with self.lock:
             if self.is_over:
                 return
@@ -109,6 +115,7 @@ class LoadWatch:
 
     def seconds_of_others(self) -> float:
         """The CPU time of all other programs since the machine started, less a constant."""
+        # Both clocks count from different times, so only differences of this value mean something.
         return busy_seconds(self.cores) - time.process_time()
 
     def look(self) -> None:
@@ -130,6 +137,7 @@ class LoadWatch:
         with self.lock:
             self.is_over = True
         self.timer.cancel()
+        # A timer for which there was no memory never started, and cannot be joined.
         if self.timer.ident is not None:
             self.timer.join()
         if self.idle_threads is not None:
@@ -144,5 +152,6 @@ def watch_load() -> None:
     by_user = any(name in os.environ for name in SET_BY_USER)
     if sys.platform != "linux" or by_user:
         return
+    # Never released: only the first call in a process starts a watch, even if threads race.
     if _is_watching.acquire(blocking=False):
         LoadWatch()
