@@ -111,6 +111,7 @@ def bleu_tokenizer(tokenize: str | None, language: str | None, references: Itera
 
     If the recommended one is not installed, report it and return char.
     """
+    # A tokenizer that the user names is never replaced: BLEU is comparable only with the same one.
     if tokenize is not None:
         command = command_for(tokenize)
         if command:
@@ -160,9 +161,9 @@ def usable_metrics(metrics: list[str], language: str | None, references: list[st
     scripts = scripts_without_spaces(language, references) & NO_WORDS
     if "ter" not in metrics or not scripts:
         return metrics
+    # `min` names the same script each time, although sets have no order.
     reason = f"it counts words, and {min(scripts).title()} script has no spaces between them"
     usable = [metric for metric in metrics if metric != "ter"]
-    # The user asked for nothing else, so there is nothing to compute.
     if not usable:
         raise NMTError(f"metrics=[ter]: {reason}; use chrf")
     print(f"nmt: TER is left out: {reason}", file=sys.stderr)

@@ -182,7 +182,8 @@ class UpdateDataModule(LightningDataModule):
         device = trainer.strategy.root_device.type
         workers = self.num_workers
         if workers is None:
-            # On a CPU, loader processes would take cores away from the model.
+            # On a CPU, loader processes would take cores away from the model. Beside a GPU, cores
+            # are free.
             workers = 0 if device == "cpu" else 2
         # Lightning calls this after it restores `global_step`, so a resumed run begins with the
         # next update.

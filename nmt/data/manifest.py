@@ -212,7 +212,8 @@ def read_manifest(folder: Path) -> Manifest:
         build_stored(Counts, counts, f"{path}, counts, {split[:20]}")
     if not is_plausible(manifest):
         raise NMTError(f"{path} was not written by `nmt preprocess`; prepare the corpus again")
-    # The fingerprint stays: it identifies the corpus as it was prepared.
+    # The fingerprint stays: it identifies the corpus as it was prepared. The rest of nmt expects
+    # options that were added since.
     for name, kind in (("data", DataConfig), ("tokenizer", TokenizerConfig)):
         manifest.content[name] = with_defaults(kind, manifest.content[name])
     return manifest

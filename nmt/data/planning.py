@@ -73,6 +73,7 @@ class BatchPlanner:
             self.streams = Streams(self.groups, mixture, self.seed)
             self.sizes = self.streams.pairs_per_pass
         # Each group is cut into equal parts, so that none of its micro-batches is nearly empty.
+        # Each side has this budget, so the wider one decides.
         rows = budget // self.groups.widths.max(0)
         self.parts = -(-self.sizes // rows)
         self.first_parts = np.cumsum(self.parts) - self.parts

@@ -10,6 +10,7 @@ from nmt.data.lengths import Ints
 class UpdateSize(NamedTuple):
     """Tokens including end symbols, positions including padding, and query-key pairs."""
 
+    # Not 0, because the loss is divided by target tokens and `padding` by positions.
     source_tokens: int = 1
     target_tokens: int = 1
     positions: int = 2

@@ -24,7 +24,7 @@ def prepare() -> None:
     reports), and nmt makes about a thousand shapes; with some masks, its gradients are NaN
     (pytorch/pytorch#196678).
     """
-    # First, because it may refuse to run.
+    # First, because it may raise an error: nothing else has changed then.
     check_openmp()
     hardware.set_gpu_defaults()
     torch.backends.cuda.enable_cudnn_sdp(False)
@@ -67,8 +67,8 @@ def keep_freed_memory() -> None:
     if platform.libc_ver()[0] == "glibc":
         libc = ctypes.CDLL(None)
         # By default, a large block gets pages of its own from the system and returns them when it
-        # is freed. Now only blocks from 1 GiB do. Up to 2 GiB, the most that an int can say, stay
-        # at the end of the heap.
+        # is freed. Now only blocks from 1 GiB do. Up to 2 GiB, the most that an int can express,
+        # stay at the end of the heap.
         libc.mallopt(M_MMAP_THRESHOLD, 2**30)
         libc.mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
 

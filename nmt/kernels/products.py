@@ -30,8 +30,8 @@ SMALLEST_PRODUCT = 2**25
 Building one for a new shape takes a fraction of a millisecond.
 """
 
-# 2**62 is larger than any product.
 HAS_AVX512 = torch.backends.cpu.get_cpu_capability() == "AVX512"
+# 2**62 is larger than any product.
 SMALLEST_REPEATED_PRODUCT = 2**20 if HAS_AVX512 else 2**62
 """The same if kernels stay cached. In a search without AVX512, MKL is at least as fast."""
 

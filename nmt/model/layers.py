@@ -136,8 +136,8 @@ class MultiHeadAttention(nn.Module):
             mask = torch.ones(shape, dtype=torch.bool, device=scores_BHTS.device).tril()
         if mask is None:
             return scores_BHTS.softmax(dim=3)
-        # Minus infinity (section 3.2.3) gives a weight of exactly 0, unlike a large negative
-        # number. Training masks with booleans, a search with numbers (`DecoderCache`).
+        # Minus infinity, as in section 3.2.3. Training masks with booleans, a search with numbers
+        # (`DecoderCache`).
         if mask.dtype == torch.bool:
             scores_BHTS = scores_BHTS.masked_fill(~mask, -torch.inf)
         else:

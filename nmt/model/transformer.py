@@ -110,7 +110,8 @@ class Transformer(nn.Module):
     def run(self, layer: nn.Module, x: Tensor, *arguments: Any) -> Tensor:
         """The output of a layer, computed by its compiled form in a training step."""
         compiler = self.training_compiler()
-        # For a batch of a single sentence, the compiler would make further kernels.
+        # For a batch of a single sentence, the compiler would make further kernels: torch.compile
+        # treats a size of 1 as a constant even if shapes are dynamic.
         if compiler is None or len(x) == 1:
             return layer(x, *arguments)
         # The function of the class, not the method of the layer, so that all layers share one

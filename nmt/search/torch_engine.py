@@ -67,6 +67,7 @@ def load(
     device = choose_device(options.device)
     dtype = getattr(torch, options.precision)
     models = [load_model(folder, device).to(dtype) for folder in folders]
+    # What calls this only translates. A process that trains passes its own models to TorchEngine.
     return TorchEngine(models, options.decode, keeps_kernels=True)
 
 
@@ -102,6 +103,7 @@ class TorchEngine:
         return batch_tokens(self.config, self.device.type)
 
     def with_search(self, config: DecodeConfig) -> "TorchEngine":
+        # A shallow copy: both engines share the weights.
         other = copy(self)
         other.config = config
         return other
@@ -122,6 +124,7 @@ class TorchEngine:
             free = [index for index in indices if not constraints.rows[index]]
             results = self.search_part(sentences, prefixes, free, None)
             results |= self.search_part(sentences, prefixes, constrained, constraints)
+        # Batches follow lengths; results follow the sentences.
         return [results[index] for index in indices]
 
     def search_part(
@@ -141,6 +144,8 @@ class TorchEngine:
             beginnings = [prefixes[index] for index in batch]
             search = constraints.of(batch).search if constraints else beam_search
             kernels = few_shapes() if self.keeps_kernels else nullcontext()
+            # The turn comes first: deterministic mode belongs to the process, so only one thread
+            # may switch and restore it.
             with self.turn, without_deterministic_mode(), kernels:
                 hypotheses = search(self.models, source_BS, self.config, beginnings)
             results.update(zip(batch, hypotheses, strict=True))
