@@ -55,6 +55,8 @@ def list_checkpoints(run: Path) -> list[Path]:
     """The checkpoints of a run, oldest first; other files in the folder are ignored."""
     paths = []
     for path in (run / "checkpoints").glob("step=*.ckpt"):
+        # At most 18 digits, so that a foreign file's number fits 64 bits. `glob` alone also matches
+        # `step=x.ckpt`, and best.ckpt is never among them.
         if re.fullmatch(r"step=[0-9]{1,18}", path.stem):
             paths.append(path)
     return sorted(paths, key=checkpoint_step)
@@ -66,6 +68,8 @@ def kept_checkpoints(run: Path, every_steps: int, keep: int) -> list[Path]:
     Those are the checkpoints at multiples of `every_steps` and the last one.
     """
     paths = list_checkpoints(run)
+    # The others were saved by the clock or a signal. Without them, a run that was stopped or
+    # extended averages the same checkpoints as a run that was not.
     regular = [path for path in paths[:-1] if checkpoint_step(path) % every_steps == 0]
     return [*regular, *paths[-1:]][-keep:]
 
@@ -175,6 +179,7 @@ def run_state(run: Path, update: int, planned: int, delivered: int) -> str:
     updates of the last checkpoint.
     """
     try:
+        # A shared lock, so that two listings do not take each other for a training.
         with files.locked_file(run / files.LOCK, False, "", wait=0):
             pass
     except NMTError:
@@ -209,6 +214,8 @@ def point_latest_to(run: Path, link: Path | None = None) -> Path:
     temporary = link.with_name(f".latest-{os.getpid()}")
     # Left by a killed process with the same ID, as happens in containers.
     temporary.unlink(missing_ok=True)
+    # Relative, so that the folder of runs can be moved or mounted elsewhere.
     temporary.symlink_to(run.relative_to(link.parent))
+    # A rename is atomic: another command never finds the link missing.
     temporary.replace(link)
     return link

@@ -96,7 +96,9 @@ class Validation(UpdateCallback):
             f"Pass a lower decode.batch_tokens={tokens} or "
             f"decode.beam_size={self.decode.beam_size}, or validation.bleu_sentences=0"
         )
+        # Training time and cost exclude validation, as section 5.2 counts the time of updates.
         with self.metrics.cost.paused(), enough_memory_or(advice):
+            # No dropout, and losses without consistency training.
             module.eval()
             measurements = self.measure(trainer, module)
             module.train()
@@ -111,6 +113,7 @@ class Validation(UpdateCallback):
         if trainer.is_global_zero:
             words = "; ".join(measurement.in_words() for measurement in measurements)
             console.print(f"update {step:,}: validation {words}")
+        # The same in every process: they share the measurements, so they stop together.
         if self.config.patience is not None and self.worse >= self.config.patience:
             trainer.should_stop = True
             reason = f"no better {self.config.best} in {self.worse} validations"
@@ -124,6 +127,7 @@ class Validation(UpdateCallback):
         else:
             value = metrics["valid_perplexity"]
             is_better = self.best is None or value < self.best
+        # NaN compares as false, except that the first value has nothing to compare with.
         self.improved = is_better and not math.isnan(value)
         if self.improved:
             self.best = value
@@ -139,6 +143,7 @@ class Validation(UpdateCallback):
             engine = search.TorchEngine([self.searched(module.model)], self.decode)
             translator = Translator(engine, self.tokenizer)
             texts = translated(translator, self.corpus, self.domains, self.config.bleu_sentences)
+        # From the sums, not from the domains' means: a domain counts by its tokens.
         joint_sums = np.sum(sums, axis=0).tolist()
         measurements = [self.measurement("", joint_sums, texts)]
         if len(self.domains) > 1:
@@ -180,6 +185,7 @@ class Validation(UpdateCallback):
         rows = torch.zeros(len(batches), 3, device=module.device)
         for number in range(trainer.global_rank, len(batches), trainer.world_size):
             batch = trainer.strategy.batch_to_device(self.split.batch(batches[number]))
+            # Outside of Lightning's own loop, so autocast must be entered by hand.
             with trainer.precision_plugin.val_step_context():
                 loss, likelihood = module.losses(batch)
             tokens = torch.full_like(loss, len(batch.target_indices))
