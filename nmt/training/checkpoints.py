@@ -74,10 +74,13 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
     """
     require(path.is_file(), f"{path}: no such checkpoint")
     try:
+        # Memory-mapped, so that a check of gigabytes of weights reads only what it looks at.
         content: dict[str, Any] = load_plain(path)
         state = content.get("nmt") if isinstance(content, dict) else None
         if not isinstance(state, dict) or "format_version" not in state:
             raise ValueError("it has no entry 'nmt'")
+        # Checked only in this format: for another one, check_version reports both versions instead
+        # of a missing key.
         if state["format_version"] == FORMAT_VERSION:
             check_content(content)
     except (NMTError, ValueError, TypeError) as error:
@@ -103,6 +106,7 @@ def check_content(content: dict[str, Any]) -> None:
     model = build_stored(ModelConfig, config.get("model"), "its model", "model.")
     weights = model_weights(content)
     shapes = {name: tuple(tensor.shape) for name, tensor in weights.items()}
+    # The model is described without memory for its weights: a hostile file may claim any size.
     check_shapes(model, run.vocabulary_size, shapes, "its weights do not match its model")
 
 

@@ -12,6 +12,7 @@ DEVICES = "number of devices"
 
 def environment_of(state: Mapping[str, Any]) -> dict[str, Any]:
     """What the last bits depend on, by name; `state` is a checkpoint's entry "nmt"."""
+    # As devices_in_words writes it: the number and the kind.
     count, _, device = state["devices"].partition(" x ")
     facts: dict[str, Any] = {}
     facts["torch"] = state["versions"].get("torch")

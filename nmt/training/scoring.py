@@ -45,6 +45,7 @@ def translated(
         if processes > 1:
             dist.all_gather_object(parts, our_translations)
         translations = []
+        # Undo the division: line i is number i // n of process i % n.
         for line in range(len(rows)):
             process = line % processes
             translations.append(parts[process][line // processes])

@@ -66,6 +66,7 @@ def assumed_validation(update_seconds: float) -> float:
 
 def is_launched() -> bool:
     """Whether Lightning launched this process for a run that another process has opened."""
+    # torchrun and srun start all processes, so Lightning launches none.
     if "TORCHELASTIC_RUN_ID" in os.environ or "SLURM_NTASKS" in os.environ:
         return False
     return not is_first_process()
@@ -87,6 +88,7 @@ def begun(run: Path) -> dict[float, Path]:
         folder = file.parent
         if not re.fullmatch(pattern, folder.name):
             continue
+        # A folder that a failed attempt left does not count as begun.
         is_trained = list_checkpoints(folder) or (folder / "model").exists()
         if is_trained or is_launched():
             minutes = read_config(folder).get("minutes")
@@ -100,6 +102,7 @@ def seconds_of(config: ExperimentConfig) -> float:
     assert config.minutes is not None
     spent = 0.0
     for minutes in begun(Path(config.run)):
+        # The run continues the longest shorter one, whose minutes are part of the total.
         if minutes < config.minutes:
             spent = max(spent, minutes)
     return 60 * (config.minutes - spent)
