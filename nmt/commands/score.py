@@ -185,7 +185,9 @@ def files_or_run(words: list[str]) -> dict[str, Any]:
     if texts or len(files) > 2 or (files and folders):
         raise NMTError(f"{' '.join(words)}: give one or two files, or runs; {FORMS}")
     if folders:
+        # `run` is a key of the plugin that scores with models.
         return {"run": folders}
+    # One file is the hypothesis alone.
     return dict(zip(("hypothesis", "reference"), files, strict=False))
 
 

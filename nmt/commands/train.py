@@ -23,8 +23,8 @@ def run(config: ExperimentConfig) -> int | None:
         from nmt.training import settle_trainer, train
 
         gc.enable()
-        # Before the trials of minutes=, which need its choice. `train` settles nothing a second
-        # time.
+        # Before the trials of minutes=, which need its choice; `train` finds nothing left to
+        # settle.
         config = settle_trainer(config, lambda text: console.print(f"notice: {text}"))
     if config.minutes is not None:
         from nmt.commands.minutes import settle

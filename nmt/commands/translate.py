@@ -39,6 +39,7 @@ def render(
         "translations": [record_of(candidate) for candidate in translations],
         **more,
     }
+    # Readable in any script; jsonl is UTF-8 in any case.
     return json.dumps(line, ensure_ascii=False) + "\n"
 
 
@@ -111,6 +112,7 @@ def input_and_run(command: str, words: list[str], forms: str = "") -> dict[str, 
     if texts:
         values["text"] = texts[0]
     if folders:
+        # Several runs are an ensemble.
         values["run"] = folders[0] if len(folders) == 1 else folders
     return values
 

@@ -69,6 +69,7 @@ class Average:
 
 def model_of(state: RunState) -> dict[str, Any]:
     """What must be equal in checkpoints whose mean makes sense."""
+    # All else, such as the seed or the data, leaves the meaning of each weight as it is.
     return {
         "model": state.config["model"],
         "vocabulary_size": state.vocabulary_size,

@@ -79,8 +79,8 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
         state = content.get("nmt") if isinstance(content, dict) else None
         if not isinstance(state, dict) or "format_version" not in state:
             raise ValueError("it has no entry 'nmt'")
-        # Checked only in this format: for another one, check_version reports both versions instead
-        # of a missing key.
+        # Of another format, check_version reports both versions, which helps more than a missing
+        # key.
         if state["format_version"] == FORMAT_VERSION:
             check_content(content)
     except (NMTError, ValueError, TypeError) as error:
@@ -101,6 +101,7 @@ def check_content(content: dict[str, Any]) -> None:
     require(content["sums"].shape == (3,), "it does not have three sums")
     parse_json(json.dumps(content["nmt"]))  # rejects deep nesting and numbers that are not finite
     run = build_stored(RunState, content["nmt"], "its entry 'nmt'")
+    # Options that later versions added have the values that nmt used before them.
     config = with_defaults(ExperimentConfig, run.config)
     content["nmt"]["config"] = config
     model = build_stored(ModelConfig, config.get("model"), "its model", "model.")

@@ -44,6 +44,7 @@ def is_order_fixed(config: Mapping[str, Any], count: str) -> bool:
         return False
     micro_batches = config["batching"]["micro_batches"]
     devices = int(count)
+    # Such a run cannot exist, but the file may say so.
     if devices == 0 or micro_batches % devices:
         return False
     return has_fixed_order(accumulation(micro_batches, devices), devices)

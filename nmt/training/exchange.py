@@ -58,8 +58,7 @@ def exchange(numbers: Tensor, buffer: Tensor) -> None:
             this_round = Round(other, ours=upper, theirs=lower)
         rounds.append(this_round)
         start = this_round.ours
-        # The first round fills the buffer, which has room for half of the numbers; later ones use
-        # less.
+        # The first round fills the buffer, with half of the numbers; later rounds use less of it.
         received = buffer[:size]
         swap(numbers[this_round.theirs :][:size], received, other)
         # One process computes a + b and the other b + a for a number, which are the same bits.

@@ -61,6 +61,8 @@ def joined(before: Any, now: Any) -> Any:
 
     A key that one of them lacks is dropped.
     """
+    # Without its record, what the model has seen before is unknown, and the corpus's alone would
+    # claim to be complete.
     if isinstance(before, dict):
         return {key: joined(before[key], now[key]) for key in before if key in now}
     if isinstance(before, str):

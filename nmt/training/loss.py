@@ -103,7 +103,7 @@ class Gradients:
         if self.bias_N is not None:
             self.bias_N += grad_RN.sum(0)
             grad_RN = grad_RN.to(x_RD.dtype)
-        # hidden' = grad W and W' = grad^T x, the two products of a linear map's backward pass.
+        # The backward pass of logits = x W^T: the gradient by x is grad W, and by W it is grad^T x.
         self.hidden_chunks.append(kernels.linear(grad_RN, weight_ND.t()))
         chunk_ND = weight_gradient(grad_RN, x_RD, weight_ND)
         if self.weight_ND is None:
@@ -183,8 +183,8 @@ class LabelSmoothedCrossEntropy(torch.autograd.Function):
         if bias_N is not None:
             uniform -= tokens * bias_N.mean()
         if gradients:
-            # Not save_for_backward: these are neither inputs nor outputs, and backward frees them
-            # at once.
+            # Not save_for_backward, which is for inputs and outputs; `backward` frees these at
+            # once.
             ctx.gradients = gradients.without_uniform_part(
                 sum_hidden_D, sum_weight_D, tokens, smoothing / vocabulary
             )

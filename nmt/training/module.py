@@ -114,7 +114,7 @@ class TranslationModule(LightningModule):
         # Lightning averages over accumulated micro-batches, but the update needs the sum.
         loss = loss / batch.size.target_tokens * share
         if self.fixed_order:
-            # FixedOrderSum counts its own micro-batches from 1.
+            # `micro_batch` counts over all devices, FixedOrderSum those of this device, from 1.
             self.fixed_order.begin(batch.micro_batch % share + 1)
             return loss
         return loss * self.trainer.world_size  # DDP averages over devices
@@ -132,7 +132,7 @@ class TranslationModule(LightningModule):
             self.fixed_order.end(self.update_sums)
 
     def configure_optimizers(self) -> Optimizer:
-        """Adam with the paper's betas and epsilon (section 5.3), or a plugin's optimizer."""
+        """Adam with the paper's betas and epsilon (section 5.3), or the chosen optimizer."""
         optim = self.optim
         make = entries_of(OptimizerEntry)[optim.optimizer].load()
         return make(
@@ -156,9 +156,8 @@ class TranslationModule(LightningModule):
 
         optim.not_finite=skip skips the update if its gradient is not finite.
         """
-        # A function of the update's number, not a scheduler with a state, so that there is nothing
-        # to restore. Updates are counted from 1 in equation 3, while global_step counts those
-        # already made.
+        # A function of the update's number, so there is no scheduler state to restore. Equation 3
+        # counts updates from 1, global_step counts those already made.
         for group in optimizer.param_groups:
             group["lr"] = self.learning_rate(self.global_step + 1)
         # With a fixed order, `FixedOrderSum.end` has already summed these over the processes.
@@ -178,8 +177,7 @@ class TranslationModule(LightningModule):
             self.skipped += 1
         else:
             self.sums += self.update_sums[:SUMS]
-            # Computed on the device; `check_finite` reads it when a report or checkpoint waits
-            # anyway.
+            # Computed on the device; `check_finite` reads it where the host waits anyway.
             is_first = bad & (self.first_bad_update < 0)
             self.first_bad_update = torch.where(is_first, self.global_step, self.first_bad_update)
         # A clone, because the next line clears the sums for the next update.

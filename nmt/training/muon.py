@@ -38,6 +38,7 @@ def nearly_orthogonal(matrices_GPQ: Tensor) -> Tensor:
     a, b, c = COEFFICIENTS
     # The iteration needs singular values up to about 1, and this norm is at least the largest.
     norms_G11 = torch.linalg.matrix_norm(matrices_GPQ, keepdim=True)
+    # A norm may be 0: the memory check makes a step with zero gradients.
     x_GPQ: Tensor = matrices_GPQ / (norms_G11 + 1e-7)
     for _ in range(ITERATIONS):
         gram_GPP = x_GPQ @ x_GPQ.mT

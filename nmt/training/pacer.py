@@ -41,7 +41,7 @@ class Pacer:
         seconds = 0.0 if self.mark is None else now - self.mark
         if self.pause == "validation":
             self.validation_seconds = seconds
-            # To scale the time later, if the machine gets slower or faster.
+            # To scale the validation's time later, when the machine has become slower or faster.
             self.measured_at = self.recent_seconds()
         elif self.pause == "checkpoint":
             self.checkpoint_seconds = seconds
@@ -50,6 +50,7 @@ class Pacer:
 
     def pause_after(self, step: int) -> str:
         """What follows update `step`: validation, checkpoint or nothing."""
+        # A checkpoint after the same update counts as a part of the validation.
         if step % self.validate_every == 0:
             return "validation"
         if step % self.save_every == 0:
@@ -82,6 +83,7 @@ class Pacer:
             return None
         self.window_updates = 0
         self.window_seconds = 0.0
+        # The next update is the earliest end: a change must come before the end that it sets.
         if left <= 0 or not self.update_seconds:
             return step + 1
         seconds = self.seconds_per_update()

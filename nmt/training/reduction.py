@@ -241,8 +241,7 @@ class FixedOrderSum:
         parts = []
         for piece in bucket.pieces:
             gradient = self.parameters[piece.parameter].grad
-            # All processes skip the same ones, because they run the same model on every
-            # micro-batch.
+            # All processes skip the same ones: they run the same model on each micro-batch.
             if gradient is not None:
                 parts.append(gradient.view(-1)[piece.start : piece.stop])
         if parts:
@@ -252,12 +251,12 @@ class FixedOrderSum:
         """Sum parts of gradients over the processes, in place."""
         numbers = sum(map(len, parts))
         whole = self.divisible(numbers)
+        # Reused by all buckets: the stream exchanges them one after another.
         flat = self.flat[parts[0].dtype]
         lengths = [len(part) for part in parts]
         places = list(flat[:numbers].split(lengths))
         with self.beside():
-            # One flat vector: many small NCCL operations in one group are slow, more than 256
-            # unsafe.
+            # As one vector: many small NCCL operations in a group are slow, more than 256 unsafe.
             copy_to_each(places, parts)
             # The padding only makes the length divisible; its sums are never read.
             flat[numbers:whole].zero_()

@@ -109,8 +109,7 @@ class Replan(UpdateCallback):
         changes = module.optim.decay_changes
         if changes is not None and step <= changes[-1][0]:
             return  # a resumed run repeats its changes
-        # All processes must take part in a decision's broadcast, so updates decide when, not
-        # clocks.
+        # All processes must take part in a decision's broadcast, so it cannot follow their clocks.
         if trainer.world_size > 1 and step % self.interval(trainer) != 0:
             return
         if step < trainer.max_steps:

@@ -52,13 +52,13 @@ def check_run(config: ExperimentConfig, corpus: PreparedCorpus, now: RunState) -
     patience = config.validation.patience
     lost_patience = patience is not None and state.validation["worse"] >= patience
     finished = update >= config.trainer.max_steps or lost_patience
-    # A finished run needs none, because only its weights are averaged.
+    # A finished run needs no optimizer, because only its weights are averaged.
     if not finished and not has_optimizer_state(content):
         raise NMTError(
             f"{path} has no optimizer state to resume with: run `nmt average {run} output=FOLDER` "
             "and pass init=FOLDER name=OTHER for a new run from its weights"
         )
-    # Somebody renamed or copied the file; its name decides what is averaged and removed.
+    # Somebody has renamed or copied the file, whose name decides what is averaged and removed.
     if update != checkpoint_step(path):
         raise NMTError(
             f"{path} is the checkpoint of update {update:,}: restore the file, or delete it"
@@ -74,7 +74,6 @@ def has_optimizer_state(content: dict[str, Any]) -> bool:
     """
     if any(optimizer.get("state") for optimizer in content["optimizer_states"]):
         return True
-    # All updates were skipped, and Adam makes its state at the first real one.
     if content["skipped"] >= content["global_step"]:
         return True
     scaler = content.get("MixedPrecision")

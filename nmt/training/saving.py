@@ -190,8 +190,7 @@ class CheckpointCallback(UpdateCallback):
         self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]
     ) -> None:
         state = checkpoint["nmt"]
-        # The entry "nmt" is checked when it is read, so metrics and validation have no entries of
-        # their own.
+        # From the entry "nmt", which is checked when it is read, not from callbacks' own entries.
         self.metrics.load(state["seconds"], state["metrics"])
         self.validation.best = state["validation"]["best"]
         self.validation.worse = state["validation"]["worse"]

@@ -39,6 +39,7 @@ def translated(
     for domain in domains:
         rows = domain.rows[:sentences]
         # Every nth line, so that all processes get about as many long lines.
+        # Stored lines are raw text, without the tag that a source's lines get in preparation.
         our_lines = [domain.tag + sources[row] for row in rows[rank::processes]]
         our_translations = translate(translator, our_lines)
         parts = [our_translations] * processes
@@ -86,6 +87,7 @@ def validation_loss(model: Transformer, split: PreparedSplit, label_smoothing: f
     tokens = 0
     for indices in batches_of(split, range(len(split))):
         batch = move_data_to_device(split.batch(indices), device)
+        # Without autocast, because the delivered model has float32 weights.
         loss, _ = summed_losses(model, batch, label_smoothing)
         total += loss.item()
         tokens += len(batch.target_indices)

@@ -54,6 +54,7 @@ def seconds_beside(limit: float) -> float:
 
     Until now, for its validations and at its end.
     """
+    # The last validation is among the final ones.
     validations = VALIDATIONS - 1 + FINAL_VALIDATIONS
     unforeseen = (1 - AIM) * limit
     return command_clock.seconds() + validations * VALIDATION_SECONDS + unforeseen
@@ -92,6 +93,7 @@ def begun(run: Path) -> dict[float, Path]:
         is_trained = list_checkpoints(folder) or (folder / "model").exists()
         if is_trained or is_launched():
             minutes = read_config(folder).get("minutes")
+            # Not null: a run without minutes= may have such a name, too.
             if isinstance(minutes, int | float):
                 folders[float(minutes)] = folder
     return folders

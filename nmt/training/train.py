@@ -174,15 +174,13 @@ class Training:
 
         Returns the number of the signal that stopped the run, or None.
         """
-        # All updates are made, and the model is written.
         if self.finished and is_finished(self.folder, self.update, self.state.corpus):
             self.console.print(
                 f"{self.folder} is already trained for {self.update:,} updates: "
                 f"its model is in {self.folder}/model"
             )
             return None
-        # All updates are made, but the model is missing, or is the one from before the run was
-        # extended.
+        # Only the delivery is left: the model is missing, or is from before the run was extended.
         if self.finished:
             open_folder(self.folder, self.state.config, self.corpus.tokenizer_file)
         else:
@@ -207,8 +205,7 @@ class Training:
         callbacks = self.callbacks(updates.planner, metrics, validation, saver)
         with quiet_lightning():
             trainer = make_trainer(config, callbacks)
-            # Not an argument of the trainer, because only the trainer knows how many devices `auto`
-            # means.
+            # Not an argument of the trainer, which alone knows how many devices `auto` means.
             trainer.accumulate_grad_batches = accumulation(
                 config.batching.micro_batches, trainer.world_size
             )
@@ -251,10 +248,10 @@ class Training:
 
         An update is reported and validated before it is saved, so that a checkpoint contains both.
         """
-        # Compiling comes before the signals are caught, so that Ctrl-C ends it at once. It also
-        # comes before the memory check, which runs the compiled form. Replan comes before all that
-        # report or save, so that their time counts as the pause after an update, and checkpoints
-        # have its changes.
+        # The order matters. WarmUp comes before signals are caught, so that Ctrl-C ends it at once,
+        # and before the memory check, which runs what it compiled. Replan comes before the
+        # callbacks whose time counts as the pause after an update, and before the checkpoints that
+        # contain its changes.
         warm_up = WarmUp(self.config, self.state.vocabulary_size, planner, saver, self.console)
         start = LambdaCallback(on_train_start=saver.catch_signals)
         memory_check = MemoryCheck(self.config, planner, metrics)
@@ -272,6 +269,7 @@ class Training:
             training_losses(config),
             config.trainer.reduction,
         )
+        # FixedOrderSum takes the place of DistributedDataParallel.
         if module.has_fixed_order(trainer):
             compat.without_ddp_wrapper(trainer)
         # A checkpoint contains the weights that `init` has become, so it takes precedence.
@@ -294,8 +292,7 @@ class Training:
         `micro_batches` is the number of micro-batches that this device computes in an update.
         """
         if device.type != "cuda":
-            # The driver installs nvidia-smi: if torch then finds no GPU, it is a build without
-            # CUDA.
+            # The driver installs nvidia-smi, so another build of torch could use a GPU here.
             has_gpu = which("nvidia-smi") is not None
             is_auto = self.config.trainer.accelerator == "auto"
             if has_gpu and is_auto and not torch.cuda.is_available():

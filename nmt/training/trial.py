@@ -64,8 +64,7 @@ def measured_pace(config: ExperimentConfig, corpus: PreparedCorpus, seconds: flo
         synchronize(device)
         tokens.append(planned[0].size.target_tokens)
         times.append(time.monotonic() - begin)
-        # Untimed updates alone may take longer than the time allowed; then stop without a timed
-        # one.
+        # The untimed updates alone may take too long; then there is no timed one.
         is_measured = sum(times[WARM_UP:]) > min(seconds, TIMED_SECONDS)
         if is_measured or sum(times) > 3 * seconds:
             break

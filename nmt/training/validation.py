@@ -86,6 +86,7 @@ class Validation(UpdateCallback):
         self.improved = False
 
     def on_update_end(self, trainer: Trainer, module: TranslationModule, step: int) -> None:
+        # CheckpointCallback, which runs next, reads this after every update.
         self.improved = False
         is_regular = step % self.config.every_steps == 0
         if not is_regular and step != trainer.max_steps:
@@ -139,6 +140,7 @@ class Validation(UpdateCallback):
         """The results for the whole set and, if it has several domains, for each of them."""
         sums = [self.domain_sums(trainer, module, domain) for domain in self.domains]
         texts: list[DomainTexts] = []
+        # null translates all lines, 0 none.
         if self.config.bleu_sentences != 0:
             engine = search.TorchEngine([self.searched(module.model)], self.decode)
             translator = Translator(engine, self.tokenizer)
@@ -146,6 +148,7 @@ class Validation(UpdateCallback):
         # From the sums, not from the domains' means: a domain counts by its tokens.
         joint_sums = np.sum(sums, axis=0).tolist()
         measurements = [self.measurement("", joint_sums, texts)]
+        # A single domain is the whole set again.
         if len(self.domains) > 1:
             for number, domain in enumerate(self.domains):
                 domain_texts = texts[number : number + 1]
@@ -183,6 +186,7 @@ class Validation(UpdateCallback):
         """
         batches = batches_of(self.split, domain.rows)
         rows = torch.zeros(len(batches), 3, device=module.device)
+        # Every nth batch, because batches are sorted by length.
         for number in range(trainer.global_rank, len(batches), trainer.world_size):
             batch = trainer.strategy.batch_to_device(self.split.batch(batches[number]))
             # Outside of Lightning's own loop, so autocast must be entered by hand.

@@ -108,8 +108,7 @@ def largest_worth_its_size(
         try:
             candidate = tried(with_groups(config, model=model), corpus, limit)
         except (RuntimeError, MemoryError) as error:
-            # The last size that fits is good enough. If the smallest does not fit, the user must
-            # know.
+            # The last size that fits is good enough; if none does, the user must know.
             if chosen and is_out_of_memory(error):
                 break
             raise
