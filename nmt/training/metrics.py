@@ -174,7 +174,6 @@ class MetricsCallback(UpdateCallback):
         """The fields of a checkpoint's RunState that this callback measures."""
         self.cost.add_time()
         return {
-            # The tokens of all reports, and of the updates since the last one.
             "tokens": self.tokens + int(module.sums[2]),
             "seconds": self.cost.seconds,
             "devices": self.devices,

@@ -84,6 +84,7 @@ def prune(run: Path, config: CheckpointConfig) -> None:
 
 def check_no_links(run: Path) -> None:
     """Raise NMTError if a folder that training writes to is a link."""
+    # Training removes and replaces files in them; what lies outside of the run stays as it is.
     for name in WRITTEN_FOLDERS:
         path = run / name
         if path.is_symlink():
@@ -97,6 +98,7 @@ def read_config(run: Path) -> dict[str, Any]:
     """
     path = run / "config.yaml"
     tree = read_mapping(path, parse_yaml)
+    # The file may be edited or foreign, and other code reads these groups without a check.
     for group in GROUPS:
         if not isinstance(tree.get(group), dict):
             raise NMTError(f"{path}: not a run configuration")
@@ -105,6 +107,7 @@ def read_config(run: Path) -> dict[str, Any]:
 
 def is_begun(run: Path) -> bool:
     """Whether the folder has a run's configuration and results."""
+    # A configuration alone is what a run leaves that ended before its first checkpoint.
     has_results = bool(list_checkpoints(run)) or (run / "model").exists()
     return (run / "config.yaml").exists() and has_results
 
@@ -151,6 +154,7 @@ def open_folder(run: Path, config: dict[str, Any], tokenizer: Path) -> None:
             text = yaml.safe_dump(config, sort_keys=False, allow_unicode=True)
             write_file(run / "config.yaml", text)
             write_file(run / "tokenizer.model", tokenizer.read_bytes())
+            # This process holds the lock of the run, so nobody else is writing here.
             remove_leftovers(run)
             remove_leftovers(run / "checkpoints")
     except OSError as error:
