@@ -50,6 +50,9 @@ SUMMARIES = {
 LATEST_RUN = "runs/latest"
 LIKE_A_PATH = re.compile(r"[/\\]|\.[A-Za-z0-9]{1,10}$")
 """Something with a slash or a suffix."""
+# Classes of Unicode, which Python's `re` lacks: letters, marks and numbers, then Sentence_Terminal
+# (UAX 44) in any script, the ellipsis, and the question marks of Greek and Armenian, followed by
+# closing brackets or quotation marks.
 SENTENCE = (
     r"[\p{L}\p{M}\p{N}].*[\p{Sentence_Terminal}\u2026\u037e\u055e]"
     r"[\p{Pe}\p{Pf}\p{Sentence_Terminal}\"']*$"
@@ -60,6 +63,7 @@ SENTENCE = (
 
 def compose(command: str, overrides: list[str], config_dir: Path | None = None) -> Any:
     """Return the checked options of a command, as its dataclass."""
+    # Late, because composing needs Hydra, which completion and help do not.
     from nmt.config import compose
 
     return compose(COMMANDS[command], overrides, config_dir)
@@ -85,6 +89,7 @@ def names_document(word: str) -> bool:
     """Whether a word with blanks must name a file, such as `my report.docx`."""
     from nmt.config import document_format
 
+    # No document format, because plain text is translated line by line, but certainly a file.
     return document_format(word) is not None or word.lower().endswith(".txt")
 
 
@@ -111,9 +116,11 @@ def paths_and_texts(
     """
     sorted_words = Words([], [], [])
     for index, word in enumerate(words):
+        # What exists is a path, even if it reads like a sentence.
         if is_path(word):
             group = sorted_words.folders if Path(word).is_dir() else sorted_words.files
             group.append(word)
+        # A single word may also be a mistyped path, so only a command that takes a text guesses.
         elif has_several_words(word) or (command and is_text(word)):
             sorted_words.texts.append(word)
         elif sorted_words.files and forms_with_output:
@@ -129,10 +136,12 @@ def is_path(word: str) -> bool:
     """Whether a word names something that exists, or standard input."""
     from nmt.config import exists
 
+    # An empty word would name the current folder, which nobody means by it.
     return word == "-" or (bool(word.strip()) and exists(word))
 
 
 def no_such_path(word: str, advice: str) -> NMTError:
+    # The default of many commands, so the user may not have written it.
     if word == LATEST_RUN:
         advice = "train a model first with `nmt preprocess` and `nmt train`"
         return NMTError(f"{LATEST_RUN}: no such run; {advice}")
@@ -155,6 +164,7 @@ def text_advice(words: list[str], index: int, command: str, forms: str) -> str:
     if not command or not may_be_text(word):
         return forms
     others = [*words[:index], *words[index + 1 :]]
+    # `text=` takes any word, whatever it looks like; the line can be copied to a shell.
     line = shlex.join(["nmt", command, f"text={word}", *others])
     what = "text" if " " in word else "one word"
     return f"to {command} this {what}, run `{line}`; otherwise, {forms}"
@@ -176,6 +186,7 @@ def talker() -> "Console":
 
     from nmt.training import is_first_process
 
+    # Text of users may look like markup. A program that reads a message expects it on one line.
     return Console(
         stderr=True,
         highlight=False,
@@ -187,6 +198,7 @@ def talker() -> "Console":
 
 def register(add: Add) -> None:
     """Register the commands, metrics and formats of the core."""
+    # Paths instead of imports, so that `nmt --help` imports no command.
     for name, summary in SUMMARIES.items():
         add(CommandEntry(name, f"nmt.commands.{name}:COMMAND", summary=summary))
     overview = "nmt.commands.overview.commands"

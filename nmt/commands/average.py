@@ -25,12 +25,15 @@ def average_of_run(folder: Path, newest: Path) -> "training.Average":
 
     Raises NMTError if the run's corpus is missing.
     """
+    # Late, so that help and completion of this command do not load it.
     import torch
 
     state = training.RunState(**training.load_checkpoint(newest)["nmt"])
+    # From the checkpoint, not from config.yaml, which may have been edited since.
     rule = build_stored(CheckpointConfig, state.config["checkpoints"], f"{newest}, checkpoints")
     try:
         corpus = data.open_corpus(Path(state.config["prepared"]))
+        # Only the validation set, which chooses the checkpoints; the training pairs may be gone.
         hashes = training.corpus_hashes(corpus, ["valid"])
         training.check_origin(newest, state, corpus, hashes)
     except NMTError as error:
@@ -41,6 +44,7 @@ def average_of_run(folder: Path, newest: Path) -> "training.Average":
 
 def run(config: AverageConfig) -> None:
     folder = Path(config.run)
+    # All checks come before the lock and the work, which reads gigabytes.
     training.check_no_links(folder)
     paths = training.list_checkpoints(folder)
     if not paths:
@@ -51,6 +55,7 @@ def run(config: AverageConfig) -> None:
     model.check_ours(output)
     # A folder outside the run needs no lock of the run, which may be training.
     with nullcontext() if config.output else files.only_process(folder, "output"):
+        # An explicit number needs no validation and so no corpus.
         if config.last:
             average = training.Average(*paths[-config.last :])
         else:

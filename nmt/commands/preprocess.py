@@ -28,6 +28,7 @@ LARGEST_SHARE = 0.3
 def run(config: ExperimentConfig) -> None:
     """Prepare the corpus, and report what was kept and what the user should know."""
     console = talker()
+    # Before the work: a mistyped language costs hours otherwise.
     report_languages(config, console)
     with console.status("preparing") as status, printed_notices(console):
         manifest, is_new = preparation.preprocess(config, lambda words: status.update(words))
@@ -62,8 +63,10 @@ def report_counts(
 ) -> None:
     """Report how many pairs of a split were kept, and why others were dropped."""
     dropped = dict(counts["dropped"])
+    # What was neither kept nor dropped was drawn for the held-out sets.
     held_out = counts["read"] - counts["kept"] - sum(dropped.values())
     if held_out:
+        # Only sets that the user did not give are drawn.
         drawn = [f"data.{name}_size" for name in HELD_OUT if not getattr(config.data, name)]
         dropped[f"drawn for held-out sets, {' and '.join(drawn)}"] = held_out
     line = f"{split}: {counts['kept']:,} of {counts['read']:,} pairs kept"
@@ -81,11 +84,13 @@ def report_counts(
 def report_vocabulary(entries: int, config: ExperimentConfig, console: "Console") -> None:
     """Report a vocabulary that is smaller than requested, or that has few entries for words."""
     requested = config.tokenizer.vocabulary_size
+    # A small corpus has too few different pieces for a large vocabulary.
     if entries < requested:
         console.print(
             f"notice: the vocabulary has only {entries:,} entries; "
             f"tokenizer.vocabulary_size={requested:,}"
         )
+    # Of a vocabulary of 4,000, Chinese characters and bytes took half.
     characters = east_asian_characters(Path(config.prepared))
     if characters > LARGEST_SHARE * entries:
         # Four entries for each character, rounded up to thousands.
@@ -105,6 +110,7 @@ class NoticePrinter(logging.Handler):
         self.console = console
 
     def emit(self, record: logging.LogRecord) -> None:
+        # The text already says `notice:`.
         self.console.print(record.getMessage())
 
 
@@ -115,6 +121,7 @@ def printed_notices(console: "Console") -> Iterator[None]:
     printer = NoticePrinter(console)
     propagates = logger.propagate
     logger.addHandler(printer)
+    # Otherwise a handler that another library has added to the root logger would print it again.
     logger.propagate = False
     try:
         yield
@@ -149,11 +156,13 @@ def files_of_pairs(words: list[str]) -> dict[str, Any]:
     entry = entries_of(PairsEntry)[text.table_format(words[0])]
     languages: dict[str, Any] = {}
     if entry.languages:
+        # A translation memory, for example, names the languages of its segments.
         languages = import_attribute(entry.languages)(words[0])
     return {
         "data": "files",
         "data.name": first.name.partition(".")[0] if is_single else first.resolve().parent.name,
         "data.train": words,
+        # MISSING makes the composition ask for the languages by name.
         **(languages or {"data.source": MISSING, "data.target": MISSING}),
     }
 
@@ -163,6 +172,7 @@ def parallel_files(words: list[str]) -> dict[str, Any]:
     names = [without_compression(word) for word in words]
     prefixes = {name.rpartition(".")[0] for name in names}
     are_alike = len(prefixes) == 1 and "" not in prefixes
+    # The two sides must differ, so the same file twice is refused, too.
     if len(set(names)) != 2 or len(words) != 2 or not are_alike:
         raise NMTError(
             f"{' '.join(words)}: give two files whose names differ only in the language suffix; "
@@ -170,6 +180,7 @@ def parallel_files(words: list[str]) -> dict[str, Any]:
         )
     prefix = Path(prefixes.pop())
     source, target = (name.rpartition(".")[2] for name in names)
+    # `corpus.de.txt` has its language in the middle, and `txt` would become a language.
     if "txt" in (source, target):
         raise NMTError(f"{' '.join(words)}: end each file name with its language code; {FORMS}")
     return {
@@ -219,6 +230,7 @@ COMMAND = Command(
         "corpus/train.en corpus/train.de data.test=corpus/test",
     ),
     instead={"name": "data.name"},
+    # A corpus does not depend on how a model is trained on it.
     hides="name run logger model optim batching checkpoints validation decode trainer",
     memory="pass fewer workers",
     groups=GROUPS,

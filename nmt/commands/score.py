@@ -59,6 +59,7 @@ class ScoreConfig:
     plugins: dict[str, Any] = plugin_options("score")
 
     def __post_init__(self) -> None:
+        # Examples are for reading; json and the like hold scores.
         if self.examples and self.format != "text":
             raise NMTError(f"examples={self.examples}: requires format=text")
 
@@ -96,7 +97,9 @@ def read_files(config: ScoreConfig) -> Texts:
     from nmt.text import not_parallel, read_texts
 
     names = (config.hypothesis, config.reference, config.source)
+    # Whole files, because every metric needs all lines before it can print a number.
     hypotheses, references, sources = (list(read_texts(name)) if name else [] for name in names)
+    # Without a reference, a plugin may still judge the hypotheses; their number then counts.
     if config.reference is None:
         whole = config.hypothesis
         count = len(hypotheses)
@@ -113,6 +116,7 @@ def target_language(config: ScoreConfig) -> str:
     """The language of the options, or of the names of the files; empty if unknown."""
     from nmt.text import language_of_file
 
+    # The reference first: its name is the user's own, while an output may be called anything.
     return (
         config.language
         or language_of_file(config.reference or "")
@@ -125,6 +129,7 @@ def scores_of(config: ScoreConfig) -> str:
     """What the command prints."""
     from nmt.evaluation import score
 
+    # The other formats are of the plugin that scores with a model, which `run` selects.
     if config.format not in ("text", "json"):
         raise NMTError(f"format={config.format}: must be text or json without run")
     language = target_language(config)
@@ -153,6 +158,7 @@ def scores_of(config: ScoreConfig) -> str:
     rows: list[Any] = list(scores)
     for part in findings.values():
         rows += part
+    # A row without text belongs only to json.
     written = "".join(f"{row}\n" for row in rows if str(row))
     return example_text(texts, config.examples) + written
 
@@ -179,7 +185,9 @@ def files_or_run(words: list[str]) -> dict[str, Any]:
     if texts or len(files) > 2 or (files and folders):
         raise NMTError(f"{' '.join(words)}: give one or two files, or runs; {FORMS}")
     if folders:
+        # `run` is a key of the plugin that scores with models.
         return {"run": folders}
+    # One file is the hypothesis alone.
     return dict(zip(("hypothesis", "reference"), files, strict=False))
 
 

@@ -19,9 +19,12 @@ def run(config: ExperimentConfig) -> int | None:
     check_before_loading(config)
     with console.status("loading"):
         gc.disable()  # garbage collection during Lightning's imports takes a second
+        # Late, because this loads torch and Lightning.
         from nmt.training import settle_trainer, train
 
         gc.enable()
+        # Before the trials of minutes=, which need its choice; `train` finds nothing left to
+        # settle.
         config = settle_trainer(config, lambda text: console.print(f"notice: {text}"))
     if config.minutes is not None:
         from nmt.commands.minutes import settle
@@ -31,6 +34,7 @@ def run(config: ExperimentConfig) -> int | None:
     if not signal:
         return signal
     console.print(f"stopped and saved in {config.run}; the same command resumes it")
+    # The convention of shells; docs/guides/clusters.md requeues a job by it.
     return 128 + signal
 
 
@@ -44,7 +48,9 @@ def check_before_loading(config: ExperimentConfig) -> None:
     if config.init is not None:
         training.initial_directory(config.init, prepared, manifest)
     run = Path(config.run)
+    # The other processes would find the lock of the first one.
     if training.is_first_process():
+        # Taken and released, only to report another process at once; training takes it again.
         with files.locked_file(run / files.LOCK, True, files.in_use(run, "run")):
             pass
 
@@ -59,10 +65,13 @@ def prepared_corpus(words: list[str]) -> dict[str, Any]:
             )
         if not Path(word).is_dir():
             unknown = f"{word}: no such folder; {usage}"
+            # The word may be an option of another toolkit, for which a plugin has an answer.
             raise NMTError(answer("train", [f"{word}="]) or unknown)
     if len(words) != 1:
         raise NMTError(f"{words[-1]}: give one corpus; {usage}")
     corpus = Path(words[0])
+    # The options that the corpus was prepared with must be the same in training, so they come from
+    # the corpus instead of the command line.
     content = data.read_manifest(corpus).content
     return {
         "prepared": str(corpus),

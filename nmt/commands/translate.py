@@ -39,6 +39,7 @@ def render(
         "translations": [record_of(candidate) for candidate in translations],
         **more,
     }
+    # Readable in any script; jsonl is UTF-8 in any case.
     return json.dumps(line, ensure_ascii=False) + "\n"
 
 
@@ -62,13 +63,16 @@ def run(config: TranslateConfig) -> None:
     if config.format in documents():
         translation.translate_document(config)
         return
+    # Before the model loads: a spreadsheet as input costs no waiting.
     translation.check_lines(config)
     with ExitStack() as stack:
         translator = translation.open_translator(config, stack)
+        # With all defaults filled in, so that a partial output resumes only under the same options.
         settled = replace(config, translator=translator.options)
         job = translation.open_job(settled, "translate", stack)
         counts = job.output.notes.counts
         flags_of = None
+        # Only jsonl has a place for flags.
         if config.format == "jsonl" and translator.models:
             flags_of = translation.flagger(translator.models)
         for number, line, translations in job.run(
@@ -80,6 +84,7 @@ def run(config: TranslateConfig) -> None:
             where = f"line {number}"
             more = translation.report(translator.stages, line, translations[0], where, counts)
             job.output.write(render(number, line, translations, config.format, more), number)
+    # After the output is closed, so that it ends the messages.
     translation.summarize(counts)
 
 
@@ -107,6 +112,7 @@ def input_and_run(command: str, words: list[str], forms: str = "") -> dict[str, 
     if texts:
         values["text"] = texts[0]
     if folders:
+        # Several runs are an ensemble.
         values["run"] = folders[0] if len(folders) == 1 else folders
     return values
 

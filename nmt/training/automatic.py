@@ -25,10 +25,12 @@ def settle_trainer(
     `notice` is called with the reason. Raises NMTError if trainer.compile=true is impossible.
     """
     asked = config.trainer
+    # Nothing to choose, so no trainer is made only to learn the device.
     if asked.precision != "auto" and asked.compile is False:
         return config
     run = Path(config.run)
     begun = read_config(run)["trainer"] if is_begun(run) else {}
+    # Only the device is needed, and Lightning would refuse `auto`.
     exact = replace(asked, precision="32-true", compile=False)
     device = make_trainer(replace(config, trainer=exact)).strategy.root_device
     settled = replace(
@@ -39,6 +41,7 @@ def settle_trainer(
     if settled.compile:
         # Asked only if it matters, because importing the compiler takes a second.
         problem = why_not_compiled(config, device)
+        # A compiled run cannot resume otherwise: its dropout uses other random numbers.
         is_optional = asked.compile == "auto" and not begun
         if problem and not is_optional:
             raise NMTError(
@@ -57,6 +60,7 @@ def settled_precision(asked: str, begun: Mapping[str, Any], device: torch.device
     if asked != "auto":
         return asked
     if begun:
+        # What nmt used before the option existed.
         return str(begun.get("precision", "32-true"))
     return "bf16-mixed" if compat.has_fast_bfloat16(device) else "32-true"
 

@@ -69,9 +69,11 @@ class Average:
 
 def model_of(state: RunState) -> dict[str, Any]:
     """What must be equal in checkpoints whose mean makes sense."""
+    # All else, such as the seed or the data, leaves the meaning of each weight as it is.
     return {
         "model": state.config["model"],
         "vocabulary_size": state.vocabulary_size,
+        # Two vocabularies of one size give embeddings of equal shapes, whose mean is nonsense.
         "tokenizer": state.tokenizer,
     }
 
@@ -97,6 +99,7 @@ def delivered_model(
     NMTError if most updates were skipped.
     """
     paths = kept_checkpoints(run, checkpoints.every_steps, checkpoints.keep)
+    # Backward from the newest, so that one set of sums in memory serves all candidates.
     mean = Average(paths[-1])
     state = mean.state
     made = mean.made
@@ -114,6 +117,7 @@ def delivered_model(
 
     def consider(average: Average, paths: list[Path]) -> None:
         name = ", ".join(f"{update:,}" for update in sorted(average.updates))
+        # best.ckpt may be the same update as a regular checkpoint.
         if name not in candidates:
             model = average.make_model().to(device)
             candidates[name] = Candidate(paths, validation_loss(model, split, smoothing))

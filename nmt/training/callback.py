@@ -22,6 +22,8 @@ class UpdateCallback(Callback):
         batch: Any,
         batch_idx: int,
     ) -> None:
+        # max_epochs=-1 makes a run a single epoch, so batch_idx counts all its micro-batches, also
+        # those before a restart (see TranslationModule.on_load_checkpoint).
         if (batch_idx + 1) % trainer.accumulate_grad_batches == 0:
             self.batch = batch
             self.on_update_end(trainer, pl_module, trainer.global_step)  # type: ignore[arg-type]

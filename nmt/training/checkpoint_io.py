@@ -34,9 +34,11 @@ class DirectCheckpointIO(TorchCheckpointIO):
         `Trainer.save_checkpoint` passes on only an argument of this name. Raises NMTError if the
         disk is full.
         """
+        # Renamed only when complete: a killed process leaves no half checkpoint.
         with files.whole_file(Path(path)) as temporary:
             torch.save(checkpoint, temporary)
             if self.abandoned:
+                # Within the block, which then removes the temporary file.
                 raise KeyboardInterrupt
         if storage_options:
             storage_options()
@@ -61,6 +63,7 @@ class BackgroundCheckpointIO(DirectCheckpointIO):
     """
 
     def __init__(self) -> None:
+        # One thread: writes end in the order in which they began.
         self.thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="checkpoint")
         self.write: Future[None] | None = None
 
@@ -140,5 +143,6 @@ def copied(value: Any, copies: dict[Storage, Tensor]) -> Any:
     if isinstance(value, dict):
         return {key: copied(item, copies) for key, item in value.items()}
     if isinstance(value, list | tuple):
+        # Numbers and strings do not change, so they need no copy.
         return type(value)(copied(item, copies) for item in value)
     return value

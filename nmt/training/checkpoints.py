@@ -74,10 +74,13 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
     """
     require(path.is_file(), f"{path}: no such checkpoint")
     try:
+        # Memory-mapped, so that a check of gigabytes of weights reads only what it looks at.
         content: dict[str, Any] = load_plain(path)
         state = content.get("nmt") if isinstance(content, dict) else None
         if not isinstance(state, dict) or "format_version" not in state:
             raise ValueError("it has no entry 'nmt'")
+        # Of another format, check_version reports both versions, which helps more than a missing
+        # key.
         if state["format_version"] == FORMAT_VERSION:
             check_content(content)
     except (NMTError, ValueError, TypeError) as error:
@@ -98,11 +101,13 @@ def check_content(content: dict[str, Any]) -> None:
     require(content["sums"].shape == (3,), "it does not have three sums")
     parse_json(json.dumps(content["nmt"]))  # rejects deep nesting and numbers that are not finite
     run = build_stored(RunState, content["nmt"], "its entry 'nmt'")
+    # Options that later versions added have the values that nmt used before them.
     config = with_defaults(ExperimentConfig, run.config)
     content["nmt"]["config"] = config
     model = build_stored(ModelConfig, config.get("model"), "its model", "model.")
     weights = model_weights(content)
     shapes = {name: tuple(tensor.shape) for name, tensor in weights.items()}
+    # The model is described without memory for its weights: a hostile file may claim any size.
     check_shapes(model, run.vocabulary_size, shapes, "its weights do not match its model")
 
 

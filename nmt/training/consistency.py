@@ -30,6 +30,7 @@ def consistent_losses(
     source_2BS = torch.cat((batch.source, hide(batch.source, cut)))
     target_2BT = torch.cat((batch.target_in, hide(batch.target_in, cut)))
     hidden = model.decoder_states(source_2BS, target_2BT, batch.padded)
+    # The pairs are the first B of 2 B sentences, so their states are the first half.
     pair_states, copy_states = hidden.flatten(0, 1).chunk(2)
     log_p_MN = log_probabilities(model, pair_states, batch)
     log_q_MN = log_probabilities(model, copy_states, batch)
@@ -38,8 +39,11 @@ def consistent_losses(
     targets_M = targets_M - model.config.unpredicted
     likelihood = F.nll_loss(log_p_MN, targets_M, reduction="sum")
     mean_M = log_p_MN.mean(1)
+    # The uniform part of the targets: smoothing / N times the sum over N entries is the mean.
     loss = (1 - smoothing) * likelihood - smoothing * mean_M.sum()
+    # torch's argument order: the second distribution first, KL(second argument || first).
     divergence = F.kl_div(log_q_MN, log_p_MN, reduction="sum", log_target=True)
+    # From the pairs alone, so that the reported perplexity compares with that of other runs.
     return loss + weight * divergence, likelihood.detach()
 
 

@@ -77,6 +77,7 @@ class TrainingCost:
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Exclude the time that the block takes from training time, cost and speed."""
+        # The time of kernels that are still queued belongs to training.
         synchronize(self.device)
         self.add_time()
         yield
@@ -114,6 +115,7 @@ class TrainingCost:
     def raise_peak(self, peak: float) -> None:
         """Correct the peak if it is higher, and the cost of the updates that this process made."""
         if peak > self.peak:
+            # Only for this process: earlier processes may have run on other devices.
             self.cost += self.process_seconds * (peak - self.peak)
             self.peak = peak
 

@@ -71,6 +71,7 @@ def write_average(
     tokenizer in the run folder is missing or is not the one used in training.
     """
     tokenizer = run / TOKENIZER
+    # A model with another vocabulary translates into fluent nonsense, and nobody would know why.
     if not tokenizer.is_file() or sha256(tokenizer) != average.state.tokenizer:
         raise NMTError(
             f"{tokenizer}: missing, or not the tokenizer that the checkpoints were trained with"
@@ -79,6 +80,7 @@ def write_average(
     model = average.make_model()
     parameters = sum(parameter.numel() for parameter in model.parameters())
     card = model_card(description, parameters)
+    # Listed before the directory is replaced. An export is a folder in it.
     entries = output.iterdir() if output.is_dir() else []
     exports = sorted(path.name for path in entries if path.is_dir())
     write_model_directory(output, model, tokenizer, description, card)
@@ -105,6 +107,7 @@ def validation_score(
     model: Transformer, config: ExperimentConfig, corpus: PreparedCorpus
 ) -> ValidationScore:
     """The score of a model for the first validation.bleu_sentences of each domain."""
+    # PyTorch, as in validation during training, so that the two scores compare.
     engine = search.TorchEngine([model], config.decode)
     tokenizer = text.load_tokenizer(Path(config.run) / TOKENIZER)
     translator = translation.Translator(engine, tokenizer)
@@ -118,8 +121,11 @@ def validation_score(
 def deliver(config: ExperimentConfig, corpus: PreparedCorpus, console: Console) -> None:
     """Score the model on the validation set, write its directory, and point `latest` to the run."""
     run = Path(config.run)
+    # A process that was killed between a save and its pruning, or another checkpoints.keep, leaves
+    # more checkpoints than are averaged.
     prune(run, config.checkpoints)
     gc.collect()  # reference cycles would otherwise keep the trained model in memory
+    # The trainer of the run is gone, but candidates are validated on the same kind of device.
     device = make_trainer(config).strategy.root_device
     average = delivered_model(run, config.checkpoints, corpus.split("valid"), device)
     console.print(f"the model is the {weights_in_words(average.updates, average.losses)}")

@@ -12,6 +12,7 @@ DEVICES = "number of devices"
 
 def environment_of(state: Mapping[str, Any]) -> dict[str, Any]:
     """What the last bits depend on, by name; `state` is a checkpoint's entry "nmt"."""
+    # As devices_in_words writes it: the number and the kind.
     count, _, device = state["devices"].partition(" x ")
     facts: dict[str, Any] = {}
     facts["torch"] = state["versions"].get("torch")
@@ -43,6 +44,7 @@ def is_order_fixed(config: Mapping[str, Any], count: str) -> bool:
         return False
     micro_batches = config["batching"]["micro_batches"]
     devices = int(count)
+    # Such a run cannot exist, but the file may say so.
     if devices == 0 or micro_batches % devices:
         return False
     return has_fixed_order(accumulation(micro_batches, devices), devices)

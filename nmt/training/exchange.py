@@ -49,6 +49,7 @@ def exchange(numbers: Tensor, buffer: Tensor) -> None:
         size //= 2
         lower = start
         upper = start + size
+        # The processes that differ in one bit of their numbers: neighbors first, as in the tree.
         other = rank ^ distance
         # Of two processes, the one with the lower number gets the lower half.
         if rank < other:
@@ -57,8 +58,10 @@ def exchange(numbers: Tensor, buffer: Tensor) -> None:
             this_round = Round(other, ours=upper, theirs=lower)
         rounds.append(this_round)
         start = this_round.ours
+        # The first round fills the buffer, with half of the numbers; later rounds use less of it.
         received = buffer[:size]
         swap(numbers[this_round.theirs :][:size], received, other)
+        # One process computes a + b and the other b + a for a number, which are the same bits.
         numbers[start : start + size] += received
         distance *= 2
     # Now this process has the total of `size` numbers. Each round backward doubles them.

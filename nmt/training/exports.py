@@ -25,10 +25,12 @@ def exports_in_words(config: ExperimentConfig, vocabulary_size: int) -> str:
     needs: list[str] = []
     for name, entry in entries_of(ExporterEntry).items():
         program = entry.program()
+        # An exporter without a table gives nothing to compare the settings with.
         if program is None:
             continue
         problems = list(program.problems(settings))
         if problems:
+            # No `needs`: the program lacks the key altogether.
             required = [problem.needs or f"no {problem.key}" for problem in problems]
             needs.append(f"{name} needs {', '.join(required)}")
         else:

@@ -20,6 +20,7 @@ def opening_line(
     begin = f" from update {update:,}" if update else ""
     planner = updates.planner
     per_pass = planner.micro_batches_per_pass / planner.micro_batches
+    # With a small corpus, a tenth of an update per pass matters.
     decimals = 0 if per_pass >= 10 else 1
     warmup = module.optim.warmup
     line = (

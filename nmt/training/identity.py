@@ -28,6 +28,7 @@ def decisive_keys(cls: Any = ExperimentConfig, group: str = "") -> Iterator[str]
     for member in members_of(cls):
         if not member.metadata.get("decides", True):
             continue
+        # The options of such a record have no prefix of their own.
         if "inline" in member.metadata:
             yield from decisive_keys(member.type, group)
         elif is_dataclass(member.type):
@@ -43,6 +44,7 @@ def decisive_settings(tree: dict[str, Any]) -> dict[str, Any]:
     """
     keys = [*decisive_keys()]
     if within(tree, "validation", "best") == "bleu":
+        # Otherwise the score is only reported, and its options may change.
         keys += SCORE_KEYS
     settings = {}
     for key in keys:
@@ -72,6 +74,7 @@ def corpus_hashes(corpus: "PreparedCorpus", splits: Iterable[str] = TRAINED_ON) 
     hashes = {}
     for split in splits:
         paths = sorted((corpus.folder / split).glob("*.arrow"))
+        # Training reads ids only, but validation scores compare with these lines.
         if split != "train":
             for language in (corpus.source_language, corpus.target_language):
                 paths.append(corpus.folder / f"{split}.{language}")
@@ -82,6 +85,7 @@ def corpus_hashes(corpus: "PreparedCorpus", splits: Iterable[str] = TRAINED_ON) 
         counts = corpus.manifest.counts.get(split, {})
         sources = counts.get("sources")
         if sources:
+            # The numbers in order decide which rows belong to which source; names decide nothing.
             borders = json.dumps([*sources.values()]).encode()
             name = f"number of pairs of each source in {split}"
             hashes[name] = hashlib.sha256(borders).hexdigest()

@@ -18,6 +18,7 @@ SEARCH_KEYS = ("length_penalty", "length_penalty_kind")
 def initial_directory(init: str, prepared: Path, manifest: Manifest) -> Path:
     """The model directory of `init`; NMTError if the corpus in `prepared` has other subwords."""
     folder = files.find_model_directory(init, "init")
+    # Embeddings belong to the subwords of one vocabulary file, so an equal size is not enough.
     if files.read_description(folder).tokenizer != manifest.tokenizer:
         raise NMTError(
             f"init={init} has a different vocabulary than {prepared}: "
@@ -37,6 +38,7 @@ def initial_model(
     folder = initial_directory(config.init or "", corpus.folder, corpus.manifest)
     description = files.read_description(folder)
     files.check_direction(where, description, corpus.source_language, corpus.target_language)
+    # Only what shapes the weights: dropout, for example, may differ.
     theirs = files.architecture(description.model)
     changed = difference(theirs, files.architecture(asdict(config.model)))
     if changed:
@@ -59,6 +61,8 @@ def joined(before: Any, now: Any) -> Any:
 
     A key that one of them lacks is dropped.
     """
+    # Without its record, what the model has seen before is unknown, and the corpus's alone would
+    # claim to be complete.
     if isinstance(before, dict):
         return {key: joined(before[key], now[key]) for key in before if key in now}
     if isinstance(before, str):

@@ -17,6 +17,7 @@ def is_first_process(environment: Mapping[str, str] = os.environ) -> bool:
 
     Checks the launchers' variables in the same order as Lightning.
     """
+    # torchrun within a SLURM job sets both kinds of variables, and its own decide.
     if "TORCHELASTIC_RUN_ID" in environment:
         return environment["RANK"] == "0"
     # srun started this process as a task. In an interactive shell, Lightning launches processes

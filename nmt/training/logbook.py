@@ -42,11 +42,13 @@ class Logbook:
         self.columns = [*COLUMNS, *domain_columns]
         last_report = step if whole else step - 1
         kept = []
+        # A killed process may have written rows of updates that this one repeats.
         for row in read_metrics(run):
             is_report = bool(row["loss"])  # otherwise a validation
             if int(row["step"]) <= (last_report if is_report else step):
                 kept.append(row)
         header = dict(zip(self.columns, self.columns, strict=True))
+        # The whole file, because an older nmt may have written other columns.
         files.write_file(self.path, self.lines(header, *kept))
 
     def lines(self, *rows: dict[str, str]) -> str:
@@ -79,6 +81,7 @@ def read_metrics(run: Path, last: int = 0) -> list[dict[str, str]]:
     if not path.exists():
         return []
     text = files.read_bytes(path).decode(errors="replace")
+    # A row without a line end was cut off, even if its last number looks whole.
     end = text.rfind("\n") + 1
     lines = text[:end].replace("\0", "").splitlines()
     header = lines[:1]

@@ -59,6 +59,7 @@ def chunk_terms(
     """
     logits_RN = logits_RN.float()
     targets_R1 = targets_R[:, None]
+    # Both are read before the softmax overwrites the logits.
     highest_R1 = logits_RN.amax(dim=-1, keepdim=True)
     target_logits_R1 = logits_RN.gather(1, targets_R1)
     if torch.compiler.is_compiling():
@@ -71,6 +72,7 @@ def chunk_terms(
     normalizer_R1 = highest_R1 - largest_R1.log()
     nll = (normalizer_R1 - target_logits_R1).sum()
     if kernels.on_cpu(logits_RN):
+        # softmax - (1 - e) onehot changes one number per row, so only these are touched.
         minus_onehot = gradient_RN.new_full(targets_R1.shape, smoothing - 1)
         gradient_RN.scatter_add_(1, targets_R1, minus_onehot)
     else:
@@ -101,9 +103,11 @@ class Gradients:
         if self.bias_N is not None:
             self.bias_N += grad_RN.sum(0)
             grad_RN = grad_RN.to(x_RD.dtype)
+        # The backward pass of logits = x W^T: the gradient by x is grad W, and by W it is grad^T x.
         self.hidden_chunks.append(kernels.linear(grad_RN, weight_ND.t()))
         chunk_ND = weight_gradient(grad_RN, x_RD, weight_ND)
         if self.weight_ND is None:
+            # float32 also in mixed precision: a sum over many chunks would lose bits in bfloat16.
             self.weight_ND = chunk_ND.float()
         else:
             self.weight_ND.add_(chunk_ND)
@@ -113,6 +117,9 @@ class Gradients:
     ) -> tuple[Tensor, Tensor, Tensor | None]:
         """The whole gradients: subtract `share`, smoothing / N, from each gradient by a logit."""
         assert self.weight_ND is not None
+        # Subtracting e / N from the gradients of all N logits of a token subtracts e / N times the
+        # summed rows of the weight from its hidden gradient, and e / N times the summed hidden
+        # states from each row of the weight's gradient.
         hidden_MD = torch.cat(self.hidden_chunks).sub_(sum_weight_D * share)
         weight_ND = self.weight_ND.sub_(sum_hidden_D * share)
         if self.bias_N is not None:
@@ -149,10 +156,12 @@ class LabelSmoothedCrossEntropy(torch.autograd.Function):
         vocabulary = len(weight_ND)
         rows = chunk_rows(vocabulary, hidden_MD.device)
         dtype = product_dtype(hidden_MD)
+        # Cast once for all chunks; autocast would cast the factors of each chunk again.
         matrix_ND = weight_ND.to(dtype)
         row_N = None if bias_N is None else bias_N.to(dtype)
         # The gradient of a bias is summed before the cast.
         grad_dtype = dtype if bias_N is None else torch.float32
+        # Validation needs no gradients, which are most of the work.
         gradients = Gradients(bias_N) if ctx.needs_input_grad[0] else None
         nll = hidden_MD.new_zeros((), dtype=torch.float32)
         normalizers = torch.zeros_like(nll)
@@ -174,9 +183,12 @@ class LabelSmoothedCrossEntropy(torch.autograd.Function):
         if bias_N is not None:
             uniform -= tokens * bias_N.mean()
         if gradients:
+            # Not save_for_backward, which is for inputs and outputs; `backward` frees these at
+            # once.
             ctx.gradients = gradients.without_uniform_part(
                 sum_hidden_D, sum_weight_D, tokens, smoothing / vocabulary
             )
+        # Reports use it; only the smoothed loss is trained.
         ctx.mark_non_differentiable(nll)
         return (1 - smoothing) * nll + smoothing * uniform, nll
 
@@ -230,6 +242,7 @@ def summed_losses(
         weight_ND = weight_ND[first:]
         bias_N = None if bias_N is None else bias_N[first:]
         targets_M = targets_M - first
+    # None unless trainer.compile is on and the model is training.
     compiler = model.training_compiler()
     terms = compiler.compiled(chunk_terms) if compiler else chunk_terms
     return label_smoothed_cross_entropy(

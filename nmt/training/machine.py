@@ -24,6 +24,7 @@ PEAK = "peak_flops_per_second"
 def devices_in_words(trainer: Trainer) -> str:
     """The number and kind of devices, such as "1 x cpu (2 threads)"."""
     device = trainer.strategy.root_device
+    # The number of threads decides how a CPU splits a sum, so it is part of the kind.
     kind = f"{device.type} ({torch.get_num_threads()} threads)"
     if device.type == "cuda":
         kind = torch.cuda.get_device_name(device)
@@ -41,6 +42,7 @@ def describe_machine(trainer: Trainer, peak: float) -> dict[str, Any]:
         "devices": devices,
         "precision": str(trainer.precision),
         "threads": torch.get_num_threads(),
+        # Without the threads, which have a key of their own.
         "device": kind.partition(" (")[0],
         "kernels": kernels.environment_record(),
         PEAK: peak,
@@ -66,6 +68,7 @@ def greater_peak(before: Mapping[str, Any], now: Mapping[str, Any]) -> float:
         if before.get(key) != now[key]:
             return peak
     recorded = before.get(PEAK)
+    # Somebody may have edited environment.json, or a crash damaged it.
     if isinstance(recorded, int | float) and math.isfinite(recorded):
         peak = max(peak, float(recorded))
     return peak

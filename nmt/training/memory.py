@@ -26,22 +26,27 @@ def make_resident(module: TranslationModule, optimizer: Optimizer) -> None:
     """
     for parameter in module.parameters():
         parameter.grad = torch.zeros_like(parameter)
+    # A run that resumes has loaded its state already.
     if not optimizer.state:
         for group in optimizer.param_groups:
             group["lr"] = 0.0  # or weight decay would change the weights; every update sets it
         optimizer.step()
         for state in optimizer.state.values():
             if "step" in state:
+                # Zero gradients left the moments at zero; only the count of updates needs undoing.
                 state["step"].zero_()
 
 
 def try_shapes(trainer: Trainer, module: TranslationModule, planner: BatchPlanner) -> None:
     """Run a forward and a backward pass for the largest micro-batches, without an update."""
+    # The passes add to the sums of the first update, as do requests to stop.
     sums = module.update_sums.clone()
     for rows, source_width, target_width in planner.largest_shapes():
         if trainer.accumulate_grad_batches == 1:
             module.zero_grad()  # as after every update; otherwise gradients accumulate
         batch = move_data_to_device(dummy_batch(rows, source_width, target_width), module.device)
+        # Through the strategy, so that autocast, loss scaling and the exchange of gradients are as
+        # in training and need the same memory.
         loss = trainer.strategy.training_step(batch, 0)
         trainer.strategy.backward(loss, None)  # type: ignore[arg-type]
         # The loss holds the pass's memory, which the next pass needs.
@@ -68,10 +73,12 @@ class MemoryCheck(Callback):
         size = self.reserved_bytes(trainer, pl_module)
         optimizer = trainer.optimizers[0]
         with enough_memory_or(advice):
+            # Held during the trial and freed after it, so that this much stays available.
             reserve = torch.empty(size, dtype=torch.uint8, device=pl_module.device)
             make_resident(pl_module, optimizer)
             try_shapes(trainer, pl_module, self.planner)
             del reserve
+        # The gradients of the dummy batches must not reach the first update.
         optimizer.zero_grad()
 
     def reserved_bytes(self, trainer: Trainer, module: TranslationModule) -> int:

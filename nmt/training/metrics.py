@@ -51,16 +51,19 @@ class MetricsCallback(UpdateCallback):
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         assert isinstance(pl_module, TranslationModule)
         self.devices = devices_in_words(trainer)
+        # In all processes at once: on a CPU they share the cores, and each counts as one device.
         self.cost.measure_peak(trainer, pl_module)
         if trainer.is_global_zero:
             self.record_environment(trainer)
             self.open_loggers(trainer)
             self.line.start(trainer.global_step, trainer.max_steps)
+        # Last, so that the training time includes neither the measurement nor the opening of logs.
         self.cost.start_clock()
 
     def record_environment(self, trainer: Trainer) -> None:
         """Write environment.json; print a notice if the last bits of the weights may change."""
         environment = describe_machine(trainer, self.cost.peak)
+        # A run that starts from scratch replaces what an unfinished attempt left.
         before = self.environment.read() if trainer.global_step else None
         if before is not None:
             changed = changed_bit_keys(before, environment)
@@ -74,13 +77,17 @@ class MetricsCallback(UpdateCallback):
 
     def open_loggers(self, trainer: Trainer) -> None:
         step = trainer.global_step
+        # Nothing since the last report: the checkpoint was saved right after it.
         is_whole = self.cost.interval == NOTHING
         self.loggers = [Logbook(self.run, step, self.columns, whole=is_whole)]
         if "tensorboard" in self.config["logger"]:
             self.loggers.append(
+                # The empty version puts all restarts in one folder. purge_step hides the events
+                # after the checkpoint, which a killed process wrote and this one repeats.
                 TensorBoardLogger(self.run, name="tensorboard", version="", purge_step=step + 1)
             )
         if "wandb" in self.config["logger"]:
+            # W&B's run ID is the folder's name, so that a resumed run continues its curves.
             name = self.run.name
             self.loggers.append(
                 WandbLogger(name, self.run, version=name, resume="allow", config=self.config)
@@ -96,6 +103,7 @@ class MetricsCallback(UpdateCallback):
         self.cost.add_update(self.batch.size)
         if is_report:
             self.tokens += self.report_updates(trainer, module, step)
+            # Only here: between two reports, the line shows the sums so far without clearing them.
             module.sums.zero_()
             self.cost.start_interval()
         elif trainer.is_global_zero:
@@ -113,6 +121,7 @@ class MetricsCallback(UpdateCallback):
         A resumed run reports them again, together with the next ones (see Logbook).
         """
         assert isinstance(pl_module, TranslationModule)
+        # The run ended between two regular reports.
         if self.cost.interval != NOTHING:
             self.report_updates(trainer, pl_module, trainer.global_step)
         if trainer.is_global_zero:

@@ -58,6 +58,8 @@ class TranslationModule(LightningModule):
         self.seed = seed
         self.training_losses = losses
         self.reduction = reduction
+        # None with trainer.reduction=fast, or where the numbers of devices and of micro-batches per
+        # device are not both powers of two: DDP then adds the gradients.
         self.fixed_order: FixedOrderSum | None = None
         # These tensors stay on the device, so that nothing waits for them. They are not buffers,
         # because DDP would overwrite those with the buffers of rank 0.
@@ -72,6 +74,7 @@ class TranslationModule(LightningModule):
         self.skipped = 0  # updates skipped because their gradient was not finite
 
     def on_fit_start(self) -> None:
+        # Lightning moves only parameters and buffers to the device.
         self.update_sums = self.update_sums.to(self.device)
         self.sums = self.sums.to(self.device)
         self.gradient_norm = self.gradient_norm.to(self.device)
@@ -87,6 +90,7 @@ class TranslationModule(LightningModule):
 
     def losses(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """The smoothed loss and the negative log likelihood, each summed over a micro-batch."""
+        # Validation measures the plain loss, to compare runs with and without consistency training.
         losses = self.training_losses if self.training else summed_losses
         return losses(self.model, batch, self.optim.label_smoothing)
 
@@ -96,6 +100,7 @@ class TranslationModule(LightningModule):
         update, number = divmod(batch_idx, share)
         due = self.global_step
         micro_batch = self.global_rank * share + number
+        # Otherwise nothing would fail, but the run would silently train on other sentences.
         is_due = update == due and batch.update == due and batch.micro_batch == micro_batch
         assert is_due, f"update {due}, micro-batch {micro_batch} is due"
 
@@ -103,11 +108,13 @@ class TranslationModule(LightningModule):
         self.seed_dropout(batch)
         loss, likelihood = self.losses(batch)
         tokens = torch.full_like(likelihood, len(batch.target_indices))
+        # Detached: a sum with a history would keep the graphs of all micro-batches in memory.
         self.update_sums[:SUMS] += torch.stack((loss.detach(), likelihood, tokens))
         share = self.trainer.accumulate_grad_batches
         # Lightning averages over accumulated micro-batches, but the update needs the sum.
         loss = loss / batch.size.target_tokens * share
         if self.fixed_order:
+            # `micro_batch` counts over all devices, FixedOrderSum those of this device, from 1.
             self.fixed_order.begin(batch.micro_batch % share + 1)
             return loss
         return loss * self.trainer.world_size  # DDP averages over devices
@@ -125,12 +132,13 @@ class TranslationModule(LightningModule):
             self.fixed_order.end(self.update_sums)
 
     def configure_optimizers(self) -> Optimizer:
-        """Adam with the paper's betas and epsilon (section 5.3), or a plugin's optimizer."""
+        """Adam with the paper's betas and epsilon (section 5.3), or the chosen optimizer."""
         optim = self.optim
         make = entries_of(OptimizerEntry)[optim.optimizer].load()
         return make(
             self.model,
             self.trainer.precision,
+            # Only a placeholder: every update sets its own rate.
             lr=self.learning_rate(1),
             betas=(optim.beta1, optim.beta2),
             eps=optim.epsilon,
@@ -148,10 +156,14 @@ class TranslationModule(LightningModule):
 
         optim.not_finite=skip skips the update if its gradient is not finite.
         """
+        # A function of the update's number, so there is no scheduler state to restore. Equation 3
+        # counts updates from 1, global_step counts those already made.
         for group in optimizer.param_groups:
             group["lr"] = self.learning_rate(self.global_step + 1)
+        # With a fixed order, `FixedOrderSum.end` has already summed these over the processes.
         if not self.fixed_order:
             self.update_sums = self.trainer.strategy.reduce(self.update_sums, reduce_op="sum")
+        # This hook runs before Lightning clips gradients, so the norm is reported unclipped.
         self.gradient_norm = self.norm_of_gradients()
         if self.trainer.scaler is None:
             bad = ~self.gradient_norm.isfinite()
@@ -165,8 +177,10 @@ class TranslationModule(LightningModule):
             self.skipped += 1
         else:
             self.sums += self.update_sums[:SUMS]
+            # Computed on the device; `check_finite` reads it where the host waits anyway.
             is_first = bad & (self.first_bad_update < 0)
             self.first_bad_update = torch.where(is_first, self.global_step, self.first_bad_update)
+        # A clone, because the next line clears the sums for the next update.
         self.requests = self.update_sums[SUMS:].clone()
         self.update_sums.zero_()
 

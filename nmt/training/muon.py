@@ -36,7 +36,9 @@ def nearly_orthogonal(matrices_GPQ: Tensor) -> Tensor:
     An iteration computes a X + b (X X^T) X + c (X X^T)^2 X.
     """
     a, b, c = COEFFICIENTS
+    # The iteration needs singular values up to about 1, and this norm is at least the largest.
     norms_G11 = torch.linalg.matrix_norm(matrices_GPQ, keepdim=True)
+    # A norm may be 0: the memory check makes a step with zero gradients.
     x_GPQ: Tensor = matrices_GPQ / (norms_G11 + 1e-7)
     for _ in range(ITERATIONS):
         gram_GPP = x_GPQ @ x_GPQ.mT
@@ -50,6 +52,7 @@ def layer_matrices(model: Transformer) -> dict[Tensor, list[int]]:
     rows: dict[Tensor, list[int]] = {}
     for module in model.modules():
         if isinstance(module, MultiHeadAttention):
+            # One parameter stores the query, key and value maps; each is orthogonalized by itself.
             rows[module.input] = module.widths
             rows[module.output] = [len(module.output)]
         elif isinstance(module, SSRU):
@@ -71,6 +74,7 @@ class Muon(Adam):
     def __init__(self, model: Transformer, precision: str, **options: Any) -> None:
         self.dtype = torch.bfloat16 if precision == "bf16-mixed" else torch.float32
         self.rows = layer_matrices(model)
+        # Embeddings, norms and biases.
         others = [parameter for parameter in model.parameters() if parameter not in self.rows]
         groups: list[dict[str, Any]] = [
             {"params": others, "weight_decay": 0.0},
@@ -79,6 +83,7 @@ class Muon(Adam):
         super().__init__(groups, **options)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        # Lightning's closure runs the forward and backward pass.
         with torch.enable_grad():
             loss = closure() if closure else None
         groups = self.param_groups
@@ -107,11 +112,13 @@ class Muon(Adam):
         momenta = [state["exp_avg"] for state in states]
         compat.add_to_each([state["step"] for state in states], 1)
         compat.move_each(momenta, gradients, 1 - MOMENTUM)
+        # Nesterov: the direction looks ahead along the momentum that has just been updated.
         ahead = compat.between_each(gradients, momenta, MOMENTUM)
 
         maps = defaultdict[torch.Size, list[Tensor]](list)
         directions = defaultdict[torch.Size, list[Tensor]](list)
         for matrix, direction in zip(matrices, ahead, strict=True):
+            # Views, so that the copy at the end of `move` writes into the parameters.
             for part in self.maps_of(matrix, matrix):
                 maps[part.shape].append(part)
             for part in self.maps_of(matrix, direction):
@@ -148,5 +155,7 @@ class Muon(Adam):
         maps = []
         for part in parts:
             is_taller_than_wide = len(part) > part.shape[1]
+            # The Gram matrix X X^T is then the smaller of the two, and a transposed matrix has the
+            # same singular values.
             maps.append(part.mT if is_taller_than_wide else part)
         return maps

@@ -35,11 +35,13 @@ class Pacer:
 
     def begin_update(self, now: float) -> None:
         """Call this before each micro-batch; it ends the pause before an update."""
+        # The update before ended in `end_update`, which set the mark.
         if self.mark is not None and not self.pause:
             return
         seconds = 0.0 if self.mark is None else now - self.mark
         if self.pause == "validation":
             self.validation_seconds = seconds
+            # To scale the validation's time later, when the machine has become slower or faster.
             self.measured_at = self.recent_seconds()
         elif self.pause == "checkpoint":
             self.checkpoint_seconds = seconds
@@ -48,6 +50,7 @@ class Pacer:
 
     def pause_after(self, step: int) -> str:
         """What follows update `step`: validation, checkpoint or nothing."""
+        # A checkpoint after the same update counts as a part of the validation.
         if step % self.validate_every == 0:
             return "validation"
         if step % self.save_every == 0:
@@ -75,14 +78,17 @@ class Pacer:
         # Towards the end, decide sooner: the run could end before it notices a higher speed.
         window = min(WINDOW_SHARE * self.limit, (planned - step) * self.update_seconds)
         is_measured = self.window_updates and self.window_seconds >= window
+        # With no time left, it does not wait for a measurement.
         if left > 0 and not is_measured:
             return None
         self.window_updates = 0
         self.window_seconds = 0.0
+        # The next update is the earliest end: a change must come before the end that it sets.
         if left <= 0 or not self.update_seconds:
             return step + 1
         seconds = self.seconds_per_update()
         needed = (planned - step) * seconds
+        # Small differences are noise, and each change of the end is recorded for good.
         if abs(left - needed) <= TOLERANCE * self.limit:
             return planned
         return step + max(1, int(left / seconds))

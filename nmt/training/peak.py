@@ -57,12 +57,14 @@ def square_products(device: torch.device, dtype: torch.dtype) -> list[Product]:
 def fastest_flops_per_second(products: list[Product], device: torch.device) -> float:
     """The FLOP/s of the fastest of these products, each computed twice."""
     least = math.inf
+    # Twice, because the first product allocates memory and may build a kernel.
     for multiply, x in products * 2:
         synchronize(device)
         start = time.perf_counter()
         multiply(x, x)
         synchronize(device)
         least = min(least, time.perf_counter() - start)
+    # size^3 multiplications and as many additions.
     size = products[0][1].shape[0]
     return 2.0 * size**3 / least
 
@@ -74,6 +76,7 @@ def peak_flops_per_second(device: torch.device, dtype: torch.dtype) -> float:
     peak = 0.0
     idle = 0
     end = time.monotonic() + MAX_SECONDS
+    # Until it no longer rises, because other programs slow some rounds down.
     while idle < IDLE_ROUNDS and time.monotonic() < end:
         speed = fastest_flops_per_second(products, device)
         # Differences of up to 2 % are noise.

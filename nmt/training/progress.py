@@ -44,6 +44,7 @@ class ProgressLine:
         if report:
             self.report = report
             self.reported = seconds
+        # From this process's updates only: an earlier process may have had another speed.
         left = seconds / (step - self.first) * (self.total - step)
         left = min(left, max(self.max_seconds - seconds, 0.0))
         time_left = timedelta(seconds=int(left))

@@ -70,7 +70,9 @@ def buckets_of(parameters: Sequence[Tensor], most: int) -> list[list[Piece]]:
     for index in reversed(range(len(parameters))):
         start = 0
         numbers = parameters[index].numel()
+        # Large matrices span buckets, small vectors share one: few exchanges of a bounded size.
         while start < numbers:
+            # A bucket is copied into one flat vector, so all its numbers need the same type.
             if room == 0 or parameters[index].dtype != dtype:
                 buckets.append([])
                 room = most
@@ -132,6 +134,8 @@ class FixedOrderSum:
             numbers = sum(piece.stop - piece.start for piece in pieces)
             self.make_room(numbers, self.parameters[pieces[0].parameter])
         self.make_room(others, torch.empty(0, device=device))  # they are always float32
+        # These hooks run when a gradient is final for this backward pass, so its exchange can begin
+        # while earlier layers still compute theirs.
         for index, parameter in enumerate(self.parameters):
             parameter.register_post_accumulate_grad_hook(self.hook(index))
 
@@ -186,12 +190,15 @@ class FixedOrderSum:
             self.exchange_parts([sums])
         else:
             self.add_subtrees(range(len(self.parameters)))
+        # Frees their gradients before the optimizer needs memory.
         self.subtrees.clear()
         if self.stream:
+            # The optimizer must not read gradients that the other stream is still writing.
             torch.cuda.current_stream().wait_stream(self.stream)
 
     def push(self, sums: Tensor) -> None:
         """Move the sums of the last two micro-batches into the tree, and start with empty ones."""
+        # Moved, not copied: the parameters get new gradients in the next backward pass.
         gradients = [parameter.grad for parameter in self.parameters]
         subtree = Subtree(micro_batches=2, gradients=gradients, sums=sums.clone())
         # Two subtrees of the same size become one, as in a binary counter.
@@ -228,10 +235,13 @@ class FixedOrderSum:
 
     def exchange_bucket(self, number: int) -> None:
         bucket = self.buckets[number]
+        # Only for parameters that begin in this bucket: a parameter that continues from the bucket
+        # before already has its sum.
         self.add_subtrees(bucket.begun())
         parts = []
         for piece in bucket.pieces:
             gradient = self.parameters[piece.parameter].grad
+            # All processes skip the same ones: they run the same model on each micro-batch.
             if gradient is not None:
                 parts.append(gradient.view(-1)[piece.start : piece.stop])
         if parts:
@@ -241,11 +251,14 @@ class FixedOrderSum:
         """Sum parts of gradients over the processes, in place."""
         numbers = sum(map(len, parts))
         whole = self.divisible(numbers)
+        # Reused by all buckets: the stream exchanges them one after another.
         flat = self.flat[parts[0].dtype]
         lengths = [len(part) for part in parts]
         places = list(flat[:numbers].split(lengths))
         with self.beside():
+            # As one vector: many small NCCL operations in a group are slow, more than 256 unsafe.
             copy_to_each(places, parts)
+            # The padding only makes the length divisible; its sums are never read.
             flat[numbers:whole].zero_()
             exchange(flat[:whole], flat[whole:])
             copy_to_each(parts, places)
@@ -256,6 +269,7 @@ class FixedOrderSum:
         if self.stream is None:
             yield
             return
+        # The gradients of this bucket are computed on the current stream.
         self.stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self.stream):
             yield

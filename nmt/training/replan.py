@@ -43,6 +43,7 @@ def with_new_end(config: ExperimentConfig, update: int, end: int) -> ExperimentC
     """Move the end of a run after `update` updates, along with a schedule that ends there."""
     optim = config.optim
     if optim.schedule in ENDING and optim.end == config.trainer.max_steps:
+        # A new list, because the old one also belongs to other copies of the configuration.
         changes = [*(optim.decay_changes or []), [update, end]]
         optim = replace(optim, decay_changes=changes)
     return replace(config, optim=optim, trainer=replace(config.trainer, max_steps=end))
@@ -101,12 +102,14 @@ class Replan(UpdateCallback):
     def on_update_end(self, trainer: Trainer, module: TranslationModule, step: int) -> None:
         if self.pacer is None:
             return
+        # A GPU may still be computing this update, which must not count as the pause after it.
         if self.pacer.pause_after(step):
             synchronize(module.device)
         self.pacer.end_update(time.monotonic(), step)
         changes = module.optim.decay_changes
         if changes is not None and step <= changes[-1][0]:
             return  # a resumed run repeats its changes
+        # All processes must take part in a decision's broadcast, so it cannot follow their clocks.
         if trainer.world_size > 1 and step % self.interval(trainer) != 0:
             return
         if step < trainer.max_steps:
@@ -121,6 +124,7 @@ class Replan(UpdateCallback):
         planned = trainer.max_steps
         end = self.pacer.new_end(planned, step, self.spent())
         if trainer.world_size > 1:
+            # Each process has measured another speed.
             end = trainer.strategy.broadcast(end)
         if end is None:
             return
@@ -175,17 +179,20 @@ class Replan(UpdateCallback):
         """Move the end of the run after update `step`, and record that."""
         self.config = with_new_end(self.config, step, end)
         module.optim = self.config.optim
+        # trainer.max_steps, which callbacks read, returns this.
         trainer.fit_loop.epoch_loop.max_steps = end
         self.metrics.line.total = end
         tree = self.metrics.config  # also the configuration in checkpoints
         tree["trainer"]["max_steps"] = end
         tree["optim"]["decay_changes"] = self.config.optim.decay_changes
+        # Written at once: a run that is killed before its next checkpoint repeats this change.
         if trainer.is_global_zero:
             text = yaml.safe_dump(tree, sort_keys=False, allow_unicode=True)
             files.write_file(self.metrics.run / "config.yaml", text)
 
     def on_train_end(self, trainer: Trainer, pl_module: Any) -> None:
         updates = trainer.global_step
+        # A run that stopped early will be resumed, and may still see enough.
         if self.pacer is None or updates < trainer.max_steps or not trainer.is_global_zero:
             return
         if self.is_undertrained(pl_module, updates):

@@ -31,6 +31,7 @@ def check_run(config: ExperimentConfig, corpus: PreparedCorpus, now: RunState) -
     Raises NMTError if the run cannot resume, or if its options or files changed.
     """
     run = Path(config.run)
+    # The folder first, before anything large is read.
     check_configuration(run, config)
     check_ours(run / "model")  # training would fail at its end if it must not replace this folder
     paths = list_checkpoints(run)
@@ -51,11 +52,13 @@ def check_run(config: ExperimentConfig, corpus: PreparedCorpus, now: RunState) -
     patience = config.validation.patience
     lost_patience = patience is not None and state.validation["worse"] >= patience
     finished = update >= config.trainer.max_steps or lost_patience
+    # A finished run needs no optimizer, because only its weights are averaged.
     if not finished and not has_optimizer_state(content):
         raise NMTError(
             f"{path} has no optimizer state to resume with: run `nmt average {run} output=FOLDER` "
             "and pass init=FOLDER name=OTHER for a new run from its weights"
         )
+    # Somebody has renamed or copied the file, whose name decides what is averaged and removed.
     if update != checkpoint_step(path):
         raise NMTError(
             f"{path} is the checkpoint of update {update:,}: restore the file, or delete it"
@@ -74,6 +77,8 @@ def has_optimizer_state(content: dict[str, Any]) -> bool:
     if content["skipped"] >= content["global_step"]:
         return True
     scaler = content.get("MixedPrecision")
+    # Lightning saves the GradScaler under this name. Its tracker counts the updates since the last
+    # overflow; with 0, perhaps none has been made.
     return isinstance(scaler, dict) and scaler.get("_growth_tracker") == 0
 
 
@@ -115,6 +120,7 @@ def check_origin(
     `files` are the `corpus_hashes` of the splits to compare. A file that an older nmt did not
     record is not compared.
     """
+    # `nmt average` compares only the validation set.
     splits = {split_of(name) for name in files}
     before = {"tokenizer": state.tokenizer, "corpus": state.corpus}
     for name, identity in state.files.items():

@@ -58,6 +58,8 @@ def list_checkpoints(run: Path) -> list[Path]:
     """The checkpoints of a run, oldest first; other files in the folder are ignored."""
     paths = []
     for path in (run / "checkpoints").glob("step=*.ckpt"):
+        # At most 18 digits, so that a foreign file's number fits 64 bits. `glob` alone also matches
+        # `step=x.ckpt`, and best.ckpt is never among them.
         if re.fullmatch(r"step=[0-9]{1,18}", path.stem):
             paths.append(path)
     return sorted(paths, key=checkpoint_step)
@@ -69,6 +71,8 @@ def kept_checkpoints(run: Path, every_steps: int, keep: int) -> list[Path]:
     Those are the checkpoints at multiples of `every_steps` and the last one.
     """
     paths = list_checkpoints(run)
+    # The others were saved by the clock or a signal. Without them, a run that was stopped or
+    # extended averages the same checkpoints as a run that was not.
     regular = [path for path in paths[:-1] if checkpoint_step(path) % every_steps == 0]
     return [*regular, *paths[-1:]][-keep:]
 
@@ -83,6 +87,7 @@ def prune(run: Path, config: CheckpointConfig) -> None:
 
 def check_no_links(run: Path) -> None:
     """Raise NMTError if a folder that training writes to is a link."""
+    # Training removes and replaces files in them; what lies outside of the run stays as it is.
     for name in WRITTEN_FOLDERS:
         path = run / name
         if path.is_symlink():
@@ -96,6 +101,7 @@ def read_config(run: Path) -> dict[str, Any]:
     """
     path = run / "config.yaml"
     tree = read_mapping(path, parse_yaml)
+    # The file may be edited or foreign, and other code reads these groups without a check.
     for group in GROUPS:
         if not isinstance(tree.get(group), dict):
             raise NMTError(f"{path}: not a run configuration")
@@ -104,6 +110,7 @@ def read_config(run: Path) -> dict[str, Any]:
 
 def is_begun(run: Path) -> bool:
     """Whether the folder has a run's configuration and results."""
+    # A configuration alone is what a run leaves that ended before its first checkpoint.
     has_results = bool(list_checkpoints(run)) or (run / "model").exists()
     return (run / "config.yaml").exists() and has_results
 
@@ -154,6 +161,7 @@ def open_folder(run: Path, config: dict[str, Any], tokenizer: Path) -> None:
             text = yaml.safe_dump(config, sort_keys=False, allow_unicode=True)
             write_file(run / "config.yaml", text)
             write_file(run / "tokenizer.model", tokenizer.read_bytes())
+            # This process holds the lock of the run, so nobody else is writing here.
             remove_leftovers(run)
             remove_leftovers(run / "checkpoints")
     except OSError as error:
@@ -182,6 +190,7 @@ def run_state(run: Path, update: int, planned: int, delivered: int) -> str:
     updates of the last checkpoint.
     """
     try:
+        # A shared lock, so that two listings do not take each other for a training.
         with files.locked_file(run / files.LOCK, False, "", wait=0):
             pass
     except NMTError:
@@ -216,6 +225,8 @@ def point_latest_to(run: Path, link: Path | None = None) -> Path:
     temporary = link.with_name(f".latest-{os.getpid()}")
     # Left by a killed process with the same ID, as happens in containers.
     temporary.unlink(missing_ok=True)
+    # Relative, so that the folder of runs can be moved or mounted elsewhere.
     temporary.symlink_to(run.relative_to(link.parent))
+    # A rename is atomic: another command never finds the link missing.
     temporary.replace(link)
     return link

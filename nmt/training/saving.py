@@ -72,6 +72,8 @@ class CheckpointCallback(UpdateCallback):
         self.handlers = {number: signal.getsignal(number) for number in STOPPING}
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        # Each process has looked for the newest checkpoint by itself. If they load different ones,
+        # their updates would not match, and training would hang or diverge.
         ours = str(trainer.ckpt_path)
         if trainer.strategy.broadcast(ours) != ours:
             raise NMTError(
@@ -80,6 +82,7 @@ class CheckpointCallback(UpdateCallback):
             )
 
     def catch_signals(self, *arguments: Any) -> None:
+        # Lightning has installed its own handlers by now, which these replace.
         for number in self.handlers:
             signal.signal(number, self.on_signal)
         self.start = time.monotonic()
@@ -93,6 +96,7 @@ class CheckpointCallback(UpdateCallback):
             os.write(
                 2, b"stopping after this update; a second signal stops at once, without saving\n"
             )
+        # The next signal of this kind finds the handler from before training.
         signal.signal(number, self.handlers[signal.Signals(number)])
 
     def restore_handlers(self) -> None:
@@ -119,12 +123,15 @@ class CheckpointCallback(UpdateCallback):
             return
         for place, requested in enumerate(self.our_requests().flags(), start=-REQUESTS):
             if requested:
+                # Any positive count is a request. Lightning calls callbacks before the module's
+                # hook of the same name, which exchanges these sums.
                 pl_module.update_sums[place] = 1
 
     def agreed_requests(self, trainer: Trainer, module: TranslationModule, step: int) -> Requests:
         """What all processes do after update `step`."""
         if trainer.world_size == 1:
             return self.our_requests()
+        # Reading the counts waits for the device: free on a CPU, not on a GPU that runs behind.
         if module.device.type == "cpu" or step % AGREEMENT_UPDATES == 0:
             return Requests.of_counts(module.requests.tolist())
         return Requests()
@@ -143,6 +150,7 @@ class CheckpointCallback(UpdateCallback):
             # Save best.ckpt first: a run killed after the regular checkpoint would resume without
             # saving best.ckpt.
             trainer.save_checkpoint(self.run / "checkpoints" / "best.ckpt")
+        # A run that stops always saves, so that nothing is lost.
         is_last = trainer.should_stop or step == trainer.max_steps
         if is_last or requests.save or step % self.config.every_steps == 0:
             path = self.run / "checkpoints" / f"step={step:08d}.ckpt"
@@ -151,6 +159,7 @@ class CheckpointCallback(UpdateCallback):
             self.last_save = time.monotonic()
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        # The models are averaged from the files, so all of them must be on disk.
         self.writer(trainer).finish()
 
     def on_exception(
@@ -172,6 +181,7 @@ class CheckpointCallback(UpdateCallback):
         pl_module.check_finite()  # so that no checkpoint contains a non-finite update
         checkpoint["nmt"] = {
             **vars(self.state),
+            # These replace the placeholders that RunState has for tokens, seconds and devices.
             **self.metrics.state(pl_module),
             "validation": {"best": self.validation.best, "worse": self.validation.worse},
         }
@@ -180,6 +190,7 @@ class CheckpointCallback(UpdateCallback):
         self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]
     ) -> None:
         state = checkpoint["nmt"]
+        # From the entry "nmt", which is checked when it is read, not from callbacks' own entries.
         self.metrics.load(state["seconds"], state["metrics"])
         self.validation.best = state["validation"]["best"]
         self.validation.worse = state["validation"]["worse"]

@@ -19,6 +19,7 @@ def learning_rate(optim: OptimConfig, d_model: int, step: int) -> float:
     if optim.learning_rate is None:
         if optim.schedule == "noam":
             return optim.factor * noam(step, d_model, optim.warmup)
+        # Equation 3 is highest at the end of warm-up; other schedules inherit its peak.
         peak = optim.factor * noam(optim.warmup, d_model, optim.warmup)
     else:
         peak = optim.factor * optim.learning_rate
@@ -56,9 +57,11 @@ def decay_progress(optim: OptimConfig, step: int) -> float:
     begin = end_of_warmup(optim)
     end = optim.decay_steps
     progress = 0.0
+    # A rate depends only on the changes before it, so that a later change alters no earlier update.
     for update, new_end in optim.decay_changes or []:
         if update >= step:
             break
+        # A change during warm-up moves the end before any of the decay is done.
         if update > begin:
             progress = advanced(progress, begin, end, update)
             begin = update

@@ -39,12 +39,14 @@ def translated(
     for domain in domains:
         rows = domain.rows[:sentences]
         # Every nth line, so that all processes get about as many long lines.
+        # Stored lines are raw text, without the tag that a source's lines get in preparation.
         our_lines = [domain.tag + sources[row] for row in rows[rank::processes]]
         our_translations = translate(translator, our_lines)
         parts = [our_translations] * processes
         if processes > 1:
             dist.all_gather_object(parts, our_translations)
         translations = []
+        # Undo the division: line i is number i // n of process i % n.
         for line in range(len(rows)):
             process = line % processes
             translations.append(parts[process][line // processes])
@@ -85,6 +87,7 @@ def validation_loss(model: Transformer, split: PreparedSplit, label_smoothing: f
     tokens = 0
     for indices in batches_of(split, range(len(split))):
         batch = move_data_to_device(split.batch(indices), device)
+        # Without autocast, because the delivered model has float32 weights.
         loss, _ = summed_losses(model, batch, label_smoothing)
         total += loss.item()
         tokens += len(batch.target_indices)

@@ -54,6 +54,7 @@ def seconds_beside(limit: float) -> float:
 
     Until now, for its validations and at its end.
     """
+    # The last validation is among the final ones.
     validations = VALIDATIONS - 1 + FINAL_VALIDATIONS
     unforeseen = (1 - AIM) * limit
     return command_clock.seconds() + validations * VALIDATION_SECONDS + unforeseen
@@ -66,6 +67,7 @@ def assumed_validation(update_seconds: float) -> float:
 
 def is_launched() -> bool:
     """Whether Lightning launched this process for a run that another process has opened."""
+    # torchrun and srun start all processes, so Lightning launches none.
     if "TORCHELASTIC_RUN_ID" in os.environ or "SLURM_NTASKS" in os.environ:
         return False
     return not is_first_process()
@@ -87,9 +89,11 @@ def begun(run: Path) -> dict[float, Path]:
         folder = file.parent
         if not re.fullmatch(pattern, folder.name):
             continue
+        # A folder that a failed attempt left does not count as begun.
         is_trained = list_checkpoints(folder) or (folder / "model").exists()
         if is_trained or is_launched():
             minutes = read_config(folder).get("minutes")
+            # Not null: a run without minutes= may have such a name, too.
             if isinstance(minutes, int | float):
                 folders[float(minutes)] = folder
     return folders
@@ -100,6 +104,7 @@ def seconds_of(config: ExperimentConfig) -> float:
     assert config.minutes is not None
     spent = 0.0
     for minutes in begun(Path(config.run)):
+        # The run continues the longest shorter one, whose minutes are part of the total.
         if minutes < config.minutes:
             spent = max(spent, minutes)
     return 60 * (config.minutes - spent)

@@ -58,17 +58,22 @@ def train(config: ExperimentConfig, console: Console) -> int | None:
 
     Returns the number of the signal that stopped the run, or None.
     """
+    # First, because the identity of a run names its precision and compilation, never `auto`.
     config = settle_trainer(config)
+    # WandbLogger is created only when training starts, and would fail then.
     if "wandb" in config.logger and find_spec("wandb") is None:
         raise NMTError(f"logger=wandb: wandb is not installed; {how_to_install('wandb')}")
     folder = Path(config.prepared)
     busy = f"{folder}: `nmt preprocess` is replacing this corpus; wait until it finishes"
+    # A shared lock: any number of runs may train on a corpus, but while they do, `nmt preprocess`,
+    # which locks the same file for itself, cannot replace it.
     with files.locked_file(folder / TOKENIZER, False, busy):
         corpus = open_corpus(folder)
         check_corpus(corpus.manifest, config)
         if config.model.positions == "learned":
             check_lengths(corpus, config.model.max_positions)
         run = Path(config.run)
+        # All processes of a training share the run folder; only the first takes its exclusive lock.
         with files.only_process(run, "run") if is_first_process() else nullcontext():
             return Training(config, corpus, console).run()
 
@@ -112,6 +117,8 @@ def check_source_vocabulary(config: ExperimentConfig, corpus: PreparedCorpus, si
 def part_together(trainer: Trainer) -> None:
     """End training in all processes: leaving before all get here would break communication."""
     if dist.is_initialized():
+        # Gathering waits for every process, as a barrier does. Only the process that collects
+        # passes a list to fill.
         received = [None] * trainer.world_size if trainer.is_global_zero else None
         dist.gather_object(None, received)
         dist.destroy_process_group()
@@ -125,17 +132,22 @@ class Training:
         self.corpus = corpus
         self.console = console
         self.folder = Path(config.run)
+        # Before the first tensor: these settings choose kernels and the size of their caches.
         kernels.prepare()
         kernels.forget_old_kernels()
         torch.set_float32_matmul_precision(config.float32_matmul_precision)
         manifest = corpus.manifest
         self.initial: Path | None = None
         init = ""
+        # The lengths and characters that the model was trained on, which translation compares with
+        # its input. A model that is trained further has also seen those of `init`.
         seen = manifest.seen
         if config.init is not None:
             self.initial, record = initial_model(config, corpus)
             init = files.sha256(self.initial / "model.safetensors")
             seen = seen_by_both(record, seen)
+        # Everything that identifies the run. It is compared with the last checkpoint before a model
+        # is built, so that a run that cannot resume ends early.
         self.state = RunState(
             config=to_tree(config),
             vocabulary_size=manifest.vocabulary_size,
@@ -168,6 +180,7 @@ class Training:
                 f"its model is in {self.folder}/model"
             )
             return None
+        # Only the delivery is left: the model is missing, or is from before the run was extended.
         if self.finished:
             open_folder(self.folder, self.state.config, self.corpus.tokenizer_file)
         else:
@@ -182,6 +195,8 @@ class Training:
         """Make the remaining updates; return the number of the signal that stopped them, or 0."""
         config = self.config
         check_source_vocabulary(config, self.corpus, self.state.vocabulary_size)
+        # Lightning's Timer only parses trainer.max_time here; CheckpointCallback stops the run,
+        # because Lightning's own limit would stop it in the middle of an update. None: no limit.
         max_seconds = Timer(config.trainer.max_time).time_remaining()
         updates = UpdateDataModule(self.corpus, config)
         metrics = MetricsCallback(self.state.config, ProgressLine(self.console, max_seconds))
@@ -190,9 +205,11 @@ class Training:
         callbacks = self.callbacks(updates.planner, metrics, validation, saver)
         with quiet_lightning():
             trainer = make_trainer(config, callbacks)
+            # Not an argument of the trainer, which alone knows how many devices `auto` means.
             trainer.accumulate_grad_batches = accumulation(
                 config.batching.micro_batches, trainer.world_size
             )
+            # Without a launcher, this process would wait forever for those on the other machines.
             check_launcher(config.trainer.num_nodes)
             self.prepare_device(trainer.strategy.root_device, trainer.accumulate_grad_batches)
             module = self.make_module(trainer)
@@ -208,6 +225,7 @@ class Training:
                 raise KeyboardInterrupt from error
             except Exception as error:
                 is_explained = isinstance(error, NMTError) or is_out_of_memory(error)
+                # After the first update, the checkpoint cannot be the cause any more.
                 has_updated = metrics.batch is not None
                 if is_explained or self.checkpoint is None or has_updated:
                     raise
@@ -230,6 +248,10 @@ class Training:
 
         An update is reported and validated before it is saved, so that a checkpoint contains both.
         """
+        # The order matters. WarmUp comes before signals are caught, so that Ctrl-C ends it at once,
+        # and before the memory check, which runs what it compiled. Replan comes before the
+        # callbacks whose time counts as the pause after an update, and before the checkpoints that
+        # contain its changes.
         warm_up = WarmUp(self.config, self.state.vocabulary_size, planner, saver, self.console)
         start = LambdaCallback(on_train_start=saver.catch_signals)
         memory_check = MemoryCheck(self.config, planner, metrics)
@@ -247,8 +269,10 @@ class Training:
             training_losses(config),
             config.trainer.reduction,
         )
+        # FixedOrderSum takes the place of DistributedDataParallel.
         if module.has_fixed_order(trainer):
             compat.without_ddp_wrapper(trainer)
+        # A checkpoint contains the weights that `init` has become, so it takes precedence.
         if self.initial and not self.checkpoint:
             module.model.load_state_dict(model.load_model(self.initial).state_dict())
         return module
@@ -257,7 +281,9 @@ class Training:
         self, trainer: Trainer, module: TranslationModule, updates: UpdateDataModule
     ) -> None:
         with watched(trainer):
+            # weights_only: a checkpoint from another user must not be able to run code.
             trainer.fit(module, updates, ckpt_path=self.checkpoint, weights_only=True)
+            # Within the watch: if a process dies now, the others would wait for it here forever.
             part_together(trainer)
 
     def prepare_device(self, device: torch.device, micro_batches: int) -> None:
@@ -266,6 +292,7 @@ class Training:
         `micro_batches` is the number of micro-batches that this device computes in an update.
         """
         if device.type != "cuda":
+            # The driver installs nvidia-smi, so another build of torch could use a GPU here.
             has_gpu = which("nvidia-smi") is not None
             is_auto = self.config.trainer.accelerator == "auto"
             if has_gpu and is_auto and not torch.cuda.is_available():
@@ -275,6 +302,8 @@ class Training:
                     "or pass trainer.accelerator=cpu"
                 )
             return
+        # null means true here. true is set again, because Lightning, which has set it already,
+        # leaves torch's filling of new tensors on.
         if self.config.trainer.deterministic in (None, True):
             kernels.use_deterministic_kernels(True)
         batching = self.config.batching

@@ -65,6 +65,7 @@ def trainer_flags(trainer: TrainerConfig) -> dict[str, Any]:
     """The arguments of Lightning's Trainer, without callbacks."""
     flags: dict[str, Any] = dict.fromkeys(DISABLED_FLAGS, False)
     for name, value in vars(trainer).items():
+        # None means that Lightning's own default applies.
         if value is not None and name not in OUR_FLAGS:
             flags[name] = value
     flags["max_epochs"] = -1  # only max_steps ends training

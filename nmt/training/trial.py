@@ -45,6 +45,7 @@ def measured_pace(config: ExperimentConfig, corpus: PreparedCorpus, seconds: flo
     device = strategy.root_device
     module = module_on_device(config, corpus, trainer)
     optimizer = module.configure_optimizers()
+    # As before a real first update, so that the first timed ones do not allocate.
     make_resident(module, optimizer)
     tokens = []
     times: list[float] = []
@@ -55,12 +56,15 @@ def measured_pace(config: ExperimentConfig, corpus: PreparedCorpus, seconds: flo
             batch = move_data_to_device(data.batches.batch(micro_batch), device)
             loss = strategy.training_step(batch, 0)
             strategy.backward(loss, None)  # type: ignore[arg-type]
+            # It would keep the memory of this pass alive during the next.
             del loss
         optimizer.step()
         optimizer.zero_grad()
+        # Otherwise the time would be that of starting the kernels.
         synchronize(device)
         tokens.append(planned[0].size.target_tokens)
         times.append(time.monotonic() - begin)
+        # The untimed updates alone may take too long; then there is no timed one.
         is_measured = sum(times[WARM_UP:]) > min(seconds, TIMED_SECONDS)
         if is_measured or sum(times) > 3 * seconds:
             break
@@ -85,6 +89,7 @@ def module_on_device(
         config.seed,
         training_losses(config),
     )
+    # What trainer.fit does before the first batch (Lightning 2.6).
     module.trainer = trainer
     trainer.strategy.connect(module)
     trainer.precision_plugin.convert_module(module)

@@ -86,6 +86,7 @@ class Validation(UpdateCallback):
         self.improved = False
 
     def on_update_end(self, trainer: Trainer, module: TranslationModule, step: int) -> None:
+        # CheckpointCallback, which runs next, reads this after every update.
         self.improved = False
         is_regular = step % self.config.every_steps == 0
         if not is_regular and step != trainer.max_steps:
@@ -96,7 +97,9 @@ class Validation(UpdateCallback):
             f"Pass a lower decode.batch_tokens={tokens} or "
             f"decode.beam_size={self.decode.beam_size}, or validation.bleu_sentences=0"
         )
+        # Training time and cost exclude validation, as section 5.2 counts the time of updates.
         with self.metrics.cost.paused(), enough_memory_or(advice):
+            # No dropout, and losses without consistency training.
             module.eval()
             measurements = self.measure(trainer, module)
             module.train()
@@ -111,6 +114,7 @@ class Validation(UpdateCallback):
         if trainer.is_global_zero:
             words = "; ".join(measurement.in_words() for measurement in measurements)
             console.print(f"update {step:,}: validation {words}")
+        # The same in every process: they share the measurements, so they stop together.
         if self.config.patience is not None and self.worse >= self.config.patience:
             trainer.should_stop = True
             reason = f"no better {self.config.best} in {self.worse} validations"
@@ -124,6 +128,7 @@ class Validation(UpdateCallback):
         else:
             value = metrics["valid_perplexity"]
             is_better = self.best is None or value < self.best
+        # NaN compares as false, except that the first value has nothing to compare with.
         self.improved = is_better and not math.isnan(value)
         if self.improved:
             self.best = value
@@ -135,12 +140,15 @@ class Validation(UpdateCallback):
         """The results for the whole set and, if it has several domains, for each of them."""
         sums = [self.domain_sums(trainer, module, domain) for domain in self.domains]
         texts: list[DomainTexts] = []
+        # null translates all lines, 0 none.
         if self.config.bleu_sentences != 0:
             engine = search.TorchEngine([self.searched(module.model)], self.decode)
             translator = Translator(engine, self.tokenizer)
             texts = translated(translator, self.corpus, self.domains, self.config.bleu_sentences)
+        # From the sums, not from the domains' means: a domain counts by its tokens.
         joint_sums = np.sum(sums, axis=0).tolist()
         measurements = [self.measurement("", joint_sums, texts)]
+        # A single domain is the whole set again.
         if len(self.domains) > 1:
             for number, domain in enumerate(self.domains):
                 domain_texts = texts[number : number + 1]
@@ -178,8 +186,10 @@ class Validation(UpdateCallback):
         """
         batches = batches_of(self.split, domain.rows)
         rows = torch.zeros(len(batches), 3, device=module.device)
+        # Every nth batch, because batches are sorted by length.
         for number in range(trainer.global_rank, len(batches), trainer.world_size):
             batch = trainer.strategy.batch_to_device(self.split.batch(batches[number]))
+            # Outside of Lightning's own loop, so autocast must be entered by hand.
             with trainer.precision_plugin.val_step_context():
                 loss, likelihood = module.losses(batch)
             tokens = torch.full_like(loss, len(batch.target_indices))

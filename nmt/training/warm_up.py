@@ -29,6 +29,7 @@ def warm_up_batches(planner: BatchPlanner) -> Iterator[Batch]:
     check) or never.
     """
     rows, source_width, target_width = planner.largest_shapes()[0]
+    # At least 2, because torch compiles a dimension of 1 as a constant.
     rows = max(2, rows // 2)
     aligned = max(ALIGNMENT, source_width // ALIGNMENT * ALIGNMENT)
     yield dummy_batch(rows, aligned, target_width)
@@ -86,6 +87,7 @@ class WarmUp(Callback):
         try:
             self.compile(trainer, module)
         except (RuntimeError, OSError) as error:
+            # Not a problem of the compiler: the caller's message for missing memory fits.
             if is_out_of_memory(error):
                 raise
             where = os.environ.get("TORCHINDUCTOR_CACHE_DIR", "")
@@ -102,7 +104,9 @@ class WarmUp(Callback):
         identity = kernel_identity(self.config, self.vocabulary_size, self.planner, module.device)
         module.model.compiler = Compiler(identity)
         for batch in warm_up_batches(self.planner):
+            # Autocast, as in a training step, decides the types that a kernel is compiled for.
             with trainer.precision_plugin.train_step_context():
                 loss, _ = module.losses(move_data_to_device(batch, module.device))
+            # The backward pass has kernels of its own.
             loss.backward()
             module.zero_grad()

@@ -54,9 +54,11 @@ def watch(problem: Callable[[], str], seconds: float) -> None:
             message = problem()
             if message and not over.wait(seconds):
                 print(f"nmt: {message}: rerun the same command to resume", file=sys.stderr)
+                # sys.exit would end only this thread, while the main thread hangs in a library.
                 os._exit(2)
 
     ends_of_watches.append(over)
+    # A daemon, so that it does not keep a process alive that ends in any other way.
     Thread(target=look, daemon=True).start()
 
 
@@ -70,6 +72,7 @@ def exited_process(trainer: "Trainer") -> str:
     """Which training process has exited, and how; empty while all are running."""
     for rank, process in enumerate(launched_processes(trainer), start=1):
         code = process.poll()
+        # None while the process is running, 0 once it has ended well.
         if not code:
             continue
         if code < 0:
@@ -84,6 +87,7 @@ def cause_of(error: Exception, trainer: "Trainer") -> str:
     """Which exit of another process caused an error; empty if none did."""
     from torch.distributed import DistError
 
+    # Lost connections raise only these; anything else is an error of this process.
     if not isinstance(error, RuntimeError | OSError) or is_out_of_memory(error):
         return ""
     deadline = time.monotonic() + EXIT_SECONDS
@@ -106,6 +110,7 @@ def watched(trainer: "Trainer") -> Iterator[None]:
     this one launched.
     """
     ours = str(os.getpid())
+    # Lightning starts the other processes with a copy of this environment.
     is_first = os.environ.setdefault(FIRST_PROCESS, ours) == ours
     silence_process_observer()
     # Communication may fail by itself; with NCCL, it would hang for minutes.
@@ -120,6 +125,7 @@ def watched(trainer: "Trainer") -> Iterator[None]:
             raise
         raise NMTError(f"{message}: rerun the same command to resume") from error
     finally:
+        # Also the watch of follow_first_process.
         while ends_of_watches:
             ends_of_watches.pop().set()
         if is_first:

@@ -31,9 +31,11 @@ def settle(
     of time.monotonic(); None: now.
     """
     assert config.minutes is not None
+    # Reading the corpus counts, too.
     start_clock(config, begin)
     corpus = open_corpus(Path(config.prepared))
     runs = time_limit.begun(Path(config.run))
+    # No trials, which would choose differently on a busier machine: the run must stay the same.
     if config.minutes in runs:
         run = runs[config.minutes]
         console.print(f"{run} was started with {time_limit.setting(config)} and keeps its settings")
@@ -46,10 +48,12 @@ def settle(
     if runs:
         config = continued(config, corpus, runs, console)
         updates_before = training.read_config(Path(config.init or ""))["trainer"]["max_steps"]
+        # A continued model cannot change its size.
         models = [config.model]
     with console.status("trying models and batches for a few seconds"):
         config = choose(config, corpus, models, time_limit.seconds_of(config))
     if config.init is not None:
+        # After the number of updates is known, from which a continued run's rate follows.
         config = with_gentle_rate(config, updates_before)
     # A trial's model and trainer refer to each other and would otherwise occupy device memory.
     gc.collect()
@@ -73,6 +77,7 @@ def check_time(config: ExperimentConfig) -> None:
     limit = time_limit.seconds_of(config)
     beside = time_limit.seconds_beside(limit)
     if beside >= limit:
+        # Twice the fixed time, so that updates get as much.
         enough = ceil(2 * beside / 60)
         raise NMTError(
             f"{time_limit.setting(config)}: starting, validation and the final score take "

@@ -48,6 +48,7 @@ def sizes(config: ExperimentConfig) -> Iterator[ModelConfig]:
     problem: NMTError | None = None
     is_possible = False
     for name in MODELS:
+        # Pre-norm layers learn more in a short run, as in conf/experiment/laptop.yaml.
         model = replace(commands.compose("train", [f"model={name}"]).model, norm="pre")
         try:
             model = with_kept_keys(config, "model", model)
@@ -57,6 +58,7 @@ def sizes(config: ExperimentConfig) -> Iterator[ModelConfig]:
         is_possible = True
         yield model
     if problem and not is_possible:
+        # Only if the user's keys fit no size; otherwise the sizes that they fit are enough.
         raise problem
 
 
@@ -98,6 +100,7 @@ def largest_worth_its_size(
             # A larger model sees fewer tokens than the last in the same time, and its trial takes
             # longer.
             is_too_large = chosen.tokens < needed
+            # As if the next trial took as long as the last one, which is a lower limit.
             soonest_end = now + (now - last_trial)
             if is_too_large or soonest_end - first_trial > choosing:
                 break
@@ -105,6 +108,7 @@ def largest_worth_its_size(
         try:
             candidate = tried(with_groups(config, model=model), corpus, limit)
         except (RuntimeError, MemoryError) as error:
+            # The last size that fits is good enough; if none does, the user must know.
             if chosen and is_out_of_memory(error):
                 break
             raise
@@ -116,6 +120,7 @@ def largest_worth_its_size(
 
 
 def parameters_of(model: ModelConfig, corpus: PreparedCorpus) -> int:
+    # Without storage, because only their number matters.
     parameters = described(model, corpus.manifest.vocabulary_size).parameters()
     return sum(parameter.numel() for parameter in parameters)
 
@@ -125,6 +130,7 @@ def tried(config: ExperimentConfig, corpus: PreparedCorpus, limit: float) -> Can
     minutes = config.minutes
     assert minutes is not None
     seconds = CHOOSING_SHARE * limit * TRIAL_SHARE
+    # The smallest updates first: how many tokens fit is known only after a measurement.
     config = with_batches(config, corpus, tokens=0)
     # A second time if the update size changes, because speed depends on it.
     for _ in range(2):

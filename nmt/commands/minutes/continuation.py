@@ -26,13 +26,16 @@ def continued(
     assert minutes is not None
     spent = max(runs)
     before = runs[spent]
+    # The run before is the initial model, so there is no place for another one.
     if minutes <= spent or config.init is not None:
         raise NMTError(
             f"{before} was started with minutes={spent:g}: "
             f"pass more to continue it (without init=), or {NEW_RUN}"
         )
     config = as_begun(config, before)
+    # The user's own keys must be those of the run before, because its model goes on.
     training.check_configuration(before, config)
+    # 0, because a run has a model only once it has ended, after any number of updates.
     if not training.is_finished(before, 0, corpus.manifest.fingerprint):
         raise NMTError(
             f"{before} is not finished, or its corpus has changed: "
@@ -52,6 +55,7 @@ def as_begun(config: ExperimentConfig, run: Path) -> ExperimentConfig:
     saved = training.read_config(run)
     where = f"{run}/config.yaml"
     optim = config.optim
+    # A schedule of the user that ends with the run ends where the saved one does.
     if optim.schedule in ENDING and optim.end == config.trainer.max_steps:
         begun_optim = build(OptimConfig, saved["optim"], where, "optim.")
         optim = replace(
@@ -63,6 +67,7 @@ def as_begun(config: ExperimentConfig, run: Path) -> ExperimentConfig:
     for name in config.minutes_settles:
         current: Any = getattr(config, name)
         group: Any = build(type(current), saved.get(name, {}), where, f"{name}.")
+        # Of these groups, minutes= sets only some keys; the others stay as the user gives them now.
         if name in SETS:
             settled = {key: getattr(group, key) for key in SETS[name]}
             group = replace(current, **settled)

@@ -87,9 +87,11 @@ def batching_for(config: ExperimentConfig, corpus: PreparedCorpus, tokens: float
     longest = longest_sentence(corpus)
     kept = kept_keys(config, "batching")
     fewest = max(longest, FEWEST_TOKENS, TOKENS_PER_WIDTH * config.model.d_model)
+    # The longest sentence must fit, even if the update becomes larger than the paper's.
     most = max(fewest, MOST_TOKENS)
     size = int(np.clip(tokens / UPDATES, devices * fewest, devices * most))
     size = kept.get("tokens_per_update", size)
+    # A GPU computes few large micro-batches faster than many small ones.
     largest = size
     if trainer.strategy.root_device.type == "cpu":
         largest = max(longest, MICRO_BATCH)
@@ -111,6 +113,8 @@ def with_batches(
     config: ExperimentConfig, corpus: PreparedCorpus, tokens: float
 ) -> ExperimentConfig:
     """Set the optimizer, batch sizes and dropout for training on `tokens` target tokens."""
+    # A model is adapted with the optimizer of the configuration; from scratch, Muon needs about
+    # half as many tokens as Adam (docs/results.md).
     optimizer = config.optim.optimizer if config.init else "muon"
     passes = tokens / corpus.split("train").target_lengths.sum()
     return with_groups(
@@ -150,6 +154,8 @@ def optim_for(config: ExperimentConfig, updates: int) -> OptimConfig:
         config.optim,
         schedule=schedule,
         learning_rate=kept.get("learning_rate", rate),
+        # The weights shrink by rate x decay in each update, so the product of all three is the
+        # whole shrinkage of a run, whatever its length.
         weight_decay=kept.get("weight_decay", DECAY / (rate * updates)),
         warmup=kept.get("warmup", ceil(updates / WARMUPS)),
         decay_steps=kept.get("decay_steps", decay_steps),
@@ -159,6 +165,7 @@ def optim_for(config: ExperimentConfig, updates: int) -> OptimConfig:
 
 def adapting_rate(d_model: int) -> float:
     """The peak learning rate of experiment=adapt for a model of this width."""
+    # One head and learned positions accept any width.
     words = ["optim=adapt", f"model.d_model={d_model}", "model.heads=1", "model.positions=learned"]
     rate: float = commands.compose("train", words).optim.learning_rate
     return rate
@@ -174,6 +181,8 @@ def with_gentle_rate(config: ExperimentConfig, updates_before: int | None) -> Ex
     if updates_before is None:
         rate = adapting_rate(width)
     else:
+        # A short continuation gets a small part of the rate; a longer one the rate of a new run.
         share = min(config.trainer.max_steps / max(updates_before, 1), 1)
         rate = share * HIGHEST_RATE / width
+    # No weight decay, as in experiment=adapt.
     return with_groups(config, optim=replace(config.optim, learning_rate=rate, weight_decay=0.0))

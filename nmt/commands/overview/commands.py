@@ -32,17 +32,21 @@ def run(config: RunsConfig) -> None:
     rows = [about(path, kind) for path, kind in folders_of(folder)]
     rows.sort(key=newest_first)
     if config.delete:
+        # Late, because completion of `nmt runs` imports this file at each Tab.
         from nmt.commands.overview.deletion import delete
 
+        # A name given twice counts once.
         names = list(dict.fromkeys(config.delete))
         try:
             delete(names, folder, rows, config.yes)
+        # Between the listing and the deletion.
         except FileNotFoundError as error:
             raise NMTError(f"{error.filename}: another program has deleted this") from error
         return
     from nmt.commands.overview.details import details_of
 
     runs = [row["name"] for row in rows if row["kind"] == "run"]
+    # The folder is itself the run, not a folder that contains one.
     details = details_of(folder) if runs == [str(folder)] else []
     if config.format == "json":
         tree: dict[str, Any] = {"folder": str(folder), "folders": rows}
@@ -52,6 +56,7 @@ def run(config: RunsConfig) -> None:
     elif rows:
         print_rows(rows, details)
     else:
+        # On standard error, so that the output stays an empty table.
         talker().print(f"no runs or prepared corpora in {folder}; start with `nmt preprocess`")
 
 
@@ -68,6 +73,7 @@ def print_rows(rows: list[Row], details: list[tuple[str, str]]) -> None:
     if details:
         print()
     for name, value in details:
+        # Values come from files of other people, which may contain control sequences of a terminal.
         print(files.printable(f"{name:12}{value}"))
 
 
@@ -80,6 +86,7 @@ def folder_or_names(words: list[str]) -> dict[str, Any]:
     folders = [folder for folder in places if folder.is_dir()]
     if not folders:
         unknown = f"{name}: no such folder, run or corpus; `nmt runs` lists those in this folder"
+        # The word may be a habit from another toolkit, for which a plugin has an answer.
         raise NMTError(answer("runs", [f"{name}="]) or unknown)
     if more:
         raise NMTError(f"{words[-1]}: give one folder or run, or `nmt runs delete NAME...`")

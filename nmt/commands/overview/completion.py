@@ -52,12 +52,14 @@ def complete(words: list[str]) -> None:
     word = ESCAPED.sub(r"\1", word)
     replies = []
     for reply in candidates(before, word):
+        # A name with a line break or control characters could end in the shell as several replies.
         if reply.startswith(word) and reply.isprintable():
             replies.append(reply)
     for reply in dict.fromkeys(replies):
         if holds_another(reply, replies):
             continue
         if shell == "bash":
+            # Only the part that bash replaces, without what it has split off.
             start = max(word.rfind("="), word.rfind(":")) + 1
             print(SPECIAL.sub(r"\\\1", reply[start:]))
         else:
@@ -92,6 +94,7 @@ def keys(command: Command, word: str) -> Iterator[str]:
     """The keys and groups of a command, up to the dot that follows `word`."""
     hidden = tuple(f"{part}." for part in command.hides.split())
     for key in (*keys_of(command.config), *groups(command)):
+        # The dot, so that hiding `model` does not hide a key such as `models`.
         if f"{key}.".startswith(hidden):
             continue
         end = key.find(".", len(word))
@@ -111,6 +114,7 @@ def values(command: Command, word: str) -> Iterator[str]:
     if member:
         replies += [in_words(value) for value in member.choices]
         replies += [in_words(value) for value, kind in TYPES_OF_WORDS if kind in member.types]
+        # A literal key takes the text itself, such as a sentence, not a path.
         if member.is_text and "literal" not in member.metadata:
             replies += folders(KINDS.get(key, ()))
             replies += paths(word[start:])
@@ -131,6 +135,7 @@ def words_without_key(command: Command, word: str) -> Iterator[str]:
 
 def folders(kinds: list[str] | tuple[str, ...]) -> list[str]:
     """The folders of these kinds in runs/ and data/."""
+    # The listing looks at every folder in runs/ and data/, so make it only for keys that need it.
     if not kinds:
         return []
     return [str(folder) for folder, kind in folders_of(Path()) if kind in kinds]
@@ -157,6 +162,7 @@ def install(words: list[str]) -> None:
     if not shell:
         with suppress(ShellDetectionFailure):
             shell, _ = detect_shell()
+    # The XDG Base Directory Specification; an empty variable counts as not set.
     home_data = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share")
     home_config = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
     places = {
@@ -168,10 +174,13 @@ def install(words: list[str]) -> None:
         example = "`nmt --install-completion bash` (or zsh, fish)"
         raise NMTError(f"{shell or 'unknown shell'}: pass yours: {example}")
     file = places[shell]
+    # Every file that nmt writes here contains this word in its first line.
     if file.exists() and "--install-completion" not in file.read_text(errors="replace"):
         raise NMTError(f"{file} was not written by nmt; move it out of the way first")
     file.parent.mkdir(parents=True, exist_ok=True)
     files.write_file(file, (Path(__file__).parent / "shells" / shell).read_bytes())
+    # bash reads its folder only with the package bash-completion, fish always reads its own, and
+    # zsh has no such folder of the user.
     line = f"add the line `source {shlex.quote(str(file))}` to ~/.{shell}rc"
     steps = {
         "bash": f"; without the package bash-completion, {line}",

@@ -41,6 +41,7 @@ def choose(name: str, folder: Path, rows: list[Row]) -> Doomed:
     """
     bases = (Path(), folder, folder / "runs", folder / "data")
     names = {str(base / name) for base in bases}
+    # Only what the listing shows, so that no other path can be deleted. It lists no links.
     matching = [row for row in rows if row["name"] in names]
     if len(matching) != 1:
         many = "several folders have this name"
@@ -50,6 +51,7 @@ def choose(name: str, folder: Path, rows: list[Row]) -> Doomed:
     path = Path(row["name"])
     if "problem" in row:
         raise NMTError(f"{path}: {row['problem']}; nmt deletes only what it wrote")
+    # Its own deletion checks and locks that folder.
     inside = [row["name"] for row in rows if path in Path(row["name"]).parents]
     if inside:
         raise NMTError(f"{path}: contains {', '.join(inside)}; delete that first")
@@ -74,16 +76,20 @@ def delete(names: list[str], folder: Path, rows: list[Row], yes: bool) -> None:
 
     The `latest` links to them then lead to the newest remaining run.
     """
+    # All names are checked before anything is deleted.
     all_doomed = [choose(name, folder, rows) for name in names]
     paths = [doomed.path for doomed in all_doomed]
     console = talker()
     with ExitStack() as locks:
         for doomed in all_doomed:
             in_use = f"{doomed.path}: another nmt is using it; wait until it exits"
+            # Held until the end, so that no process begins to use a folder while the user thinks.
             locks.enter_context(files.locked_file(doomed.lock, True, in_use))
+            # A file name could contain control sequences of the terminal.
             console.print(files.printable(announcement(doomed)))
         if not yes:
             ask(console)
+        # Before the deletion, because a broken link no longer tells where it led.
         links = latest_links_to(paths)
         for doomed in all_doomed:
             delete_folder(doomed.path, doomed.kept)
@@ -99,6 +105,7 @@ def delete(names: list[str], folder: Path, rows: list[Row], yes: bool) -> None:
 
 def ask(console: "Console") -> None:
     """Raise NMTError unless the user agrees."""
+    # Without a terminal, a question would wait forever or read another program's input.
     if not sys.stdin.isatty():
         raise NMTError("nothing was deleted: to delete without a terminal, pass --yes")
     answer = console.input("Delete? [y/N] ")
@@ -117,6 +124,7 @@ def delete_folder(path: Path, kept: list[Path]) -> None:
         if file.is_symlink() or not file.is_dir():
             if file not in kept:
                 file.unlink()
+        # A folder with kept files stays.
         elif not any(file.iterdir()):
             file.rmdir()
 

@@ -32,6 +32,7 @@ def details_of(run: Path) -> list[Detail]:
         details += exports(folder)
         details.append(("command", command))
         return details
+    # A run that has not finished has no model, but a configuration.
     with suppress(NMTError):
         config = training.read_config(run)
         source = within(config, "data", "source")
@@ -63,6 +64,7 @@ def about_training(record: dict[str, Any]) -> Iterator[Detail]:
     if averaged:
         yield "weights", files.weights_in_words(averaged, {})
     score = record.get("score", {})
+    # config.json may come from another user: format only what has the right type.
     if matches(score.get("value"), float):
         value = f"{score.get('name')} {score['value']:.2f}"
         sentences = f"{score.get('sentences')} sentences of the validation set"
@@ -85,12 +87,14 @@ def about_corpus(config: dict[str, Any]) -> Iterator[Detail]:
 
 def test_scores(run: Path) -> Iterator[Detail]:
     """The scores in the bundles that `nmt cite` wrote into the run."""
+    # Read here, so that the core needs no import from the plugin that writes these bundles.
     for path in sorted(run.glob("citation-*.zip")):
         # A damaged bundle, or one that nmt did not write, has no scores to show.
         with suppress(
             OSError, zipfile.BadZipFile, ValueError, LookupError, TypeError, NotImplementedError
         ):
             with zipfile.ZipFile(path) as archive:
+                # A zip bomb: the size is checked before anything is unpacked.
                 if archive.getinfo("bundle.json").file_size > LARGEST_STATEMENT:
                     continue
                 stated = json.loads(archive.read("bundle.json"))
@@ -111,6 +115,7 @@ def exports(model: Path) -> Iterator[Detail]:
 def command_for(run: Path, description: ModelDescription) -> str:
     """The command line that uses a model."""
     kind = within(description.training, "config", "data", "kind")
+    # Parsers have a command of their own.
     structured = structured_targets(in_words(kind))
     command = structured.command if structured else "translate"
     return f"nmt {command} {shlex.quote(str(run))} < input.{description.source}"

@@ -27,6 +27,7 @@ def folders_of(folder: Path) -> Iterator[tuple[Path, str]]:
     inside are not followed.
     """
     roots = [root for root in (folder / "runs", folder / "data") if root.is_dir()]
+    # The folder itself is a run or corpus; otherwise only folders inside it would be listed.
     if not roots and files.kind_of_folder(folder):
         yield from kinds_inside(folder).items()
         return
@@ -46,7 +47,9 @@ def kinds_inside(top: Path) -> dict[Path, str]:
     Folders that nmt did not write are left out.
     """
     inner = [*top.glob("*/"), *top.glob("*/*/")]
+    # The model of a run belongs to its row.
     inner = [path for path in inner if path.name != "model"]
+    # `top` itself may be below a link, which the user chose; only links inside are refused.
     real_top = Path(os.path.realpath(top))
     kinds = {}
     for path in (top, *inner):
@@ -71,6 +74,7 @@ def about(folder: Path, kind: str) -> Row:
         return {**row, "state": FOREIGN, "problem": "not a run or corpus of nmt", **empty}
     size = empty
     try:
+        # First, so that a damaged run still has its size and age.
         size = size_of(folder)
         facts = facts_about(folder, kind)
     except (NMTError, OSError, ValueError) as error:
@@ -93,6 +97,7 @@ def size_of(folder: Path) -> Row:
     modified = 0.0
     for path in folder.rglob("*"):
         if not path.is_dir():
+            # lstat: a link counts with its own size, not with that of what it leads to.
             stat = path.lstat()
             total += stat.st_size
             if path.name in marks:
@@ -106,6 +111,7 @@ def about_run(folder: Path) -> Row:
     if (folder / "config.yaml").exists():
         config = training.read_config(folder)
     record: dict[str, Any] = {}
+    # Without a configuration, the folder is a model directory.
     if not config or (folder / "model").exists():
         model = files.find_model_directory(str(folder))
         record = files.read_description(model).training
@@ -114,6 +120,7 @@ def about_run(folder: Path) -> Row:
     if not matches(planned, int):
         planned = 0
     delivered = record.get("updates", 0)
+    # The last checkpoint may be behind the log while a run trains, or deleted when it has ended.
     updates = [delivered]
     updates += [training.checkpoint_step(path) for path in training.list_checkpoints(folder)]
     if rows:
@@ -135,8 +142,10 @@ def scores_of(rows: list[dict[str, str]], record: dict[str, Any]) -> dict[str, f
     score = files.within(record, "score", "value")
     if matches(score, float):
         scores["valid_f1" if validated.get("valid_f1") else "valid_bleu"] = score
+        # The delivered model is the candidate with the lowest loss.
         losses = record.get("candidates", {}).values()
         scores["valid_loss"] = min(losses, default=scores["valid_loss"])
+    # JSON has no NaN.
     return {key: score if math.isfinite(score) else None for key, score in scores.items()}
 
 

@@ -24,14 +24,17 @@ def print_tables(rows: list[Row]) -> None:
     Columns are plain if the output is not a terminal.
     """
     is_terminal = sys.stdout.isatty()
+    # No markup or emoji codes: a folder's name such as [red] or :smile: is printed as it is.
     console = Console(
         width=None if is_terminal else WIDE, markup=False, highlight=False, emoji=False
     )
+    # The rows are sorted by kind already.
     for kind, group in groupby(rows, lambda row: row["kind"]):
         table = Table(box=SIMPLE_HEAD if is_terminal else None, padding=(0, 1, 0, 0))
         cells = [cells_of(row) for row in group]
         titles = titles_of(cells, kind)
         for key, title in titles.items():
+            # A name stays on one line, so that it can be copied.
             table.add_column(title, no_wrap=key == "name")
         for row in cells:
             table.add_row(*[row.get(key, "") for key in titles])
@@ -40,6 +43,7 @@ def print_tables(rows: list[Row]) -> None:
 
 def cells_of(row: Row) -> dict[str, str]:
     """The text of each value that is not empty, except for the kind."""
+    # Not the kind, because it is the title of the first column.
     return {key: cell(key, value) for key, value in row.items() if value and key != "kind"}
 
 
@@ -65,4 +69,5 @@ def cell(key: str, value: Any) -> str:
         return files.printable(value)
     if isinstance(value, int):
         return f"{value:,d}"
+    # Losses differ less than scores do.
     return f"{value:.3f}" if key == "valid_loss" else f"{value:.2f}"
