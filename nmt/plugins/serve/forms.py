@@ -11,6 +11,7 @@ MOST_ALTERNATIVES = 10
 MOST_PREFIX_CHARACTERS = 2000
 
 
+# JSON may escape half of a surrogate pair, such as "\\ud800", which no encoder accepts.
 def valid_text(text: str) -> str:
     """The text; raises UnicodeError for lone surrogates, which JSON can contain."""
     return text.encode().decode()
@@ -72,10 +73,12 @@ def validated(form: type[AnyForm], fields: dict[str, Any]) -> AnyForm:
     For the first invalid one, raises Failed with LibreTranslate's wording.
     """
     # An empty field means the default, as one that is not sent.
+    # Clients may send fields for all of their options, also for those without a value.
     given = {name: value for name, value in fields.items() if value not in (None, "", [])}
     try:
         return form.model_validate(given)
     except ValidationError as error:
+        # Without the input, because messages must not repeat texts of clients.
         first = error.errors(include_input=False, include_url=False)[0]
         name = first["loc"][0]
         problem = f"{name}: {first['msg']}"
