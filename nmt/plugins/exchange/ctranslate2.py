@@ -49,7 +49,7 @@ def specification(model: Transformer, tokenizer: Tokenizer) -> Any:
 
     config = model.config
     weights = {name: tensor.numpy() for name, tensor in model.state_dict().items()}
-    # CTranslate2 has no converter for other programs' models, but describes models as a tree.
+    # CTranslate2 has no converter for nmt's models, so its tree of variables is filled here.
     spec = TransformerSpec.from_config(
         (config.encoder_layers, config.decoder_layers),
         config.heads,

@@ -41,7 +41,7 @@ def why_not_automatic(folders: Sequence[Path], options: EngineOptions) -> str:
         if is_parser(description):
             return "the model is a parser"
         check_model(ModelConfig(**description.model))
-        # Tried now, because the conversion itself would fail after minutes.
+        # Tried now, so that engine=auto chooses torch if no conversion could be stored.
         cache_folder().mkdir(parents=True, exist_ok=True)
     except NMTError as error:
         return str(error).partition("; use ")[0]  # omit the advice, which nmt follows anyway

@@ -207,7 +207,7 @@ class UnreadWeights:
         for row in layer_parameters(config):
             names = row.marian if self.are_marians else row.transformers
             rows, *others = row.shape
-            # Three matrices of Marian's, for queries, keys and values, are one of ours.
+            # The file's three matrices for queries, keys and values are one of ours.
             parts = [self.take(name, rows // len(names), *others) for name in names]
             weights[row.ours] = row.reordered(torch.cat(parts), order_D)
         return weights

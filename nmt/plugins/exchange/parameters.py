@@ -139,8 +139,8 @@ def attention(model: ModelConfig, layer: Names, kind: Names) -> Iterator[Paramet
     for name, letter in KINDS:
         is_bias = name == "bias"
         suffix = "_bias" if is_bias else ""
-        # Only d_model dimensions are reordered: reordering the inner ones would mix the heads.
-        # Heads consist of rows of the input and of columns of the output, which stay in order.
+        # Heads consist of rows of the input and of columns of the output, which stay in order: only
+        # the d_model dimensions are reordered.
         yield Parameter(
             ours=f"{ours}.input{suffix}",
             shape=(3 * width,) if is_bias else (3 * width, width),

@@ -30,9 +30,9 @@ def is_one_of(language: str, languages: Sequence[str]) -> bool:
 
 def folded(word: str, language: str) -> str:
     """A word of a language in a form to compare, without its case."""
-    # Before `casefold`, which would make i of I and i with a dot of U+0130 in every language.
     word = comparable(word)
     if is_one_of(language, WITH_DOTLESS_I):
+        # Before `casefold`, which would make i of I and a dotted i of U+0130 in every language.
         word = word.replace("I", "\u0131").replace("\u0130", "i")
     return word.casefold().replace(I_WITH_DOT_ABOVE, "i")
 

@@ -27,7 +27,7 @@ def entry_of(cells: Sequence[str], separator: str) -> Entry:
     """The entry in a row of a glossary; `separator` is the name of the sign between cells."""
     # Sources are compared with what the model reads, translations with what it writes.
     source, *others = cells
-    # The first row without a separator is probably that of a file in another format.
+    # A file without the separator is probably in another format.
     columns = [clean(source), *map(canonical, others)]
     if len(columns) < 2:
         how = f"write a term, a {separator} and its translation"

@@ -101,8 +101,8 @@ class ProtectedLine:
         if not is_distinct:
             return None
         masked = MaskedLine(self, [names[text] for text in self.items.texts])
-        # Then, a translation would not show which of the two is the copy.
-        # The text of a copy may also occur elsewhere in the line.
+        # The text of a copy may also occur elsewhere in the line. Then, a translation would not
+        # show which of the two is the copy.
         return masked if masked.items.find(masked.text) == masked.names else None
 
 

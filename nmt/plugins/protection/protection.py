@@ -213,7 +213,7 @@ def flag_lost_items(line: ProtectedLine, translations: Iterable[Translation]) ->
             is_more_than_marks = COPY.sub("", text).strip()
             if is_more_than_marks:
                 copied.append(readable(text))
-        # `copied` lists what the model could not translate; a bare mark means nothing to a user.
+        # `copied` lists what was copied from the line; a bare mark means nothing to a user.
         translation.copied = copied
         if not line.items.arrive(translation.text):
             # The mismatch is the graver of the two notes, and a report counts a line under one of

@@ -81,9 +81,8 @@ class Tracker:
                 self.phrases.append(phrase)
                 self.owners.append(number)
                 self.relevant.update(phrase.tokens)
-        # If a term occurs twice in a line, it makes no difference which occurrence a phrase meets.
-        # Without an order, each subset of the equal constraints would be a reading of its own.
-        # Identical constraints must be met in order.
+        # Identical constraints must be met in order. It makes no difference which of them a phrase
+        # meets, but without an order, each subset of them would be a reading of its own.
         self.earlier = [identical_before(constraints, n) for n in range(len(constraints))]
         self.lengths = [length_of(constraint) for constraint in constraints]
         self.lengths_anywhere = [length_anywhere(constraint) for constraint in constraints]

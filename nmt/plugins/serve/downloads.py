@@ -32,9 +32,9 @@ class Downloads:
         token = f"{secrets.token_urlsafe(16)}.{name}"
         self.files[token] = content
         # The file may already have made room for others by then.
-        # Dictionaries keep the order of insertion, so the first file is the oldest.
         asyncio.get_running_loop().call_later(KEPT_SECONDS, self.files.pop, token, None)
         while sum(map(len, self.files.values())) > KEPT_BYTES:
+            # Dictionaries keep the order of insertion.
             oldest = next(iter(self.files))
             self.files.pop(oldest)
         return token

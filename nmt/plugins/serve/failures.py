@@ -79,7 +79,6 @@ def log_client(kind: str, text: str = "") -> None:
 
 def log_error(error: BaseException) -> None:
     """Log where an error was raised, but not its message, which may contain a client's text."""
-    # Four frames show the place and how it was reached.
     frames = traceback.extract_tb(error.__traceback__)
     where = " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames[-4:]))
     log_client(f"{type(error).__name__} at {where}")

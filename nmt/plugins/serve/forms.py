@@ -11,7 +11,6 @@ MOST_ALTERNATIVES = 10
 MOST_PREFIX_CHARACTERS = 2000
 
 
-# JSON may escape half of a surrogate pair, such as "\\ud800", which no encoder accepts.
 def valid_text(text: str) -> str:
     """The text; raises UnicodeError for lone surrogates, which JSON can contain."""
     return text.encode().decode()

@@ -158,5 +158,5 @@ class Queue:
         """Update the batch size based on a batch's translation time."""
         if characters > self.most_characters / 2:  # a smaller batch says little about speed
             in_time = round(BATCH_SECONDS * characters / max(seconds, 0.001))
-            # At least one line of any length that is not `LONG`, whatever the measurement.
+            # Enough for any line of up to `LONG` characters, whatever was measured.
             self.most_characters = max(LONG, min(BATCH_CHARACTERS, in_time))
