@@ -83,6 +83,7 @@ def read_shortlist(path: Path, source: Vocabulary, target: Vocabulary) -> bytes:
         sources, targets = shortlist_shape(content)
     except (ValueError, struct.error) as error:
         raise NMTError(f"shortlist={path}: not a Firefox shortlist ({one_line(error)})") from error
+    # A shortlist names neither its vocabularies nor its model, so only the sizes can be checked.
     size = len(source.our_ids)
     if sources != size or targets > len(target.our_ids):
         problem = f"is for a vocabulary of {sources:,} entries, not {size:,}"

@@ -441,6 +441,8 @@ class CTranslate2Engine:
 
     def queue_alignments(self, pairs: Sequence[Pair]) -> dict[int, Any]:
         """Index of each pair -> the pending result of a greedy search with the target as prefix."""
+        # CTranslate2 returns attention only from a search, so a greedy search has to write the
+        # target.
         lengths = [max(map(len, pair)) + 1 for pair in pairs]
         promises: dict[int, Any] = {}
         for batch in batches_by_length(lengths, self.batch_tokens):

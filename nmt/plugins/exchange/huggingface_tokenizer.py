@@ -118,6 +118,7 @@ def bpe(model: Any) -> models.BPE:
     merges, so this lists every way to cut a subword into two.
     """
     vocabulary = {subword.piece: number for number, subword in enumerate(model.pieces)}
+    # Symbols and bytes are not made by merging.
     normal = [subword.piece for subword in model.pieces if subword.type == subword.NORMAL]
     parts = set(normal)
     merges = []

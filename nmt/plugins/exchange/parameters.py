@@ -111,6 +111,7 @@ def recurrence(model: ModelConfig, layer: Names) -> Iterator[Parameter]:
             marian=(f"{layer.marian}_rnn_{letter}",),
             ctranslate2=(),
         )
+    # The SSRU stands where self-attention would, so it has the first residual of the layer.
     norm = Names(
         ours=f"{layer.ours}.residual_1.norm",
         transformers="",

@@ -77,6 +77,7 @@ class Places:
     ) -> None:
         self.text = text
         self.words = word_spans(text)
+        # A word may be aligned to several on either side, so both directions are needed.
         self.targets_of = defaultdict[int, list[int]](list)
         self.sources_of = defaultdict[int, set[int]](set)
         for source, target in alignment:

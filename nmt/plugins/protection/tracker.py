@@ -160,6 +160,7 @@ class Tracker:
         Of identical constraints, only the phrases of the first unmet one are included.
         """
         met, place = reading
+        # By first token, since each step asks for the phrases that one token begins.
         by_token = dict[int, list[int]]()
         possible = PHRASES_AT.get(place, (FOLLOWS,))
         for number, phrase in enumerate(self.phrases):

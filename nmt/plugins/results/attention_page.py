@@ -61,6 +61,7 @@ def model_attention(model: Transformer, source_BS: Tensor, inputs_BT: Tensor) ->
     encoder_layers = cast(Any, model.encoder_layers)
     decoder_layers = cast(Any, model.decoder_layers)
     of_encoder = [layer.self_attention for layer in encoder_layers]
+    # A recurrent layer has no self-attention.
     of_decoder = [layer.self_attention for layer in decoder_layers if layer.ssru is None]
     between = [layer.cross_attention for layer in decoder_layers]
     with (

@@ -126,6 +126,7 @@ def text_of(lines: Iterable[str]) -> bytes:
 
 
 def sums(files: dict[str, bytes]) -> bytes:
+    # Two blanks between hash and name, as `sha256sum -c` reads them.
     lines = [f"{digest(content)}  {name}" for name, content in sorted(files.items())]
     return text_of(lines)
 
@@ -152,6 +153,7 @@ def read_bundle(path: Path) -> Bundle:
     Checksums cover the files; the rest of the archive must match what `pack` writes.
     """
     if path.is_dir():
+        # Files that do not belong to a bundle are named as problems, but never read.
         names = sorted(file.name for file in path.iterdir())
         files = {name: read_bytes(path / name) for name in names if NAME.fullmatch(name)}
         # So that the folder has the same SHA-256 as the archive that it was unpacked from.

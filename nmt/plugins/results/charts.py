@@ -74,6 +74,7 @@ class Scale:
 
     def place(self, update: float, value: float) -> Place:
         """The position of a point; a value off the scale is drawn at the edge."""
+        # At the edge, a reader sees that there is a value, and `stray` counts them.
         value = min(max(value, self.low), self.high)
         share = (value - self.low) / (self.high - self.low)
         x = LEFT + (RIGHT - LEFT) * update / self.last_update

@@ -186,6 +186,7 @@ def files_of(
     source = cited.description.source
     target = cited.description.target
     files[f"hypotheses.{target}"] = text_of(hypotheses)
+    # Only on request, because the license of a test set may forbid it.
     if has_text:
         files[f"source.{source}"] = text_of(test.sources or [])
         files[f"reference.{target}"] = text_of(test.references)
@@ -213,6 +214,7 @@ def scores_of(
 
 def commands_of(cited: Cited, config: CiteConfig) -> list[str]:
     """The commands that train the model (if recorded), translate the test set and score."""
+    # The commands name files as the bundle does, so that they work in an unpacked bundle.
     source = f"source.{cited.description.source}"
     target = cited.description.target
     options = [f"run={cited.path}", f"engine={cited.computation.engine}"]

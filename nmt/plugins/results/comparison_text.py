@@ -105,6 +105,7 @@ def rows_of_system(system: Tree, significant: set[str]) -> list[list[str]]:
     means = []
     for metric, score in system["scores"].items():
         asterisk = "*" if metric in significant else ""
+        # No interval: the bootstrap's is about the lines of one seed, not about the seeds.
         means.append(f"{score['mean']:.2f} (sd {score['deviation']:.2f}){asterisk}")
     rows = [[f"{system['name']}, {len(seeds)} seeds", *means, *costs(None)]]
     for seed in seeds:

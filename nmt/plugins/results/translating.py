@@ -113,6 +113,7 @@ def progress_bar(console: Console, task: str, total: int) -> Iterator[Callable[[
 
         def advance(lines: int) -> None:
             # A stage of the translator may search a line twice.
+            # The bar must not pass its end.
             left = total - int(bar.tasks[0].completed)
             bar.advance(shown, min(lines, left))
 

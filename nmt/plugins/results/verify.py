@@ -98,6 +98,7 @@ def origin_unknown(config: VerifyConfig, bundle: Bundle, confirmed: set[str]) ->
     """What the published SHA-256 alone can prove: who edits these parts can edit SHA256SUMS too."""
     unproven = [name for name in (CARD, *OF_RUN) if name in bundle.files]
     unproven += [f"the {', '.join(UNPROVEN)} in {STATEMENT}", "that no score or file was left out"]
+    # Texts inside the bundle prove nothing, because their hashes are inside it, too.
     if not config.source or "source" not in confirmed:
         unproven.append("the source")
     if not config.reference or "reference" not in confirmed:

@@ -103,6 +103,8 @@ def served_code(language: str, script: str, codes: tuple[str, ...]) -> str:
     """
     general = general_language(language)
     is_variety = language in VARIETIES
+    # From the most specific code to the most general one: a variety that is served itself, such as
+    # Cantonese, comes before the language that it counts as.
     candidates = list[str]()
     if is_variety:
         candidates.append(language)

@@ -160,6 +160,7 @@ async def read_fields(request: Request, most: int) -> dict[str, Any]:
         address = read_urlencoded(request.scope["query_string"], "utf-8")
         place = "request body"
         items = await read_items(request, body)
+    # Before ValueError, of which it is a subclass.
     except UnicodeDecodeError as error:
         encoding = error.encoding.upper()
         raise Failed(400, f"the {place} is not valid {encoding}; send text in UTF-8") from error

@@ -73,6 +73,7 @@ class Lane:
                     await self.wait(client)
             except TimeoutError as error:
                 raise too_busy(self.wait_of(client)) from error
+        # Without the wait, because the average is the time that a document occupies a process.
         begin = time.monotonic()
         try:
             yield

@@ -97,6 +97,8 @@ class Routes:
         Raises Failed if there is none.
         """
         source = self.code_of(source, self.pairs)
+        # The target is chosen among those of the source: pt can mean pt-BR for one model and pt-PT
+        # for another.
         targets = self.pairs.get(source, {})
         target = self.code_of(target, targets)
         if source == target:

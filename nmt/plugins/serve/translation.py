@@ -123,6 +123,7 @@ class Service:
         """Answer a request; if `q` is a list, each value in the answer is a list."""
         is_html = form.format == "html"
         texts = [await self.read_text(text, is_html, client) for text in form.texts]
+        # Languages are detected in the text alone: the tags of HTML are English words.
         contents = ["\n".join(text.lines) for text in texts]
         routes = await self.routes.find(form.source, form.target, contents)
         lines_of_texts = [text.lines for text in texts]
@@ -156,6 +157,7 @@ class Service:
             # A line with fewer translations repeats its last one.
             of_rank = [line[min(rank, len(line) - 1)] for line in lines]
             translations.append(document_of_text.render(of_rank))
+        # Texts whose lines have no alternatives are equal.
         return list(dict.fromkeys(translations))
 
     async def translate_document(self, form: FileForm, client: str) -> tuple[str, Written]:
