@@ -75,7 +75,7 @@ def division_by_rarity(sources: list[str], frequency: Counter[str]) -> Division:
     buckets = []
     for text in sources:
         counts = [frequency[word] for word in words_of(clean(text))]
-        # A single unknown word often decides whether a translation succeeds.
+        # The rarest word and not the mean, because every line has frequent words.
         rarest = min(counts, default=most)
         bounds_reached = [bound for bound in FREQUENCIES if rarest >= bound]
         buckets.append(len(bounds_reached))

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-# Results that make the command fail are in capitals.
+# Results with exit code 1 are in capitals.
 SAME = "same"
 DIFFERS = "DIFFERS"
 UNCHECKED = "unchecked"
