@@ -22,6 +22,7 @@ deviations (Mozilla's)."""
 GREEDY = DecodeConfig(beam_size=1)
 
 
+# A dispatch mode sees every operation, so the model needs no hooks.
 class Largest(TorchDispatchMode):
     """Records the largest activation of each product with a weight, by Marian's names.
 
@@ -38,6 +39,7 @@ class Largest(TorchDispatchMode):
             is_matrix = len(row.shape) == 2
             if not is_matrix:
                 continue
+            # Queries, keys and values are one matrix of nmt, but three of Marian's.
             rows = row.shape[0] // len(row.marian)
             for number, name in enumerate(row.marian):
                 part = state[row.ours][number * rows :]
@@ -50,9 +52,11 @@ class Largest(TorchDispatchMode):
         arguments: Any = (),
         options: Any = None,
     ) -> Any:
+        # A bias has one dimension, so `addmm` has two such arguments, too.
         factors = [x for x in arguments if may_be_factor(x)]
         if len(factors) == 2:
             left, right = factors
+            # Which factor is the weight depends on the operation, so both are tried.
             self.record(left, right)
             self.record(right, left)
         return function(*arguments, **(options or {}))
@@ -80,14 +84,17 @@ def scales(model: Transformer, sources: Sequence[list[int]], is_shared: bool) ->
     largest = Largest(model)
     for start in range(0, len(sources), LINES_PER_BATCH):
         batch = sources[start : start + LINES_PER_BATCH]
+        # Around the search alone, which is greedy as in the engine.
         with largest:
             engine.search(batch, [[]] * len(batch))
     alphas = {}
     for name, values in largest.values.items():
         place = name
         if name == EMBEDDING and not is_shared:
+            # The output product multiplies by the target's matrix.
             place = f"decoder_{EMBEDDING}"
         represented = np.mean(values) + DEVIATIONS * np.std(values)
+        # Larger activations are cut off, so that a single outlier does not coarsen all others.
         alphas[place + SCALE] = 127 / represented
     if is_shared:
         alphas[f"none{SCALE}"] = alphas[EMBEDDING + SCALE]

@@ -31,8 +31,10 @@ FIRST_HEADER = 16
 """The position of the first item's header, after the version and the number of items."""
 HEADER = 32
 """The size of an item's header."""
+# The engine reads arrays in place, from memory with this alignment; see page.html.
 ALIGNMENT = 256
 LEVELS = np.float32(127)
+# Part of the name of every embedding: Wemb, encoder_Wemb and decoder_Wemb.
 EMBEDDING = "Wemb"
 SCALE = "_QuantMultA"
 
@@ -60,9 +62,11 @@ def read_container(path: Path) -> dict[str, Array]:
 
 def arrays(content: bytes) -> Iterator[tuple[str, Array]]:
     """Names and arrays of a container; ValueError or struct.error if it is damaged."""
+    # The order of the parts is that of the description above, so one position runs through all.
     version, count = struct.unpack_from("<2Q", content)
     # A damaged file may claim any number of items. Its content limits what numpy can read.
     numbers = 4 * min(count, len(content))
+    # numpy raises ValueError if the content is shorter than `numbers`.
     headers = np.frombuffer(content, "<u8", numbers, FIRST_HEADER).reshape(-1, 4).tolist()
     names = []
     at = FIRST_HEADER + HEADER * count
@@ -77,6 +81,7 @@ def arrays(content: bytes) -> Iterator[tuple[str, Array]]:
     at += 8 + padding
     end = at + sum(length for _, _, _, length in headers)
     has_negative_size = any(min(shape, default=0) < 0 for shape in shapes)
+    # Python's integers do not overflow, so lengths that a hostile file chose cannot wrap around.
     if version != VERSION or end != len(content) or has_negative_size:
         raise ValueError("its lengths do not fit")
     for (_, kind, _, length), name, shape in zip(headers, names, shapes, strict=True):
@@ -87,6 +92,7 @@ def arrays(content: bytes) -> Iterator[tuple[str, Array]]:
 def array_of(name: str, kind: int, shape: list[int], data: bytes) -> Array:
     """The array of an item."""
     if kind == BYTES:
+        # The settings, as text; all other arrays become float32.
         return np.frombuffer(data, np.int8)
     if kind == FLOAT32:
         return np.frombuffer(data, "<f4", prod(shape)).reshape(shape)
@@ -95,6 +101,7 @@ def array_of(name: str, kind: int, shape: list[int], data: bytes) -> Array:
     numbers = np.frombuffer(data, np.int8, prod(shape)).astype(np.float32)
     # The scales of hostile files may be zero; values that are not finite are refused later.
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        # The scale is the last four bytes, after as many numbers as the shape has.
         numbers *= 1 / np.frombuffer(data, "<f4", 1, prod(shape))
     if EMBEDDING in name:
         return numbers.reshape(shape)
@@ -126,6 +133,7 @@ def container(weights: Mapping[str, Array], settings: str) -> bytes:
         head += item.name
     for item in items:
         head += struct.pack(f"<{len(item.shape)}i", *item.shape)
+    # The data must begin at a multiple of ALIGNMENT; 8 bytes are the length of the padding itself.
     padding = ALIGNMENT - (len(head) + 8) % ALIGNMENT
     head += struct.pack("<Q", padding) + bytes(padding)
     return head + b"".join(item.data for item in items)

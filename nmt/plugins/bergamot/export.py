@@ -89,6 +89,7 @@ def export(
 
     Returns the lines that compare the engine with the original.
     """
+    # All that can fail comes before the slow steps.
     inputs = checked_inputs(folder, config)
     description = inputs.description
     settings = marian_settings(inputs.model.config, inputs.vocabularies)
@@ -96,6 +97,7 @@ def export(
     files = parts.named(f"{description.source}{description.target}")
     status(f"translating {len(inputs.sample.lines):,} lines twice")
     text = heading(description) + usage.ABOUT
+    # fxtranslate, for which the README's code is, supports no other vocabularies.
     if all(map(is_unigram, inputs.vocabularies)):
         code = usage.code_for([*files])
         text += usage.USAGE.format(code=code)
@@ -104,6 +106,7 @@ def export(
         notes = [NOT_COMPARED]
     sizes = [f"{name} {megabytes(content)}" for name, content in files.items()]
     notes.append(f"{megabytes(*files.values())} MB: {', '.join(sizes)}")
+    # The name of the run tells more than "model".
     name = folder.parent.name if folder.name == "model" else folder.name
     descriptions = descriptions_of(description, name, settings, files)
     if inputs.engine:
@@ -129,16 +132,20 @@ def checked_inputs(folder: Path, config: ExportConfig) -> Inputs:
     model = load_model(folder)
     of_engine = vocabularies(tokenizer)
     size = model.config.source_vocabulary_size
+    # The engine takes one embedding from one vocabulary; another matrix for the source would be
+    # lost.
     if (len(of_engine) == 1) != (size is None):
         problem = f"model.source_vocabulary_size={size}: format=bergamot needs null"
         raise NMTError(f"{problem} for a model with one vocabulary")
     shortlist = None
     corpus = None
     if options.shortlist:
+        # A corpus is needed only to build a shortlist.
         shortlist = read_shortlist(Path(options.shortlist), of_engine[0], of_engine[-1])
     else:
         corpus = corpus_of_model(folder, description, options.prepared)
     sample = sample_of(folder, config, options.prepared)
+    # Other formats only compare with the sample; here, the factors of activations come from it.
     if not sample.lines:
         raise NMTError(f"no lines to measure activations: {sample.origin}; pass sample=FILE")
     return Inputs(
@@ -160,6 +167,7 @@ def corpus_of_model(
 ) -> data.PreparedCorpus:
     """The corpus of a training, or a prepared one; NMTError if it has another vocabulary."""
     corpus = data.corpus_of(folder, description.training, prepared)
+    # The shortlist is counted in ids, which mean something else in another vocabulary.
     if sha256(corpus.tokenizer_file) != description.tokenizer:
         advice = f"prepare it with init={folder}"
         raise NMTError(f"prepared={prepared}: has another vocabulary; {advice}")
@@ -175,9 +183,11 @@ def parts_of(
     status("measuring activations")
     tokenizer = inputs.tokenizer
     encoded = tokenizer.encode([tokenizer.clean(line) for line in inputs.sample.lines])
+    # An empty line has no activations.
     sources = [ids for ids in encoded if ids]
     is_shared = len(inputs.vocabularies) == 1
     weights = marian_weights(inputs.model, inputs.vocabularies)
+    # The factors are stored like weights.
     weights |= scales(inputs.model, sources, is_shared)
     status("building the shortlist")
     shortlist = inputs.shortlist

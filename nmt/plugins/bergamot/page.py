@@ -46,6 +46,7 @@ def page_of(files: list[bytes], description: ModelDescription) -> bytes:
     `files` are the engine's two, the model, the shortlist, and a vocabulary for both sides or each.
     """
     template = Path(__file__).with_name("page.html").read_text(encoding="utf-8")
+    # Names of languages come from a model's description, so they are escaped.
     values = {"SEARCH": yaml.safe_dump(SEARCH)}  # texts, which become HTML
     for side, code in (("SOURCE", description.source), ("TARGET", description.target)):
         values[side] = language_name(code)
@@ -56,8 +57,11 @@ def page_of(files: list[bytes], description: ModelDescription) -> bytes:
     scripts = []
     # A vocabulary for both sides is `source`; then there is no `target`.
     for name, content in zip(PARTS, files, strict=False):
+        # Browsers unpack gzip by themselves, which makes up for a part of what base64 adds. Without
+        # a time, the page depends only on its content.
         packed = b64encode(gzip.compress(content, 9, mtime=0)).decode()
         scripts.append(f'<script type="text/plain" id="{name}">{packed}</script>')
+    # After the texts, so that styles and files are not searched for their placeholders.
     blocks = {**looks(), "FILES": "\n".join(scripts)}
     for name, value in blocks.items():
         template = template.replace(f"{{{name}}}", value)
@@ -77,11 +81,13 @@ def looks() -> dict[str, str]:
 def engine_files(package: Path) -> list[bytes]:
     """The engine's program and its WebAssembly, from the package that npm distributes."""
     check_regular(package)
+    # The engine becomes a part of the page, and runs in the browsers of those who open it.
     if sha256(package) != SHA256:
         raise NMTError(f"page={package}: not the .tgz that `npm pack {PACKAGE}` writes")
     contents = []
     with tarfile.open(package) as archive:
         for name in ENGINE:
+            # Read, not unpacked: names in an archive could lead outside of a folder.
             member = archive.extractfile(name)
             assert member
             contents.append(member.read())

@@ -22,6 +22,8 @@ class BergamotConfig:
     one."""
 
     def check(self, owner: Any) -> None:
+        # Keys of this plugin stand next to those of all formats, for which they would be ignored
+        # silently.
         for key, value in vars(self).items():
             if value is not None and owner.format != "bergamot":
                 raise NMTError(f"{key} is for format=bergamot; omit it")
@@ -48,6 +50,7 @@ def register(add: Add) -> None:
         files="|".join(names),
         supports=f"{here}.supported:BERGAMOT",
     )
+    # By suffix; `nmt import` tries it after all of its own formats.
     add(ImporterEntry(".bin", f"{here}.reading:read_model"))
     add(bergamot)
     add(OptionsEntry("export.bergamot", f"{here}.plugin:BergamotConfig", is_inline=True))

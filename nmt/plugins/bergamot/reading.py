@@ -30,6 +30,7 @@ def read_model(path: Path) -> MarianModel:
         if len(models) != 1:
             raise NMTError(f"{folder}: has {len(models)} models; pass the .bin of one")
         [file] = models
+    # Sorted, "srcvocab" comes before "trgvocab".
     vocabularies = sorted(folder.glob("*.spm"))
     if len(vocabularies) not in (1, 2):
         problem = f"has {len(vocabularies)} vocabularies"
@@ -40,6 +41,7 @@ def read_model(path: Path) -> MarianModel:
         # nmt computes in float32, without the factors of activations.
         if not name.endswith(SCALE):
             arrays[name] = array
+    # A single vocabulary is first and last.
     tokenizer = tokenizer_of([vocabularies[0], vocabularies[-1]])
     return model_of(file, arrays, tokenizer, 1.0, languages_of(folder, file))
 
@@ -48,6 +50,7 @@ def languages_of(folder: Path, file: Path) -> tuple[str, str]:
     """The codes of the source and target language, from metadata.json or the file's name."""
     description = folder / "metadata.json"
     tree = files.read_mapping(description, files.parse_json) if description.exists() else {}
+    # metadata.json comes first: names of files have only codes of two letters.
     source = tree.get("sourceLanguage")
     target = tree.get("targetLanguage")
     pair = PAIR.search(file.name)

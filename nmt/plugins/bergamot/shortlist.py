@@ -51,6 +51,7 @@ def checksum(body: bytes) -> int:
     """The hash of the u64 words of a file, combined as by boost::hash_combine."""
     value = 0
     for word in np.frombuffer(body, "<u8", len(body) // 8).tolist():
+        # The constant and the shifts are boost's; `%` does what u64 does in C++.
         value ^= (word + 0x9E3779B9 + (value << 6) + (value >> 2)) % 2**64
         value %= 2**64
     return value
@@ -65,11 +66,13 @@ def shortlist_shape(content: bytes) -> tuple[int, int]:
     if magic != SHORTLIST or len(content) != HEADER + 8 * count + 4 * total:
         raise ValueError("its lengths do not fit")
     ends = np.frombuffer(content, "<u8", count, HEADER)
+    # Otherwise, the engine would read behind the entries.
     is_complete = count > 0 and ends[0] == 0 and ends[-1] == total
     if not is_complete or (np.diff(ends.astype(np.int64)) < 0).any():
         raise ValueError("its lists do not fit")
     entries = np.frombuffer(content, "<u4", total, HEADER + 8 * count)
     largest = int(entries.max(initial=0))
+    # `first` counts too: its ids are allowed without being listed.
     return count - 1, max(first, largest + 1)
 
 
@@ -80,6 +83,7 @@ def read_shortlist(path: Path, source: Vocabulary, target: Vocabulary) -> bytes:
         sources, targets = shortlist_shape(content)
     except (ValueError, struct.error) as error:
         raise NMTError(f"shortlist={path}: not a Firefox shortlist ({one_line(error)})") from error
+    # A shortlist names neither its vocabularies nor its model, so only the sizes can be checked.
     size = len(source.our_ids)
     if sources != size or targets > len(target.our_ids):
         problem = f"is for a vocabulary of {sources:,} entries, not {size:,}"
@@ -102,6 +106,8 @@ def build_shortlist(
     lists = []
     for id in source.our_ids:
         lists.append([their_ids[target_id] for target_id in likely.get(id, [])])
+    # sentencepiece sorts pieces by score, so the first ones are the most frequent. Bytes are always
+    # allowed, since they spell what no subword covers.
     first = first_subword(target.model) + FREQUENT
     return shortlist(lists, min(first, len(target.our_ids)), LISTED)
 
@@ -118,7 +124,9 @@ def likely_targets(model: Transformer, corpus: data.PreparedCorpus) -> dict[int,
     Counts a link where a target's attention to a source is at least half of its highest attention.
     """
     pairs = sample_pairs(corpus)
+    # Aligned by the model itself, so that no other tool is needed.
     scores = search.forced_decoding([model], pairs, BATCH_TOKENS, align=True)
+    # `np.concatenate` needs an array even if no pair has links.
     links = [np.empty((0, 2), np.int64)]
     for (source, target), score in zip(pairs, scores, strict=True):
         weights = score.attention
@@ -129,6 +137,7 @@ def likely_targets(model: Transformer, corpus: data.PreparedCorpus) -> dict[int,
         ids = (np.array(source)[sources], np.array(target)[targets])
         links.append(np.stack(ids, axis=1))
     linked, counts = np.unique(np.concatenate(links), axis=0, return_counts=True)
+    # A stable sort, so that ties always come in the same order.
     most_frequent_first = np.argsort(-counts, kind="stable")
     likely: dict[int, list[int]] = {}
     for source, target in linked[most_frequent_first].tolist():
@@ -139,6 +148,7 @@ def likely_targets(model: Transformer, corpus: data.PreparedCorpus) -> dict[int,
 def sample_pairs(corpus: data.PreparedCorpus) -> Any:
     """The ids of at most PAIRS training pairs, the same ones each time."""
     split = corpus.split("train")
+    # A corpus may be sorted, so its beginning is no sample.
     order = np.random.default_rng(0).permutation(len(split))
     rows = np.sort(order[:PAIRS])
     sides = [side.to_pylist() for side in split.rows(rows)]

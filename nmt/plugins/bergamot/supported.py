@@ -31,6 +31,8 @@ BERGAMOT = Program(
         "model.d_v": only_by(head_width),
         "model.attention": only("scaled_dot_product"),
         "model.attention_window": only(None),
+        # The values are those of Mozilla's students, whose layers are the only ones that the engine
+        # computes.
         "model.decoder": only("ssru"),
         "model.dropout": ANY,
         "model.attention_bias": FLAG,
@@ -41,15 +43,18 @@ BERGAMOT = Program(
         "model.zero_start": only(True),
         "model.padding_probability": FLAG,
         "model.output_bias": FLAG,
+        # As Marian computes, with which Mozilla's students were trained.
         "model.positions": only("tensor2tensor"),
         "model.max_positions": ANY,
         "model.norm": only("post"),
         "model.norm_epsilon": only(1e-6),
+        # The engine reads vocabularies with sentencepiece.
         "tokenizer.kind": SUBWORDS,
         "tokenizer.vocabulary_size": ANY,
         "tokenizer.sample": ANY,
         "tokenizer.normalization": only("canonical", "nfkc", "none"),
         "data.kind": OF_TEXT,
+        # The engine gets raw text, in which sentencepiece would split a tag.
         "data.tag": only(None),
     },
     "train with experiment=bergamot",

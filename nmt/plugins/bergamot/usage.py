@@ -62,6 +62,7 @@ print(translate("A line."))
 def code_for(names: Sequence[str]) -> str:
     """The code for these files: the model, the shortlist, and one vocabulary or two."""
     model, shortlist, *vocabularies = names
+    # fxtranslate needs two vocabularies, which may be the same.
     four_names = [model, shortlist, vocabularies[0], vocabularies[-1]]
     return CODE.format(names=four_names, spelled=SPELLED)
 
@@ -77,6 +78,7 @@ def compare(
     if importlib.util.find_spec("fxtranslate") is None:
         return ["not compared with Firefox's engine: pip install fxtranslate"]
     lines = sample.lines
+    # The exported folder does not exist yet, because its README quotes this comparison.
     with TemporaryDirectory() as export:
         for name, content in files.items():
             (Path(export) / name).write_bytes(content)
@@ -103,6 +105,7 @@ def greedy_translations(folder: Path, lines: list[str]) -> list[str]:
     options = TranslatorOptions(
         [str(folder)],
         Compute("torch", device="cpu"),
+        # The code translates whole lines, too.
         split="never",
         decode=GREEDY,
     )

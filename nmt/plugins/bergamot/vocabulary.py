@@ -28,12 +28,14 @@ class Vocabulary:
         """Add unused pieces up to a multiple of MULTIPLE."""
         unused = self.model.SentencePiece.UNUSED
         for number in range(-len(self.our_ids) % MULTIPLE):
+            # Of the type UNUSED, so that sentencepiece never splits text into one of them.
             self.model.pieces.add(piece=f"<unused{number}>", score=0.0, type=unused)
             self.our_ids.append(UNUSED)
 
 
 def vocabularies(tokenizer: Tokenizer) -> list[Vocabulary]:
     """The vocabularies of the source and the target, or one for both."""
+    # sentencepiece would split a tag like any text.
     if tokenizer.tags:
         tags = ", ".join(tokenizer.tags)
         raise NMTError(f"format=bergamot: the engine cannot translate sources with {tags}")
@@ -52,6 +54,8 @@ def vocabularies(tokenizer: Tokenizer) -> list[Vocabulary]:
 def from_sentencepiece(tokenizer: SentencePieceTokenizer) -> Vocabulary:
     """A vocabulary of nmt without PAD and BOS, and with a table for its normalization."""
     model = tokenizer.parsed()
+    # nmt's vocabularies begin with PAD, BOS, EOS and UNK. Marian's decoders start from zeros, and
+    # its vocabularies have no symbol for padding.
     our_ids = [EOS, UNK, *range(UNK + 1, tokenizer.vocabulary_size)]
     pieces = [model.pieces[id] for id in our_ids]
     del model.pieces[:]
@@ -73,11 +77,13 @@ def from_marian(tokenizer: MarianTokenizer) -> list[Vocabulary]:
 
     proto = sentencepiece_model_pb2.ModelProto  # type: ignore[attr-defined]
     # The same model twice is one vocabulary for both sides.
+    # A dictionary, because it keeps the order of source and target.
     contents = dict.fromkeys(tokenizer.models)
     tables: Sequence[list[str]] = tokenizer.tables
     result = []
     for content, table in zip(contents, tables, strict=True):
         rows = rows_of(table, has_padding=False)
+        # The inverse of the order in which the model was imported.
         our_ids = [rows.index(row) for row in range(len(table))]
         result.append(Vocabulary(proto.FromString(content), our_ids))
     return result

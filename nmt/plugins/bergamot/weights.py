@@ -15,6 +15,7 @@ from nmt.plugins.exchange.parameters import halves, layer_parameters
 
 NEVER = -1e9
 """Logit bias that rules out a symbol."""
+# Settings of Mozilla's models that have no counterpart in nmt.
 STUDENT = Path(__file__).with_name("student.yml")
 """The settings that all exported models have in common."""
 
@@ -46,6 +47,7 @@ def marian_weights(
         table = torch.cat((state[f"{ours}.weight"], torch.zeros(1, width)))
         weights[name] = table[vocabulary.our_ids][:, order_D].numpy()
     bias = state.get("output.bias", torch.zeros(model.vocabulary_size))
+    # Also for UNUSED: pieces that pad the vocabulary must never be chosen.
     bias = torch.cat((bias, torch.tensor([NEVER])))
     weights["decoder_ff_logit_out_b"] = bias[vocabularies[-1].our_ids][None].numpy()
     return weights
@@ -63,6 +65,8 @@ def marian_settings(model: ModelConfig, vocabularies: Sequence[Vocabulary]) -> d
         "dec-depth": model.decoder_layers,
         "transformer-heads": model.heads,
         "transformer-dim-ffn": model.d_ff,
+        # Target embeddings and output matrix are always tied; the source's only with one
+        # vocabulary.
         "tied-embeddings-all": is_shared,
         "tied-embeddings": not is_shared,
     }

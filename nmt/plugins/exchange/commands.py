@@ -51,6 +51,7 @@ class ExportConfig:
     def __post_init__(self) -> None:
         usual = {"precision": "float32", "sample": None}
         for key, default in usual.items():
+            # Formats come from plugins, so which of them read a key is known only at run time.
             able = formats_with(key)
             if getattr(self, key) != default and self.format not in able:
                 formats = " or ".join(able)
@@ -82,6 +83,7 @@ def settings_of_model(
 ) -> dict[str, Any]:
     """The values of all keys that an export of a model must reproduce."""
     training = description.training
+    # The description is a file of the user, so it may have any form.
     stored = files.within(training, "config", "tokenizer")
     if not isinstance(stored, dict):
         stored = {}
@@ -105,6 +107,7 @@ def sample_of(folder: Path, config: ExportConfig, prepared: str | None = None) -
         corpus = data.corpus_of(folder, description.training, prepared)
         sources, targets = (side[:SAMPLE_LINES] for side in corpus.text("valid"))
     except NMTError as error:
+        # A model without its corpus can be exported, but not compared.
         return Sample(str(error), [], [])
     path = corpus.folder / f"valid.{description.source}"
     return Sample(f"the first lines of {path}", sources, targets)
@@ -112,6 +115,7 @@ def sample_of(folder: Path, config: ExportConfig, prepared: str | None = None) -
 
 def heading(description: files.ModelDescription) -> str:
     """The beginning of an exported folder's README.md."""
+    # The languages come from a file, and Markdown could contain anything.
     source = files.plain(description.source)
     target = files.plain(description.target)
     about = f"A Transformer that translates {source} to {target}, exported with `nmt export`."
@@ -138,6 +142,7 @@ def write_export(config: ExportConfig) -> tuple[Path, list[str]]:
         precision = config.precision
         name = f"{config.format}-{precision}"
     else:
+        # The format has one precision, so the folder's name need not tell.
         precision = entry.precision
         name = config.format
     output = Path(config.output or folder / name)
@@ -163,6 +168,7 @@ def may_write(output: Path, marker: str) -> bool:
         tree = files.read_mapping(output / marker, files.parse_json)
     except NMTError:
         return False
+    # An output that is somebody else's folder must not be replaced.
     return tree.get("exported_by") == "nmt"
 
 
@@ -200,6 +206,7 @@ def run_import(config: ImportConfig) -> None:
     from nmt.model import check_ours, write_model_directory
 
     output = Path(config.output)
+    # First, because reading a model takes long.
     check_ours(output)
     with commands.talker().status("reading"), TemporaryDirectory() as folder:
         imported = read_model(Path(config.path))
@@ -216,6 +223,7 @@ def run_import(config: ImportConfig) -> None:
             {
                 "imported": origin,
                 "length_penalty": imported.length_penalty,
+                # Marian divides by |Y|^alpha; the value was chosen for that formula.
                 "length_penalty_kind": "marian",
             },
         )
@@ -234,6 +242,7 @@ def read_model(path: Path) -> "MarianModel":
         return read_marian(path)
     if (path / "config.json").is_file():
         return read_hub(path)
+    # After the hub's config.json, because such a folder may also have a pytorch_model.bin.
     for suffix, entry in entries_of(ImporterEntry).items():
         if path.suffix == suffix or any(path.glob(f"*{suffix}")):
             return entry.load()(path)  # type: ignore[no-any-return]

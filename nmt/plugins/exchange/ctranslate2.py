@@ -34,6 +34,7 @@ conversion, many sums saturate; up to 64, none do, but rounding is coarser.
 
 def write(folder: Path, output: Path, precision: str) -> None:
     """Write a model directory's float32 or int8 conversion to `output`, replacing any folder."""
+    # Before the weights are loaded.
     check_model(ModelConfig(**read_description(folder).model))
     spec = specification(load_model(folder), read_tokenizer(folder))
     if precision == "int8":
@@ -48,6 +49,7 @@ def specification(model: Transformer, tokenizer: Tokenizer) -> Any:
 
     config = model.config
     weights = {name: tensor.numpy() for name, tensor in model.state_dict().items()}
+    # CTranslate2 has no converter for nmt's models, so its tree of variables is filled here.
     spec = TransformerSpec.from_config(
         (config.encoder_layers, config.decoder_layers),
         config.heads,
@@ -57,6 +59,7 @@ def specification(model: Transformer, tokenizer: Tokenizer) -> Any:
         activation=Activation[ACTIVATIONS[config.activation]],
     )
     spec.config.add_attribute("exported_by", "nmt")
+    # CTranslate2's defaults are no end symbol and an epsilon of 1e-5.
     spec.config.add_source_eos = config.source_end
     spec.config.layer_norm_epsilon = config.norm_epsilon
     for row in layer_parameters(config):
@@ -64,11 +67,13 @@ def specification(model: Transformer, tokenizer: Tokenizer) -> Any:
             set_parameter(spec, row, weights[row.ours])
     spec.encoder.embeddings[0].weight = weights["source_embedding.weight"]
     spec.decoder.embeddings.weight = weights["target_embedding.weight"]
+    # CTranslate2's own sinusoids have sines and cosines in halves and begin at position 1.
     sines = sinusoids(table_length(config), config.d_model, kind=config.positions).numpy()
     for stack, name in ((spec.encoder, "source_embedding"), (spec.decoder, "target_embedding")):
         stack.position_encodings.encodings = weights.get(f"{name}.positions.table", sines)
     spec.decoder.start_from_zero_embedding = config.zero_start
     spec.decoder.projection.weight = weights["output.weight"]
+    # Without either, there is no bias, which saves an addition per step.
     if config.output_bias or config.unpredicted:
         # Our softmax excludes the first symbols; CTranslate2's includes the whole vocabulary.
         size = model.vocabulary_size
@@ -78,6 +83,7 @@ def specification(model: Transformer, tokenizer: Tokenizer) -> Any:
     spec.register_source_vocabulary(tokenizer.vocabulary(SOURCE))
     spec.register_target_vocabulary(tokenizer.vocabulary(TARGET))
     spec.validate()
+    # Variables with equal values share their memory.
     spec.optimize()
     return spec
 
@@ -88,6 +94,7 @@ def set_parameter(spec: Any, row: Parameter, weight: Any) -> None:
 
     parts = [weight]
     if len(row.ctranslate2) == 2:
+        # In cross-attention, CTranslate2 has one matrix for queries, and one for keys and values.
         queries = row.shape[0] // 3
         parts = np.split(weight, [queries])
     for name, part in zip(row.ctranslate2, parts, strict=True):
@@ -101,9 +108,12 @@ def quantize(spec: Any) -> None:
 
     def round_matrix(layer: Any, path: str, value: Any) -> None:
         name = path.rpartition("/")[2]
+        # CTranslate2 itself marks what can be rounded by an attribute for the scale.
         if not isinstance(value, NumpyVariable) or f"{name}_scale" not in vars(layer):
             return
         matrix = value.numpy()
+        # A scale per row, because rows are the outputs of a product, whose sums are scaled back
+        # alone.
         largest = np.abs(matrix).max(axis=1)
         scale = LEVELS / np.where(largest > 0, largest, LEVELS)  # 1 for rows of zeros
         rounded = np.rint(matrix * scale[:, None]).astype(np.int8)

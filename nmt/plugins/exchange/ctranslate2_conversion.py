@@ -21,6 +21,8 @@ def weights(folder: Path, precision: str) -> Path:
     The name of the conversion's folder depends on the content of the model directory.
     """
     hashes = [sha256(folder / name) for name in MODEL_FILES]
+    # By content and not by path, so that a model that was moved is not converted again, and one
+    # that was changed is.
     key = " ".join([__version__, CONVERSION, *hashes])
     name = hashlib.sha256(key.encode()).hexdigest()
     return cache_folder() / "ctranslate2" / f"{name}-{precision}" / "model.bin"
@@ -31,6 +33,7 @@ def converted(folder: Path, precision: str, notice: Callable[[str], None]) -> Pa
     if importlib.util.find_spec("ctranslate2") is None:
         raise NMTError("CTranslate2 is not installed; pip install ctranslate2")
     output = weights(folder, precision).parent
+    # A conversion is written as a whole, so a folder that exists is complete.
     if not output.exists():
         from nmt.plugins.exchange.ctranslate2 import write
 

@@ -54,6 +54,7 @@ def load(
     if options.precision == "int8" and has_fast_avx512():
         # By default, CTranslate2 uses AVX2 on AMD's processors. AVX-512 is faster with int8, but
         # not with float32.
+        # A user's own choice wins.
         os.environ.setdefault("CT2_FORCE_CPU_ISA", "AVX512")
     [folder] = folders
     conversion = converted(folder, options.precision, notice)
@@ -73,6 +74,7 @@ def load(
         alike = replace(options, device="cpu", precision="float32", threads=engine.workers)
         return entries_of(EngineEntry)["torch"].load()(folders, alike, notice)
 
+    # Loaded only once, and only if a translation lacks a term.
     engine.by_torch = cache(by_torch)
     return engine
 
@@ -131,6 +133,7 @@ class CTranslate2Engine:
         self.folder = folder
         self.config = config
         self.scores = scores
+        # Two workers of one thread are faster than one worker of two threads on small models.
         self.workers = threads or hardware.usable_cores()
         model = ModelConfig(**read_description(folder).model)
         self.width = model.d_model
@@ -169,6 +172,7 @@ class CTranslate2Engine:
         return self.scores or self.config.beam_size > 1
 
     def with_search(self, config: DecodeConfig) -> "CTranslate2Engine":
+        # The new search may have options that CTranslate2 lacks.
         check([self.folder], EngineOptions(config))
         other = copy(self)
         other.config = config
@@ -188,6 +192,7 @@ class CTranslate2Engine:
         unclean = [index for index, row in enumerate(results) if is_unclean(row)]
         if unclean:
             again = [begun[index] for index in unclean]
+            # CTranslate2 masks before the softmax, so its scores of these are too high.
             rows = self.ranked(again, self.candidates(again, suppress=True), rescore=True)
             for index, row in zip(unclean, rows, strict=True):
                 results[index] = row
@@ -218,6 +223,7 @@ class CTranslate2Engine:
         with self.turn:
             engine = self.by_torch().with_search(self.config)
             rows = engine.search(sources, prefixes, constraints.of(unmet))
+        # Scored by CTranslate2 as well, so that scores of all lines come from one program.
         rows = self.ranked(again, rows, rescore=True)
         for index, row in zip(unmet, rows, strict=True):
             results[index] = row
@@ -231,6 +237,7 @@ class CTranslate2Engine:
             positions = f"the {self.longest:,} positions of CTranslate2"
             advice = "use split=auto or engine=torch"
             raise NMTError(f"{tokens} is longer than {positions}; {advice}")
+        # A prefix may be longer than the limit, but its translation has to end.
         length = max(source + self.config.max_extra_length, prefix) + 1
         return min(length, self.longest)
 
@@ -292,6 +299,7 @@ class CTranslate2Engine:
 
         `suppress` excludes symbols that are not text.
         """
+        # CTranslate2 has one maximum length per batch, nmt one per sentence.
         limits = [self.max_length(pair) for pair in begun]
         results: list[list[Hypothesis]] = [[] for _ in begun]
 
@@ -300,6 +308,7 @@ class CTranslate2Engine:
             for places in self.batches(lengths):
                 batch = [indices[place] for place in places]
                 longest = max(limits[index] for index in batch)
+                # All batches are queued before the first result is read, so that no worker waits.
                 promises = self.queue([begun[index] for index in batch], longest, suppress)
                 yield QueuedBatch(batch, longest, promises)
 
@@ -330,6 +339,8 @@ class CTranslate2Engine:
         """
         total = sum(lengths)
         count = math.ceil(total / self.batch_tokens / self.workers) * self.workers
+        # Neighbors have about the same length, so batches have little padding. The longest come
+        # first, because a long batch at the end would leave the other workers idle.
         order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
         batches = defaultdict[int, list[int]](list)
         tokens_before = 0
@@ -355,8 +366,10 @@ class CTranslate2Engine:
             max_batch_size=2 * self.batch_tokens,
             batch_type="tokens",
             beam_size=beam,
+            # CTranslate2 stops after beam size x patience finished hypotheses.
             patience=count / beam,
             num_hypotheses=count,
+            # All hypotheses come back with log P, so that nmt can rank them by its own penalty.
             length_penalty=0,
             return_scores=self.has_scores,
             return_end_token=True,  # otherwise the score omits the end symbol's log probability
@@ -375,7 +388,10 @@ class CTranslate2Engine:
             self.tokens(pairs, SOURCE),
             self.tokens(pairs, TARGET) if is_prefixed else None,
             asynchronous=True,
+            # By default, CTranslate2 cuts sources at 1,024 tokens silently.
             max_input_length=0,  # no limit
+            # The default, 1, masks the end symbol at the first step before the softmax, which
+            # changes scores.
             min_decoding_length=0,
             **options,
         )
@@ -389,6 +405,7 @@ class CTranslate2Engine:
         for symbols, score in zip(result.hypotheses, all_scores, strict=True):
             if score <= NO_HYPOTHESIS:
                 continue
+            # `return_end_token` asks for it, but a hypothesis of the maximum length has none.
             if symbols and symbols[-1] == end:
                 symbols = symbols[:-1]
             row.append(Hypothesis([self.ids[symbol] for symbol in symbols], score, math.nan))
@@ -424,6 +441,8 @@ class CTranslate2Engine:
 
     def queue_alignments(self, pairs: Sequence[Pair]) -> dict[int, Any]:
         """Index of each pair -> the pending result of a greedy search with the target as prefix."""
+        # CTranslate2 returns attention only from a search, so a greedy search has to write the
+        # target.
         lengths = [max(map(len, pair)) + 1 for pair in pairs]
         promises: dict[int, Any] = {}
         for batch in batches_by_length(lengths, self.batch_tokens):

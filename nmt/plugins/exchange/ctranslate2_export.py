@@ -43,7 +43,9 @@ def export(
     """
     description = read_description(folder)
     tokenizer = read_tokenizer(folder)
+    # The engine's own check knows neither vocabularies nor kinds of data.
     CTRANSLATE2.check(settings_of_model(description, tokenizer))
+    # Copied from the cache, so that an export and engine=ctranslate2 use the same bytes.
     conversion = converted(folder, config.precision, status)
     ours = original(folder)
     code = ""
@@ -53,6 +55,7 @@ def export(
         shutil.copytree(conversion, temporary, dirs_exist_ok=True)
         for name, content in usage.names_of(tokenizer).items():
             (temporary / name).write_bytes(content)
+        # In the temporary folder, so that the README, which quotes the comparison, is written once.
         comparison = list(compare(temporary, code, ours, folder, config, status))
         text = heading(description)
         if code:
@@ -67,6 +70,8 @@ def export(
 
 def original(folder: Path) -> translation.Translator:
     """The translator to compare with, which translates whole lines with torch."""
+    # torch on a CPU is the reference, in float32 and without splitting lines, as in the README's
+    # code.
     options = TranslatorOptions([str(folder)], Compute("torch", device="cpu"), split="never")
     return translation.load_translator(options, lambda words: None)
 
@@ -117,6 +122,7 @@ def compare(
         skipped = f"{len(lines) - len(rows):,} of {len(lines):,} lines"
         yield f"{skipped} were not compared: too long for the model"
     if rows:
+        # Scores of our translations, so that both programs judge the same tokens.
         yield compare_scores(ours, theirs, [(row.line, row.ours) for row in rows])
         yield from compare_texts(rows, sample.origin)
 

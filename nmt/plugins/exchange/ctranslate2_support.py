@@ -15,6 +15,7 @@ def check(folders: Sequence[Path], options: EngineOptions) -> None:
     if len(folders) != 1:
         problem = f"engine=ctranslate2: {len(folders)} models, but no support for ensembles"
         raise NMTError(f"{problem}; {ENGINE.advice}")
+    # All options, also those of later versions: one that the table does not name is refused.
     settings = settings_of("decode", options.decode)
     for field in fields(options):
         if field.name != "decode":
@@ -31,6 +32,7 @@ def why_not_automatic(folders: Sequence[Path], options: EngineOptions) -> str:
     """Why `engine=auto` does not choose CTranslate2; empty if it does."""
     import ctranslate2
 
+    # CTranslate2's engine is for CPUs; torch uses the GPU.
     if options.device == "auto" and ctranslate2.get_cuda_device_count():
         return "there is a GPU"
     try:
@@ -39,6 +41,7 @@ def why_not_automatic(folders: Sequence[Path], options: EngineOptions) -> str:
         if is_parser(description):
             return "the model is a parser"
         check_model(ModelConfig(**description.model))
+        # Tried now, so that engine=auto chooses torch if no conversion could be stored.
         cache_folder().mkdir(parents=True, exist_ok=True)
     except NMTError as error:
         return str(error).partition("; use ")[0]  # omit the advice, which nmt follows anyway

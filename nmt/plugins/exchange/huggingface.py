@@ -88,6 +88,7 @@ def write(folder: Path, output: Path) -> None:
     """
     description = read_description(folder)
     tokenizer = read_tokenizer(folder)
+    # First, so that a model that does not fit leaves no half of an export.
     HUGGINGFACE.check(settings_of_model(description, tokenizer))
     weights = weights_of(load_model(folder), tokenizer)
     trees = settings(description, tokenizer)
@@ -136,6 +137,7 @@ def weights_of(model: Transformer, tokenizer: Tokenizer) -> Weights:
     """The weights, keyed by their transformers names, in Marian's order."""
     config = model.config
     ours = {name: tensor.detach().cpu() for name, tensor in model.state_dict().items()}
+    # nmt alternates sines and cosines, transformers has them in halves; see parameters.py.
     order_D = torch.from_numpy(halves(config.d_model))
     weights = Weights()
     for row in layer_parameters(config):
@@ -151,13 +153,16 @@ def weights_of(model: Transformer, tokenizer: Tokenizer) -> Weights:
         return vocabulary[order_N]
 
     bias_N = ours.get("output.bias", torch.zeros(model.vocabulary_size))
+    # [1, N] in transformers.
     weights[HUB_BIAS] = in_order(bias_N)[None]
+    # transformers stores a matrix that all three share under a name of its own.
     if len(tied(config)) == len(EMBEDDINGS):
         names = {HUB_SHARED: EMBEDDINGS[-1]}
     else:
         names = dict(zip(HUB_EMBEDDINGS, EMBEDDINGS, strict=True))
     for theirs, name in names.items():
         weights[theirs] = in_order(ours[name])[:, order_D]
+    # safetensors refuses tensors that share memory, such as the parts of one matrix.
     return {name: weight.clone() for name, weight in weights.items()}
 
 
@@ -165,6 +170,7 @@ def exported_order(tokenizer: Tokenizer) -> list[int]:
     """Our id for each id of the export."""
     if not isinstance(tokenizer, MarianTokenizer):
         return list(range(tokenizer.vocabulary_size))
+    # Marian's tables have their own order, so the export has the ids of the original.
     rows = rows_of(marian_table(tokenizer), has_padding=True)
     # PAD and BOS share the row of <pad>, which gets the weights of BOS: the decoder starts with it.
     id_of_row = {row: id for id, row in enumerate(rows)}

@@ -8,6 +8,7 @@ from nmt.files import EMBEDDINGS, ModelDescription, expected_search, tied
 from nmt.plugins.exchange.marian_hub import HUB_KEYS
 from nmt.text import MARIAN_SYMBOLS, SYMBOLS, MarianTokenizer, Tokenizer
 
+# transformers computes the table of sinusoids, so a larger one costs nothing to store.
 MIN_POSITIONS = 1024
 TYPICAL_LENGTH = 20
 """Translation length in tokens at which the two length penalties grow equally fast."""
@@ -30,6 +31,7 @@ class SpecialTokens:
             "bos_token_id": self.begin,
             "eos_token_id": self.end,
             "decoder_start_token_id": self.decoder_start,
+            # At the maximum length, transformers ends each hypothesis.
             "forced_eos_token_id": self.end,
         }
 
@@ -68,6 +70,7 @@ def settings_of_model(model: ModelConfig, size: int, tokens: SpecialTokens) -> d
         "is_encoder_decoder": True,
         "share_encoder_decoder_embeddings": len(tied(model)) == len(EMBEDDINGS),
         "tie_word_embeddings": model.tied_embeddings,
+        # Embeddings are multiplied by sqrt(d_model) (section 3.4).
         "scale_embedding": True,
         "torch_dtype": "float32",
         **{theirs: getattr(model, ours) for theirs, ours in HUB_KEYS.items()},
@@ -83,10 +86,12 @@ def settings_of_search(
     positions: int,
     tokens: SpecialTokens,
 ) -> dict[str, Any]:
+    # nmt's search does not write these symbols either.
     suppressed = {tokens.padding, tokens.decoder_start, tokens.unknown}
     return {
         "num_beams": decode.beam_size,
         "do_sample": False,
+        # As in nmt, the search goes on while an unfinished hypothesis may still win.
         "early_stopping": "never",
         "length_penalty": exported_penalty(decode),
         **tokens.settings(),
@@ -105,13 +110,16 @@ def settings_of_pipeline(positions: int) -> dict[str, Any]:
         "model_input_names": ["input_ids", "attention_mask"],
         "model_max_length": positions,
         "padding_side": "right",
+        # transformers would remove blanks before punctuation.
         "clean_up_tokenization_spaces": False,
+        # Otherwise, text that spells a symbol would become that symbol.
         "split_special_tokens": True,
     }
 
 
 def marian_table(tokenizer: MarianTokenizer) -> list[str]:
     """The target vocabulary in Marian's order, including <pad>."""
+    # A copy, because <pad> may be appended.
     table: list[str] = list(tokenizer.tables[-1])
     padding = MARIAN_SYMBOLS[2]
     if padding not in table:
@@ -122,6 +130,7 @@ def marian_table(tokenizer: MarianTokenizer) -> list[str]:
 def tokens_of_marian(table: list[str]) -> SpecialTokens:
     """The ids in Marian's order; its decoder starts from <pad>, and it has no start symbol."""
     end, unknown, padding = (table.index(symbol) for symbol in MARIAN_SYMBOLS)
+    # The begin token is never used, but transformers needs some id for it.
     return SpecialTokens(padding, end, end, unknown, decoder_start=padding)
 
 
@@ -137,4 +146,5 @@ def exported_penalty(decode: DecodeConfig) -> float:
     """
     if decode.length_penalty_kind == "marian":
         return decode.length_penalty
+    # The derivatives of beta log |Y| and alpha log(5 + |Y|) are equal at this length.
     return decode.length_penalty * TYPICAL_LENGTH / (5 + TYPICAL_LENGTH)

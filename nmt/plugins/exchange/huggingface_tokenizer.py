@@ -46,6 +46,7 @@ def fast_tokenizer(ours: text.Tokenizer) -> tokenizers.Tokenizer:
         pipeline = from_wordpiece(ours, cleaning)
     end = text.SYMBOLS[EOS]
     pipeline.post_processor = processors.TemplateProcessing(
+        # As in training, a source ends with the end symbol.
         single=f"$A {end}",
         special_tokens=[(end, EOS)],
     )
@@ -60,6 +61,7 @@ def from_wordpiece(
 ) -> tokenizers.Tokenizer:
     """The library's own file, with our normalization, and with a decoder that joins subwords."""
     tree = parse_json(ours.content)
+    # An entry of our own, which the library would refuse.
     tree.pop(text.OF_WORDPIECE, None)
     pipeline = tokenizers.Tokenizer.from_str(json.dumps(tree))
     pipeline.normalizer = normalizers.Sequence(cleaning)
@@ -85,6 +87,7 @@ def from_sentencepiece(
             *cleaning,
             *(normalizers.Replace(plain, escaped) for plain, escaped in ESCAPES),
             normalizers.Replace(" ", text.META),
+            # sentencepiece's dummy prefix: the first word gets a blank like all others.
             normalizers.Prepend(text.META),
         ]
     )
@@ -93,7 +96,9 @@ def from_sentencepiece(
             decoders.Replace(text.META, " "),
             decoders.ByteFallback(),
             decoders.Fuse(),
+            # The blank of the dummy prefix.
             decoders.Strip(" ", 1, 0),
+            # In reverse order, or an escaped ESCAPE could become part of another escape.
             *(decoders.Replace(escaped, plain) for plain, escaped in reversed(ESCAPES)),
         ]
     )
@@ -113,6 +118,7 @@ def bpe(model: Any) -> models.BPE:
     merges, so this lists every way to cut a subword into two.
     """
     vocabulary = {subword.piece: number for number, subword in enumerate(model.pieces)}
+    # Symbols and bytes are not made by merging.
     normal = [subword.piece for subword in model.pieces if subword.type == subword.NORMAL]
     parts = set(normal)
     merges = []

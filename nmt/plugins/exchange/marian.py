@@ -86,8 +86,10 @@ def model_settings(
     `keys` maps the program's keys to ModelConfig's. NMTError for unsupported values, or if encoder
     and decoder differ where nmt has one key for both.
     """
+    # Only keys that change the computation; any others, such as those of training, are ignored.
     for key, values in supported.items():
         value = tree.get(key)
+        # A key that is missing has the program's default.
         if value is None:
             value = values[0]
         # In Python, True equals 1, but a setting of 1 is not one of True.
@@ -121,6 +123,7 @@ def read_weights(
     tensors = with_all_embeddings(stored)
     source, target, output = (tensors[name] for name in HUB_EMBEDDINGS)
     program = training_program(stored, target, tables[-1])
+    # By content, because a file may store a tied matrix twice.
     is_tied = torch.equal(target, output)
     # If only the source matrix is untied, the source needs a vocabulary of its own, although the
     # entries are the same.
@@ -136,6 +139,7 @@ def read_weights(
     }
     config = build(ModelConfig, values, str(where))
     unread = UnreadWeights(where, tensors, stored.are_marians)
+    # Each weight that is read is removed, so what is left shows a model that nmt does not know.
     weights = unread.take_layers(config)
     weights |= unread.take_vocabularies(config, tables, has_padding=program == "transformers")
     if unread.tensors:
@@ -164,6 +168,8 @@ def training_program(stored: StoredWeights, target_ND: Tensor, table: Sequence[s
         return "marian"
     row = table.index(MARIAN_SYMBOLS[2])
     # A slice, because the matrix of a damaged file may have fewer rows, which is reported later.
+    # Marian has no <pad>: when its models are converted for the hub, they get a row of zeros for
+    # it.
     has_padding = target_ND[row : row + 1].any()
     return "transformers" if has_padding else "marian"
 
@@ -182,6 +188,7 @@ class UnreadWeights:
             raise NMTError(f"{self.where}: {name} is missing")
         tensor = self.tensors.pop(name)
         is_of_layer = name not in (*HUB_EMBEDDINGS, HUB_BIAS)
+        # Marian stores matrices as [in, out] and vectors as [1, out].
         if self.are_marians and is_of_layer and tensor.dim() == 2:
             is_vector = len(shape) == 1 and len(tensor) == 1
             tensor = tensor[0] if is_vector else tensor.T
@@ -190,6 +197,7 @@ class UnreadWeights:
             raise NMTError(f"{self.where}: {name} has shape {shapes}")
         if not tensor.isfinite().all():
             raise NMTError(f"{self.where}: {name} has values that are not finite")
+        # Files of the hub may be in half precision.
         return tensor.float()
 
     def take_layers(self, config: ModelConfig) -> Weights:
@@ -199,6 +207,7 @@ class UnreadWeights:
         for row in layer_parameters(config):
             names = row.marian if self.are_marians else row.transformers
             rows, *others = row.shape
+            # The file's three matrices for queries, keys and values are one of ours.
             parts = [self.take(name, rows // len(names), *others) for name in names]
             weights[row.ours] = row.reordered(torch.cat(parts), order_D)
         return weights
@@ -219,6 +228,7 @@ class UnreadWeights:
         target_table = tables[-1]
 
         def in_our_rows(tensor: Tensor, table: list[str]) -> Tensor:
+            # `rows_of` gives the added row to the symbols that the table lacks.
             with_zeros = torch.cat((tensor, torch.zeros_like(tensor[:1])))
             return with_zeros[rows_of(table, has_padding)]
 
@@ -234,4 +244,5 @@ class UnreadWeights:
 
 def our_order(config: ModelConfig) -> Tensor:
     """The column in Marian and transformers for each of our columns."""
+    # The inverse of the order with which an export is written.
     return torch.from_numpy(halves(config.d_model).argsort())

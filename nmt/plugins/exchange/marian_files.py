@@ -45,6 +45,7 @@ TRANSPOSED_OUTPUT = "decoder_ff_logit_out_W"
 SUPPORTED: Supported = {
     "type": ("transformer",),
     "transformer-decoder-autoreg": ("self-attention", "rnn"),
+    # Other inputs than one text, such as alignments or classes.
     "input-types": ([],),
     "transformer-postprocess-emb": ("d", ""),
     "transformer-attention-mask": ("default",),
@@ -87,6 +88,7 @@ def read_marian(path: Path) -> MarianModel:
     tree = files.read_mapping(decoder, files.parse_yaml)
     models = paths_in(folder, tree.get("models"))
     vocabularies = paths_in(folder, tree.get("vocabs"))
+    # An ensemble consists of several models with one vocabulary.
     if path == folder and len(models) != 1:
         raise NMTError(f"{decoder}: has {len(models)} models; pass the .npz of one")
     if len(vocabularies) != 2:
@@ -99,6 +101,7 @@ def read_marian(path: Path) -> MarianModel:
         # The same file twice is one table for both sides.
         tables = [read_table(name) for name in dict.fromkeys(vocabularies)]
         tokenizer = tokenizer_of([folder / "source.spm", folder / "target.spm"], tables)
+    # Marian's own default is 0: no normalization.
     alpha = length_penalty(decoder, tree.get("normalize") or 0.0)
     return model_of(file, arrays, tokenizer, alpha)
 
@@ -109,6 +112,7 @@ def decoder_of(path: Path, folder: Path) -> Path:
     if not decoders:
         raise NMTError(f"{folder}: no decoder.yml, which names the vocabularies")
     for decoder in decoders:
+        # The one of this very model, if several models are in the folder.
         if decoder.name.startswith(path.name):
             return decoder
     return decoders[0]
@@ -139,6 +143,7 @@ def model_of(
         tensor = torch.from_numpy(array.astype(np.float32))
         weights[OUTSIDE_LAYERS.get(name, name)] = tensor
     if TRANSPOSED_OUTPUT in weights:
+        # Older versions of Marian stored the matrix so.
         weights[HUB_EMBEDDINGS[2]] = weights.pop(TRANSPOSED_OUTPUT).T
     model, trained_by = read_weights(StoredWeights(file, weights), settings, tokenizer)
     return MarianModel(model, trained_by, tokenizer, alpha, languages)
@@ -148,6 +153,7 @@ def marian_settings(path: Path, content: np.ndarray[Any, Any] | None) -> dict[st
     """The ModelConfig values that correspond to Marian's training settings."""
     tree = read_special(path, content)
     if not tree.get(DECODER_FEED_FORWARD):
+        # 0 or missing means the encoder's width.
         tree[DECODER_FEED_FORWARD] = tree.get(ENCODER_FEED_FORWARD)
     settings = model_settings(path, tree, SUPPORTED, KEYS)
     operations = operations_of(path, tree)
@@ -164,6 +170,7 @@ def read_special(path: Path, content: np.ndarray[Any, Any] | None) -> dict[str, 
     if content is None:
         raise NMTError(f"{path}: no {SPECIAL}, so it is not a Marian model")
     try:
+        # nmt's own reader, because a stranger's YAML may nest deeply enough to crash libyaml.
         tree = files.parse_yaml(content.tobytes().rstrip(b"\0").decode())
     except ValueError as error:
         raise NMTError(f"{path}: cannot read its {SPECIAL} ({one_line(error)})") from error
@@ -174,6 +181,7 @@ def read_special(path: Path, content: np.ndarray[Any, Any] | None) -> dict[str, 
 
 def operations_of(path: Path, tree: dict[str, Any]) -> tuple[str, ...]:
     """The values of OPERATIONS without dropout; NMTError if they are not among NORMS."""
+    # Dropout (d) matters only in training.
     operations = tuple(str(tree.get(key) or "").replace("d", "") for key in OPERATIONS)
     if operations not in NORMS:
         given = ", ".join(f"{key}={shown(tree.get(key))}" for key in OPERATIONS)
@@ -184,6 +192,7 @@ def operations_of(path: Path, tree: dict[str, Any]) -> tuple[str, ...]:
 
 def activation_of(tree: dict[str, Any]) -> str:
     """The value of model.activation."""
+    # Marian's default.
     activation: str = tree.get("transformer-ffn-activation") or "swish"
     numbers = re.findall(r"\d+", str(tree.get("version")))
     version = tuple(int(number) for number in numbers[:3])

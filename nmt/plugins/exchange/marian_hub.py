@@ -55,18 +55,23 @@ def read_hub(folder: Path) -> MarianModel:
     """The model in a folder with MarianMT's files."""
     config = folder / "config.json"
     tree = files.read_mapping(config, files.parse_json)
+    # A model directory of nmt also has a config.json.
     if "model_type" not in tree:
         raise NMTError(f"{config}: no model_type")
     settings = model_settings(config, tree, HUB_SUPPORTED, HUB_KEYS)
+    # Two names of x sigmoid(x).
     if settings["activation"] == "silu":
         settings["activation"] = "swish"
     tokenizer = read_vocabularies(folder)
     weights = read_safetensors(folder / "model.safetensors")
     generation = folder / "generation_config.json"
     if generation.exists():
+        # Newer versions of transformers store the keys of a search there, older ones in
+        # config.json.
         tree = files.read_mapping(generation, files.parse_json)
     languages = languages_of(folder)
     where = generation if generation.exists() else config
+    # 1 is transformers' default.
     alpha = length_penalty(where, tree.get("length_penalty", 1.0))
     model, trained_by = read_weights(StoredWeights(folder, weights), settings, tokenizer)
     return MarianModel(model, trained_by, tokenizer, alpha, languages)

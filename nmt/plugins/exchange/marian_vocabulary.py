@@ -26,8 +26,10 @@ def read_table(path: Path) -> list[str]:
     else:
         # YAML's usual loader would read the entry `no` as False.
         parse = partial(files.parse_yaml, kind="BaseLoader")
+    # Vocabularies are larger than other mappings.
     numbers = files.read_mapping(path, parse, files.LARGE)
     expected = range(len(numbers))
+    # As text, because the loader that keeps `no` a string keeps numbers as strings, too.
     if sorted(map(str, numbers.values())) != sorted(map(str, expected)):
         raise NMTError(f"{path}: its entries must be numbered 0, 1, 2 and so on, each number once")
     return sorted(numbers, key=lambda entry: int(numbers[entry]))
@@ -63,6 +65,7 @@ def pieces_of(path: Path, content: bytes) -> list[str]:
         processor = SentencePieceProcessor(model_proto=content)
         return [str(processor.id_to_piece(id)) for id in range(processor.vocab_size())]
     except (ValueError, RuntimeError) as error:
+        # sentencepiece's own message names neither the file nor the piece.
         number = nul_piece(content)
         if number is None:
             problem = one_line(error)
@@ -97,6 +100,7 @@ def rows_of(table: Sequence[str], has_padding: bool) -> list[int]:
     end, unknown, padding = (row.get(symbol, added_row) for symbol in MARIAN_SYMBOLS)
     if not has_padding:
         padding = added_row
+    # Our other ids follow the order of the table, whatever the places of its symbols.
     others = [row[entry] for entry in table if entry not in MARIAN_SYMBOLS]
     # In our order: PAD, BOS, EOS, UNK. MarianMT's decoder starts from <pad>.
     return [padding, padding, end, unknown, *others]

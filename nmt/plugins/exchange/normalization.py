@@ -15,6 +15,7 @@ from nmt.text import FOLDINGS, INVISIBLE, Normalization
 
 BLANKS = Regex("[\t-\r\x1c- \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
 """The white space that str.split splits at."""
+# Unicode classes them as letters, so \p{M} does not match them.
 HALF_WIDTH_MARKS = "\uff9e\uff9f"
 APART = "\uf8fe"
 """A private-use character that separates a mark from its letter while both are folded."""
@@ -27,6 +28,7 @@ def spellings(character: str) -> Iterator[str]:
     decomposed = unicodedata.normalize("NFD", character)
     letter = decomposed[0]
     marks = decomposed[1:]
+    # A file may have the marks in any order, and sentencepiece can only compare sequences.
     for order in map("".join, permutations(marks)):
         for composed in range(len(marks) + 1):
             # The first marks are part of the letter already, the others follow it.
@@ -42,6 +44,7 @@ def folding_table(normalization: Normalization) -> dict[str, str]:
     sentencepiece replaces the longest sequence that matches.
     """
     table = dict[str, str]()
+    # sentencepiece takes a normalization of our own only as a table.
     for code in (*range(0xD800), *range(0xE000, 0x110000)):  # all but surrogates
         character = chr(code)
         read = " " if character.isspace() else normalization.source(character)
@@ -57,6 +60,7 @@ def quiet_sentencepiece() -> Iterator[None]:
     """sentencepiece without its report on each table that it compiles."""
     import sentencepiece
 
+    # The level is global to the process.
     sentencepiece.set_min_log_level(1)
     yield
     sentencepiece.set_min_log_level(0)
@@ -74,6 +78,7 @@ def sentencepiece_normalizer(normalization: Normalization) -> Any:
         return SentencePieceNormalizer(
             rule_name=rule_name,
             norm_map=table,
+            # As in nmt's own vocabularies: a blank before the first word, and none in excess.
             add_dummy_prefix=True,
             remove_extra_whitespaces=True,
         )
@@ -86,6 +91,7 @@ def tokenizers_steps(normalization: Normalization) -> list[normalizers.Normalize
         return blanks
     if normalization.name == "nfkc":
         return [normalizers.NFKC(), *blanks]
+    # `Precompiled` maps all of them in one step.
     singles = {chr(code): form for code, form in FOLDINGS.items()}
     before_mark = Regex(rf"(?<=[{''.join(singles)}])(?=[\p{{M}}{HALF_WIDTH_MARKS}])")
     return [
@@ -95,6 +101,7 @@ def tokenizers_steps(normalization: Normalization) -> list[normalizers.Normalize
         normalizers.Replace(before_mark, APART),
         normalizers.Precompiled(charsmap(singles)),
         normalizers.Replace(APART, ""),
+        # Folding may leave a letter beside a mark that NFC composes with it.
         normalizers.NFC(),
         *blanks,
     ]

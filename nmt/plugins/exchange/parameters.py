@@ -67,6 +67,8 @@ def layer_parameters(model: ModelConfig) -> Iterator[Parameter]:
     for stack, layers in (("encoder", model.encoder_layers), ("decoder", model.decoder_layers)):
         for number in range(layers):
             yield from parameters_of_layer(model, stack, number)
+        # Pre-norm stacks have one more normalization, since the last residual is not normalized
+        # otherwise.
         if model.norm == "pre":
             top = Names(
                 ours=f"{stack}_norm",
@@ -82,6 +84,7 @@ def parameters_of_layer(model: ModelConfig, stack: str, number: int) -> Iterator
     layer = Names(
         ours=f"{stack}_layers.{number}",
         transformers=f"model.{stack}.layers.{number}",
+        # Marian counts layers from 1.
         marian=f"{stack}_l{number + 1}",
         ctranslate2=f"{stack}/layer_{number}",
     )
@@ -108,6 +111,7 @@ def recurrence(model: ModelConfig, layer: Names) -> Iterator[Parameter]:
             marian=(f"{layer.marian}_rnn_{letter}",),
             ctranslate2=(),
         )
+    # The SSRU stands where self-attention would, so it has the first residual of the layer.
     norm = Names(
         ours=f"{layer.ours}.residual_1.norm",
         transformers="",
@@ -125,6 +129,7 @@ def attention(model: ModelConfig, layer: Names, kind: Names) -> Iterator[Paramet
     marian = f"{layer.marian}_{kind.marian}"
     ctranslate2 = f"{layer.ctranslate2}/{kind.ctranslate2}"
     if kind is SELF_ATTENTION:
+        # The position of the sub-layer in its layer, counted from 1.
         residual = 1
         inputs = [f"{ctranslate2}/linear_0"]
         output = f"{ctranslate2}/linear_1"
@@ -135,7 +140,8 @@ def attention(model: ModelConfig, layer: Names, kind: Names) -> Iterator[Paramet
     for name, letter in KINDS:
         is_bias = name == "bias"
         suffix = "_bias" if is_bias else ""
-        # Heads consist of rows of the input and of columns of the output, which stay in order.
+        # Heads consist of rows of the input and of columns of the output, which stay in order: only
+        # the d_model dimensions are reordered.
         yield Parameter(
             ours=f"{ours}.input{suffix}",
             shape=(3 * width,) if is_bias else (3 * width, width),
@@ -168,6 +174,7 @@ def feed_forward(model: ModelConfig, layer: Names, residual: int) -> Iterator[Pa
     for name, letter in KINDS:
         is_bias = name == "bias"
         yield Parameter(
+            # 0 and 2 are the linear maps, 1 is the activation between them.
             ours=f"{layer.ours}.feed_forward.0.{name}",
             shape=(inner,) if is_bias else (inner, width),
             axes=() if is_bias else (1,),
@@ -196,6 +203,8 @@ def feed_forward(model: ModelConfig, layer: Names, residual: int) -> Iterator[Pa
 
 def marian_suffix(model: ModelConfig) -> str:
     """The end of Marian's names for the normalizations of sub-layers."""
+    # Marian names a normalization for the operation that it belongs to: before or after a
+    # sub-layer.
     return "_pre" if model.norm == "pre" else ""
 
 

@@ -2,6 +2,7 @@
 
 from nmt.extensions import Add, CommandEntry, EngineEntry, ExporterEntry, PythonEntry
 
+# Patterns for all files of an export, so that `nmt runs delete` recognizes what nmt has written.
 CTRANSLATE2_FILES = (
     r"README\.md",
     r"config\.json",
@@ -27,6 +28,7 @@ def register(add: Add) -> None:
         f"{here}.commands:EXPORT",
         summary="Export a model for another program and compare both programs' translations.",
     )
+    # `import` is a keyword of Python.
     import_ = CommandEntry(
         "import",
         f"{here}.commands:IMPORT",

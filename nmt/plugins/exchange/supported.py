@@ -18,6 +18,8 @@ def head_width(settings: Settings) -> tuple[Any, ...]:
 
 
 def computes_as_marian(settings: Settings) -> bool:
+    # transformers computes Marian's models slightly differently than Marian itself; see
+    # huggingface.py.
     return all(settings[f"model.{key}"] == value for key, value in MARIAN_NUMBERS.items())
 
 
@@ -71,6 +73,7 @@ def padding_of_transformers(settings: Settings) -> tuple[Any, ...]:
 
 
 SHAPE = {
+    # Every key of a model must be named here: a key that a table lacks is refused.
     "model.name": ANY,
     "model.encoder_layers": ANY,
     "model.decoder_layers": ANY,
@@ -81,6 +84,7 @@ SHAPE = {
     "model.d_v": only_by(head_width),
     "model.attention": only("scaled_dot_product"),
     "model.attention_window": only(None),
+    # Neither program has the SSRU.
     "model.decoder": only("attention"),
     "model.dropout": ANY,
     "model.attention_bias": FLAG,
@@ -138,6 +142,7 @@ ENGINE = Program(
         "decode.length_penalty": UNLESS_LIKELY_TO_TRUNCATE,
         "decode.length_penalty_kind": only(None, "gnmt", "marian"),
         "decode.max_extra_length": ANY,
+        # CTranslate2 masks tokens before the softmax, so a forced length would change log P.
         "decode.min_length": only(0),
         "decode.max_length": only(None),
         "decode.no_repeat_ngram_size": only(0),

@@ -29,6 +29,8 @@ import unicodedata
 import ctranslate2
 from sentencepiece import SentencePieceProcessor
 """
+# nmt normalizes text before its vocabulary gets it (the vocabulary's own rule is the identity), so
+# the code has to.
 NORMALIZE = {
     "canonical": """
 FOLDED = {ranges}
@@ -191,6 +193,7 @@ def has_code(tokenizer: Tokenizer) -> bool:
 def letters_read_as(segmenter: Segmenter) -> dict[str, str]:
     """The characters for which a model reads other ones, because it has learned only those."""
     table = {chr(code): plain for code, plain in segmenter.plain_signs.items()}
+    # A character that was learned is read as it is.
     learned = segmenter.learned
     for character in map(chr, range(0x110000)):
         if character in learned:
@@ -222,6 +225,7 @@ def code_for(
     ranges = [f"(0x{first:X}, 0x{last:X})" for first, last in PRESENTATION_FORMS]
     normalize = NORMALIZE[tokenizer.normalization.name].format(
         ranges=f"[{', '.join(ranges)}]",
+        # The text becomes part of a string literal in the code.
         invisible=ascii(INVISIBLE)[1:-1],  # without quotation marks
     )
     search = SEARCH.format(
@@ -247,6 +251,7 @@ def run_code(folder: Path, code: str, expression: str, lines: Sequence[str]) -> 
     done = subprocess.run(
         [sys.executable, "-c", code + LOOP.format(expression=expression)],
         cwd=folder,
+        # JSON, because a line may contain any character, also those that end lines.
         input=json.dumps(lines),
         capture_output=True,
         text=True,
@@ -254,6 +259,7 @@ def run_code(folder: Path, code: str, expression: str, lines: Sequence[str]) -> 
     )
     if done.returncode:
         messages = done.stderr.strip().splitlines()
+        # The last line of a traceback names the error.
         problem = messages[-1] if messages else f"exit code {done.returncode}"
         raise NMTError(f"{folder}: the code in its README fails ({problem[:200]})")
     # The first line is the translation of the code's example.

@@ -32,6 +32,7 @@ def folded(word: str, language: str) -> str:
     """A word of a language in a form to compare, without its case."""
     word = comparable(word)
     if is_one_of(language, WITH_DOTLESS_I):
+        # Before `casefold`, which would make i of I and a dotted i of U+0130 in every language.
         word = word.replace("I", "\u0131").replace("\u0130", "i")
     return word.casefold().replace(I_WITH_DOT_ABOVE, "i")
 
@@ -59,8 +60,11 @@ def uncapitalized(text: str, language: str) -> str:
 def in_capitals(text: str, language: str) -> str:
     """The text as headings in capitals write it."""
     if is_one_of(language, WITH_DOTLESS_I):
+        # `upper` would make I of both letters.
         text = text.replace("i", "\u0130")
     if is_one_of(language, WITHOUT_ACCENTS_ON_CAPITALS):
+        # Decomposed, so that the accent is a character of its own. "Μάιος" becomes "ΜΑΪΟΣ": without
+        # accent or diaeresis, its two vowels would be read as one sound.
         letters = unicodedata.normalize("NFD", text)
         letters = SEPARATE_VOWELS.sub(rf"\1\2{DIAERESIS}", letters)
         text = unicodedata.normalize("NFC", letters.replace(ACCENT, ""))
@@ -70,6 +74,7 @@ def in_capitals(text: str, language: str) -> str:
 def is_in_capitals(text: str) -> bool:
     """Whether the letters of a text, more than one, are all capitals."""
     capitals = sum(map(str.isupper, text))
+    # A single capital, as in "I" or "Vitamin C", shows no case.
     return text.isupper() and capitals > 1
 
 
@@ -87,6 +92,8 @@ def in_any_case(word: str, language: str) -> str:
     if has_inner_capital or is_single_capital:
         return re.escape(word)
     if first.isupper() and is_one_of(language, WITH_CAPITAL_NOUNS):
+        # German "Essen" (food) is not "essen" (to eat); the other letters may be capitals in a
+        # heading.
         return re.escape(first) + any_case_of_letters(rest, language)
     return any_case_of_letters(word, language)
 
@@ -106,8 +113,10 @@ def any_case_of_letter(letter: str, language: str) -> str:
     if not is_one_of(language, WITH_DOTLESS_I):
         # With its accent, a Greek capital begins a sentence.
         forms.add(letter.upper())
+    # The same letter in the middle and at the end of a word, and an ending may follow.
     if small in SIGMAS:
         forms.update(SIGMAS)
+    # `upper` gives SS; the capital sharp s (U+1E9E) is the other way to write it.
     if small == "\u00df":
         forms.add("\u1e9e")
     alternatives = "|".join(re.escape(form) for form in sorted(forms))

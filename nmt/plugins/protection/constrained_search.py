@@ -79,6 +79,7 @@ class ConstrainedSearch(Search):
         prefixes: Sequence[list[int]],
         constraints: PhraseConstraints,
     ) -> None:
+        # One tracker per sentence, looked up by sentence: rows move when finished sentences leave.
         self.trackers = [Tracker(row, constraints.kinds) for row in constraints.rows]
         self.likeliest_kept = config.beam_size
         # The width of a sentence's beam does not depend on other sentences.
@@ -91,6 +92,7 @@ class ConstrainedSearch(Search):
         """What each hypothesis says, if the text decides which terms it has."""
 
     def advance(self) -> None:
+        # `tokens` includes the start symbol, so this leaves a place for the end symbol.
         rooms = self.max_lengths - 1 - self.tokens.shape[2]
         unfinished = self.log_probabilities.isfinite()
         # For each row: its sentence, the room after the next token, and which slots are unfinished.
@@ -109,6 +111,8 @@ class ConstrainedSearch(Search):
                     yield row, slot, tracker, states[slot]
 
     def next_tokens(self) -> Tensor:
+        # A hypothesis that lacks a term must not end. All others may, and their end is a candidate
+        # of its own, because the likeliest continuations may not include it.
         logp_BKN = super().next_tokens()
         unmet = list[Place]()
         self.places = list[Place]()
@@ -135,6 +139,8 @@ class ConstrainedSearch(Search):
         batch, slots, vocabulary = logp_BKN.shape
         # The sums replace the log probabilities, which no later step needs.
         sums_BKN = logp_BKN.add_(self.log_probabilities[:, :slots, None])
+        # Three sources of candidates, as in Post and Vilar (2018, algorithm 1): the likeliest of
+        # the whole beam, the likeliest of each hypothesis, and all that advance a constraint.
         best_BC, places_BC = largest(sums_BKN.flatten(1), 2 * self.beam_size)
         # The best continuation of each hypothesis.
         likeliest, tokens = largest(sums_BKN.flatten(0, 1), 1)
@@ -180,8 +186,14 @@ class ConstrainedSearch(Search):
         """The finished candidates of a row, then those for the beam, each filled up to K."""
         index = self.indices[row]
         width = self.widths[index]
+        # The sources overlap. A set suffices to merge them, because equal candidates have read
+        # their log probability from the same element of the sums. `usual` was computed for the
+        # widest sentence of the batch; a sentence takes only its share, so that its translation
+        # does not depend on its neighbors.
         candidates = {*usual[: 2 * width], *likeliest, *advancing}
+        # Empty slots and forbidden tokens have -inf.
         possible = [candidate for candidate in candidates if candidate[0] > -math.inf]
+        # Ties go to higher slots and tokens, so the order never depends on that of the set.
         ranked = sorted(possible, reverse=True)
         ended, kept = self.select(ranked, index, self.rooms[row])
         return self.filled(ended) + self.filled(kept)
@@ -210,19 +222,23 @@ class ConstrainedSearch(Search):
         all_met = 0
         for candidate in ranked:
             _, parent, token = candidate
+            # As in beam search without constraints, an end counts only if it ranks within the beam.
             if token == EOS:
                 all_met += 1
                 if all_met <= width:
                     ended.append(candidate)
                 continue
             left, least = tracker.needs(states[parent], token)
+            # It could never meet its constraints within the maximum length.
             if least > room:
                 continue
             if left == 0:
                 all_met += 1
+            # As many as a free search keeps: constraints must not push out the best hypotheses.
             if len(kept) < self.likeliest_kept:
                 kept.append(candidate)
             else:
+                # The rank within the bank comes first, so that sorting lets the banks take turns.
                 turns.append((sizes[left], left, candidate))
                 sizes[left] += 1
         # First the likeliest of each bank, the banks with the fewest tokens left first, and so on.
@@ -233,6 +249,7 @@ class ConstrainedSearch(Search):
         return ended, kept
 
     def extend(self, parents: Tensor, tokens: Tensor) -> None:
+        # Reordered on the CPU, because states are Python objects.
         super().extend(parents, tokens)
         parent_rows, token_rows = values_of(parents, tokens)
         for row, index in enumerate(self.indices):
@@ -240,6 +257,7 @@ class ConstrainedSearch(Search):
             states = self.states[index]
             steps = list(zip(parent_rows[row], token_rows[row], strict=True))
             self.states[index] = [tracker.step(states[parent], token) for parent, token in steps]
+            # The state by tokens only guides the search; see `PhraseConstraints`.
             if self.terms:
                 self.correct(index, steps)
 
@@ -268,6 +286,7 @@ def beam_width(tracker: Tracker, beam_size: int) -> int:
 def number_of_longest(constraints: Sequence[Constraint]) -> int:
     """The number of the constraint that needs the most tokens; of several, the last one's."""
     lengths = [length_of(constraint) for constraint in constraints]
+    # A constraint that never fits would otherwise take shorter ones with it.
     longest = max(lengths)
     return max(number for number, length in enumerate(lengths) if length == longest)
 
@@ -293,6 +312,7 @@ def constrained_search(
             length = int((source_BS[index] != PAD).sum())
             source = source_BS[index : index + 1, :length]
             prefix = [prefixes[index]]
+            # Each call drops one constraint, so the recursion ends with a free search.
             if fewer.rows[0]:
                 [results[index]] = constrained_search(models, source, config, prefix, fewer)
             else:

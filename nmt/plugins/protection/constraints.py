@@ -30,6 +30,7 @@ class PhraseConstraints:
     terms: WrittenTerms | None = None
 
     def of(self, indices: Sequence[int]) -> "PhraseConstraints":
+        # The engine searches sentences in batches of its own order.
         rows = [self.rows[index] for index in indices]
         terms = self.terms.of(indices) if self.terms else None
         return PhraseConstraints(rows, self.kinds, terms)
@@ -42,10 +43,12 @@ class PhraseConstraints:
         if terms:
             forms = [*terms.rows[index]]
             del forms[number]
+            # The sentence is now the only one, so its index in both lists is 0.
             terms = replace(terms, rows=[forms])
         return PhraseConstraints([row], self.kinds, terms)
 
     def are_met(self, index: int, tokens: Sequence[int]) -> bool:
+        # This also judges translations of engines that know no constraints, such as CTranslate2.
         if self.terms:
             all_terms = (1 << len(self.rows[index])) - 1
             return self.terms.met(index, tokens) == all_terms

@@ -46,11 +46,16 @@ class Glossary:
         """The terms by their words, folded unless case matters, and whether it does."""
         for source_term, target_term, case in entries:
             words = tuple(source_term[begin:end] for begin, end in term_words(source_term))
+            # With `case` in the key, Apple, whose case matters, and apple can have different
+            # translations.
             key = (words if case else self.folded(words)), case
             term = self.terms.get(key, Term(source_term, (), case))
+            # A dictionary keeps the order of the file and drops rows that repeat another one.
             targets = dict.fromkeys((*term.targets, target_term))
             self.terms[key] = term._replace(targets=tuple(targets))
         lengths = [len(words) for words, _ in self.terms]
+        # Bounds the search at each word, so that the time is proportional to the length of the
+        # line.
         self.most_words = max(lengths, default=0)
 
     def folded(self, words: Iterable[str]) -> tuple[str, ...]:
@@ -72,6 +77,7 @@ class Glossary:
             term_end = spans[end - 1][1] - stem.after
             casing = casing_of(line[term_begin:term_end], term)
             matches.append(Match(term, term_begin, term_end, casing))
+            # Without overlap: the words of a term belong to no other term.
             at = end
         return with_case_of_line(matches, line)
 
@@ -80,6 +86,7 @@ class Glossary:
 
         None if no term begins there.
         """
+        # The longest first, so that "printer driver" is not found as "printer".
         last_end = min(at + self.most_words, len(words))
         for end in range(last_end, at, -1):
             for stem in stems(words[at:end]):
@@ -90,6 +97,7 @@ class Glossary:
 
     def term(self, words: Sequence[str]) -> Term | None:
         """The term with these words; if two differ only in case, the one whose case matches."""
+        # A term whose case matters is the more specific one.
         exact = self.terms.get((tuple(words), True))
         if exact:
             return exact
@@ -98,6 +106,7 @@ class Glossary:
 
 def stems(words: Sequence[str]) -> Iterator[Stem]:
     """The words as they are, and without prefixes of the first and particles of the last one."""
+    # First as written, because a term may itself end in what looks like a particle.
     yield Stem(tuple(words))
     first = words[0]
     last = words[-1]

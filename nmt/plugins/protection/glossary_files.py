@@ -27,13 +27,16 @@ def entry_of(cells: Sequence[str], separator: str) -> Entry:
     """The entry in a row of a glossary; `separator` is the name of the sign between cells."""
     # Sources are compared with what the model reads, translations with what it writes.
     source, *others = cells
+    # A file without the separator is probably in another format.
     columns = [clean(source), *map(canonical, others)]
     if len(columns) < 2:
         how = f"write a term, a {separator} and its translation"
         raise NMTError(f"no {separator}: {how}, or export a spreadsheet as TSV or CSV")
     source, target, *more = columns
+    # Spreadsheets write a separator after an empty last cell.
     if more not in ([], [CASE], [""]):
         raise NMTError(f'only a {separator} and "case" may follow the translation')
+    # A cell may consist of invisible characters, and `first_word` needs a word.
     require(bool(term_words(source)), "the source is empty")
     require(bool(term_words(target)), "the target is empty")
     return Entry(source, target, case=more == [CASE])
@@ -47,6 +50,7 @@ def unquoted(cell: str) -> str:
 def rows_of_tabs(name: str) -> Iterator[Row]:
     """The numbered rows of a file whose cells are separated by tabs, without comments."""
     for number, line in enumerate(read_texts(name), 1):
+        # Comments keep their number, so that messages name the line that an editor shows.
         if not line.startswith("#"):
             yield number, [unquoted(cell) for cell in line.split("\t")]
 
@@ -65,6 +69,7 @@ def read_glossary(name: str, source: str = "", target: str = "") -> Glossary:
     """
     separator = "\t"
     rows = rows_of_tabs(name)
+    # By the name and not the content, because terms may contain commas and semicolons.
     if Path(without_compression(name)).suffix == ".csv":
         separator = separator_of(Path(name))
         rows = rows_of_commas(Path(name), separator)

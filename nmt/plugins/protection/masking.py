@@ -11,6 +11,8 @@ from nmt.plugins.protection.rewriting import Change, Places, Rewriting, rewritte
 from nmt.text import clean, word_spans
 from nmt.translation import Line, Translation
 
+# Plane 16 is for private use, so text hardly contains these. `nmt.items` uses other ones for
+# copies.
 FIRST_MARK = 0x10F000
 MARK_COUNT = 2048
 MARKS = "".join(chr(FIRST_MARK + number) for number in range(MARK_COUNT))
@@ -19,10 +21,14 @@ CUT = "translated in parts, because placeholders or addresses were lost otherwis
 """The note for a translation of a line that was cut at its items."""
 HIDDEN = "\0"
 """Stands for each character of an item in the result of `hidden`."""
+# Atomic and possessive, so that the time is proportional to the length of the line. The group is
+# atomic, not possessive: before Python 3.11.5, possessive groups match wrongly
+# (python/cpython#106052).
 WITH_MARKS = re.compile(
     f"[^\\w\\s{HIDDEN}]*+{HIDDEN}+(?>(?:[^\\w\\s{HIDDEN}]*+{HIDDEN}+)*)[^\\w\\s{HIDDEN}]*+"
 )
 """Hidden items with the punctuation between and next to them."""
+# Shorter words may repeat by chance; see `repeats_copies`.
 LONG_WORD = re.compile(r"[^\W\d_]{3,}")
 
 NameOf = Callable[[int], str]
@@ -36,6 +42,8 @@ class ProtectedLine:
         self.line = line
         self.stretches = stretches
         self.items = Items(line.text, stretches)
+        # Without letters or digits around the items, there is nothing to translate, so a model
+        # would get stand-ins alone.
         rest, _ = replaced(line.text, stretches, [" "] * len(stretches))
         self.is_bare = not any(map(str.isalnum, rest))
 
@@ -66,6 +74,7 @@ class ProtectedLine:
 
     def with_unused_names(self, names: Iterable[str]) -> "MaskedLine | None":
         """The line with the first names that it does not contain; None if there are too few."""
+        # A name that occurs in the line already could not be told from it in the translation.
         free = (name for name in names if name not in self.line.text)
         unused = list(islice(free, len(self.stretches)))
         if len(unused) < len(self.stretches):
@@ -87,11 +96,13 @@ class ProtectedLine:
             return None
         if characters is not None and not characters.issuperset(clean(all_names)):
             return None
+        # Two copies with the same text could trade places unnoticed.
         is_distinct = len(set(names.values())) == len(names)
         if not is_distinct:
             return None
         masked = MaskedLine(self, [names[text] for text in self.items.texts])
-        # The text of a copy may also occur elsewhere in the line.
+        # The text of a copy may also occur elsewhere in the line. Then, a translation would not
+        # show which of the two is the copy.
         return masked if masked.items.find(masked.text) == masked.names else None
 
 
@@ -118,6 +129,7 @@ class MaskedLine:
 
         Otherwise, an empty list.
         """
+        # Alternatives need not have all items, but the best translation is what users get.
         best = self.restored(translations[0])
         if best is None:
             return []
@@ -127,11 +139,13 @@ class MaskedLine:
             if other is not None:
                 row.append(other)
         for translation in row:
+            # The fallback asked for an alignment only to place lost names.
             if not self.original.line.align:
                 translation.details = None
             if self.is_cut:
                 if not self.original.is_bare:
                     translation.notes[CUT] = ""
+                # A cut copies its mark, which is not a word that the model lacks.
                 translation.copied = []
         return row
 
@@ -146,9 +160,12 @@ class MaskedLine:
         """
         text = translation.text
         names = self.items.find(text)
+        # Also not twice: a repeated name would repeat its item.
         if sorted(names) != sorted(self.names):
             return None
         # Names are distinct even if their items are equal, so they show the order of the items.
+        # Only placeholders without a number depend on their order; a translation may move all
+        # others.
         is_in_order = self.counted(names) == self.counted(self.names)
         if not is_in_order or self.is_garbled(text):
             return None
@@ -167,6 +184,7 @@ class MaskedLine:
         """A masked text with its items restored."""
         changes = list[Change]()
         for match in self.items.pattern.finditer(text):
+            # One change per name, so that details can follow each word to its new place.
             begin, end = match.span()
             changes.append(Change(begin, end, self.unmasked(match[0])))
         return Rewriting(text, changes)
@@ -180,6 +198,8 @@ class MaskedLine:
         target = self.items.replaced(text, blanks)
         if self.shown:
             return self.repeats_copies(source, target)
+        # All stand-ins of a line begin alike, such as A1, A2. A model that garbles one may leave a
+        # number, an unknown character, or the beginning with another number.
         beginning_of_name = re.split(r"\d", self.names[0])[0]
         parts = re.findall(rf"{re.escape(beginning_of_name)}\d", target)
         for character in target:
@@ -208,11 +228,14 @@ class MaskedLine:
         details = translation.details
         present = self.items.find(translation.text)
         lost = [name for name in self.names if name not in present]
+        # The texts of copies are words that a translation may contain anyway, so they cannot be
+        # placed.
         if not details or not lost or self.shown:
             return translation
         words_in_text = self.words_with_names(translation.text)
         places = Places(translation.text, details.alignment, words_in_text)
         words_of = self.words_with_names(self.text)
+        # One pass for all names, because a line may have thousands.
         changes = dict[Change, list[int]]()  # -> the source words of the name
         for name in lost:
             sources = words_of.get(name, [])

@@ -22,6 +22,8 @@ from nmt.text import (
 )
 
 APOSTROPHE = "\u02bc"  # a letter for Unicode
+# Joiners (U+200C, U+200D) are part of words in Persian and Indic scripts. Other invisible
+# characters (Cf) are not signs that a term could contain.
 PIECE = regex.compile(
     rf"[[\p{{L}}\p{{M}}\p{{N}}_\u200c\u200d]--{APOSTROPHE}]+|{APOSTROPHE}"
     r"|[^\p{L}\p{M}\p{N}_\s\p{Cf}]",
@@ -39,6 +41,7 @@ def term_words(text: str) -> list[Span]:
     spans = list[Span]()
     for piece in PIECE.finditer(text):
         begin, end = piece.span()
+        # ASCII runs have no border within them, and most text is ASCII.
         if not piece[0].isascii():
             for at in range(begin + 1, end):
                 if not EXTENDING.match(text[at]) and is_word_border(text, at):
@@ -62,6 +65,7 @@ def pattern_of_term(form: Form) -> re.Pattern[str]:
 
     Words that need no blank between them may have one.
     """
+    # By words and not as a whole, because the blanks between them may differ.
     words = [form.text[begin:end] for begin, end in term_words(form.text)]
     pattern = pattern_of_word(words[0], form)
     for before, word in pairwise(words):
@@ -78,6 +82,7 @@ def pattern_of_word(word: str, form: Form) -> str:
 @lru_cache(100_000)
 def patterns_of_forms(form: Form) -> tuple[list[re.Pattern[str]], re.Pattern[str] | None]:
     """The patterns of a term in a form to compare, and of the form that it has before pronouns."""
+    # The text is compared in the same form, for example without vowel points.
     form = form._replace(text=comparable(form.text))
     patterns = [pattern_of_term(form)]
     if form.text.startswith(ARABIC_ARTICLE):
@@ -95,9 +100,13 @@ def occurrences(form: Form, text: str) -> Iterator[Span]:
     patterns, before_pronoun = patterns_of_forms(form)
     for pattern in patterns:
         at = 0
+        # Not `finditer`: an occurrence within a longer word must not hide one that begins inside
+        # it.
         while match := pattern.search(text, at):
             begin, end = match.span()
             is_word = may_begin(text, begin, end) and may_end(text, begin, end, plural=True)
+            # Compounds count in translations: the Korean or Japanese translation has the term,
+            # though not as a word of its own.
             if is_word or is_part_of_compound(text, begin, end):
                 yield begin, end
             at = begin + 1
@@ -109,6 +118,7 @@ def occurrences_before_pronouns(pattern: re.Pattern[str], text: str) -> Iterator
     """The spans of an Arabic term with pronouns joined to it, if that changes its last letter."""
     for match in pattern.finditer(text):
         begin, end = match.span()
+        # Without a pronoun, the changed letter makes it another word.
         has_pronoun = not is_word_border(text, end) and may_end(text, begin, end)
         if has_pronoun and may_begin(text, begin, end):
             yield begin, end

@@ -56,6 +56,7 @@ def kind_of_token(tokenizer: Tokenizer, id: int) -> int:
     symbol = tokenizer.subwords([id])[0]
     text = tokenizer.decode([id])
     has_blank = symbol.startswith(META) or text.startswith(" ")
+    # A token of byte fallback is a part of a character, which may belong to a letter of the word.
     if not text or "\ufffd" in text:  # a blank, or part of a character
         if symbol == META:
             return EDGE
@@ -71,12 +72,17 @@ def kind_of_token(tokenizer: Tokenizer, id: int) -> int:
 @lru_cache(100_000)
 def phrases_of(tokenizer: Tokenizer, text: str, where: int) -> list[Phrase]:
     """The tokens of a text in each context; empty if the vocabulary cannot spell it."""
+    # The same text may have other tokens in each context, because subwords cross the borders of
+    # words.
     contexts = list(CONTEXTS[where])
+    # There, text follows without a blank, so the tokens after "x " alone do not suffice.
     if where == FOLLOWS and WITHOUT_BLANKS.match(text):
         contexts.append(IDEOGRAPHIC_FULL_STOP)
     phrases = list[Phrase]()
     for context in contexts:
         in_context = tokenizer.clean(context + text, TARGET)
+        # The vocabulary decides how the text is spelled after the context; what remains after the
+        # tokens of the context is the phrase.
         before, both = tokenizer.encode([context.strip(), in_context], TARGET)
         tokens = tuple(both[len(before) :])
         # In some vocabularies, a token covers the end of the context and the beginning of the text.

@@ -28,15 +28,18 @@ class ProtectionConfig:
 
     def __post_init__(self) -> None:
         for kind in self.protect:
+            # Here, because a mistake should fail when the options are read, not at the first line.
             if kind not in ("usual", "none"):
                 check_pattern(str(kind))
         if "none" in self.protect:
             if len(self.protect) > 1:
                 raise NMTError("protect=none: cannot be combined with other values")
+            # An empty list is what `Finder` takes: no patterns at all.
             self.protect = []
 
     def check(self, owner: "TranslatorOptions") -> None:
         if self.glossary is not None and owner.decode.do_sample:
+            # A glossary constrains beam search; sampling has no beam to constrain.
             problem = "not supported with decode.do_sample=true; omit one of them"
             raise NMTError(f"glossary={self.glossary}: {problem}")
 
@@ -55,6 +58,7 @@ def check_pattern(kind: str) -> None:
     import regex  # slow to import and rarely needed
 
     try:
+        # A pattern such as "x*" would find an empty item at every position.
         matches_nothing = regex.compile(kind).match("") is not None
     except (regex.error, RecursionError) as error:
         raise NMTError(f"protect={kind}: not a regular expression ({error})") from error
@@ -64,6 +68,7 @@ def check_pattern(kind: str) -> None:
 
 
 def register(add: Add) -> None:
+    # Protection comes before terms: when a line is cut or masked, its terms are found anew.
     path = "nmt.plugins.protection"
     # Without a key, because even protect=none keeps what documents copy.
     add(StageEntry("protected", f"{path}.protection:protection", order=20))

@@ -23,6 +23,7 @@ MISMATCH = "protected items do not match the source; check the translation"
 """The note for a translation that lacks items."""
 NOTES = {"cut": CUT, "protected": MISMATCH}
 """Notes by what a report calls them."""
+# In this order: A1 suits both messages and documents better than X1.
 STAND_INS: tuple[NameOf, ...] = ("A{}".format, "X{}".format, "[{}]".format)
 """Names that models copy well: see docs/guides/glossaries.md."""
 MARK_OF_COPY = re.compile(f"[{COPIES[0]}-{COPIES[-1]}]")
@@ -58,18 +59,24 @@ class Protection(Stage):
         return {}
 
     def translate(self, lines: list[Line], rest: Rest) -> list[Outcome]:
+        # Each round passes all of its lines to the rest of the pipeline in one call, so that they
+        # share batches.
         protected, results = self.find_items(lines)
         unmodified = dict[int, Line]()
         for index, line in enumerate(lines):
             is_refused = index in results
+            # Models change or drop items with unknown characters, such as ½, and none knows the
+            # marks of copies.
             must_mask = index in protected and not protected[index].is_known(self.characters)
             if not is_refused and not must_mask:
                 unmodified[index] = line
+        # Each step adds results or replaces those that lack items; refused lines stay refused.
         results |= outcomes(unmodified, rest)
         self.translate_masked(protected, results, rest)
         translate_without_masks(protected, results, rest)
         for index, protected_line in protected.items():
             outcome = results[index]
+            # Only now, because a fallback may still have found a translation with all items.
             if not isinstance(outcome, RefusedLine):
                 flag_lost_items(protected_line, outcome)
         return [results[index] for index in range(len(lines))]
@@ -81,6 +88,7 @@ class Protection(Stage):
         for index, line in enumerate(lines):
             try:
                 stretches = self.finder.stretches(line.text)
+            # A user's pattern may take too long for one line; the other lines are translated.
             except NMTError as error:
                 refused[index] = RefusedLine(index, str(error))
                 continue
@@ -102,6 +110,7 @@ class Protection(Stage):
         for index, line in protected.items():
             if not is_settled(line, results.get(index)):
                 unsettled.append(index)
+        # Each fallback only gets the lines that those before it could not settle.
         for fallback in self.fallbacks:
             masks = dict[int, MaskedLine]()
             for index in unsettled:
@@ -110,6 +119,8 @@ class Protection(Stage):
                     masks[index] = mask
             lines = {index: fallback.line_of(mask) for index, mask in masks.items()}
             for index, outcome in outcomes(lines, rest).items():
+                # Refused in this form, for example for its length; the next fallback may still
+                # succeed.
                 if isinstance(outcome, RefusedLine):
                     continue
                 row = masks[index].with_all_items(outcome)
@@ -119,21 +130,26 @@ class Protection(Stage):
                     unsettled.remove(index)
                     results[index] = row
                 else:
+                    # The first attempt stays, because it changes the line least.
                     results.setdefault(index, row)
 
 
 def fallbacks(characters: frozenset[str] | None) -> list[Fallback]:
     """The fallbacks for a model that knows these characters, in the order in which to try them."""
+    # Copies first: names in code help the model to translate the words around them.
     in_order = [Fallback(lambda line: line.with_texts(characters), {})]
     for stand_in in STAND_INS:
         # Words with unknown characters are copied, so they cannot serve as stand-ins.
         if characters is None or characters.issuperset(stand_in(1)):
+            # Models differ in which of the names they keep, so each is tried.
             in_order.append(masking_with(stand_in))
+    # Cutting comes last: it keeps every item, but each piece lacks the context of the others.
     in_order.append(Fallback(ProtectedLine.cut, {"cut_at": frozenset(MARKS)}))
     return in_order
 
 
 def masking_with(stand_in: NameOf) -> Fallback:
+    # The alignment shows where to put a stand-in that the translation lost.
     return Fallback(lambda line: line.masked(stand_in), {"align": True})
 
 
@@ -197,8 +213,11 @@ def flag_lost_items(line: ProtectedLine, translations: Iterable[Translation]) ->
             is_more_than_marks = COPY.sub("", text).strip()
             if is_more_than_marks:
                 copied.append(readable(text))
+        # `copied` lists what was copied from the line; a bare mark means nothing to a user.
         translation.copied = copied
         if not line.items.arrive(translation.text):
+            # The mismatch is the graver of the two notes, and a report counts a line under one of
+            # them.
             translation.notes.pop(CUT, None)
             translation.notes[MISMATCH] = ""
             translation.flags.append("protected")

@@ -41,6 +41,7 @@ class Rewriting:
             self.text += change.text
             end = len(self.text)
             self.added.append((begin, end))
+            # Every character that was replaced became the whole new text.
             self.begins += [begin] * (change.end - change.begin)
             self.ends += [end] * (change.end - change.begin)
             at = change.end
@@ -76,6 +77,7 @@ class Places:
     ) -> None:
         self.text = text
         self.words = word_spans(text)
+        # A word may be aligned to several on either side, so both directions are needed.
         self.targets_of = defaultdict[int, list[int]](list)
         self.sources_of = defaultdict[int, set[int]](set)
         for source, target in alignment:
@@ -91,11 +93,13 @@ class Places:
         if place is None:
             return None
         run = self.run(place, set(sources))
+        # The next name must not replace the same words, nor stand between them.
         self.taken.update(run or [place])
         if not run:
             return self.behind(place, name)
         begin = self.words[run[0]][0]
         end = self.words[run[-1]][1]
+        # Punctuation stays: the name replaces only the letters.
         marks = MARKS_AROUND.fullmatch(self.text[begin:end])
         assert marks
         before, after = marks.groups()
@@ -114,6 +118,7 @@ class Places:
 
         def is_part(word: int) -> bool:
             aligned = self.sources_of[word]
+            # A word that is aligned to other source words too translates them as well, so it stays.
             if word in self.taken or not aligned:
                 return False
             return aligned <= sources
@@ -123,6 +128,7 @@ class Places:
         first = place
         while first > 0 and self.adjoin(first - 1) and is_part(first - 1):
             first -= 1
+        # In scripts without blanks, several of these form a word for readers. A blank ends it.
         after = place + 1
         while after < len(self.words) and self.adjoin(after - 1) and is_part(after):
             after += 1
@@ -138,12 +144,15 @@ class Places:
 
     def behind(self, place: int, name: str) -> Change:
         """The name after a word, or after the katakana that it is part of."""
+        # Words of scripts without blanks are single characters here, and katakana is one word for
+        # readers.
         while not self.ends_word(place) and place + 1 not in self.taken:
             place += 1
             self.taken.add(place)
         end = self.words[place][1]
         before = self.text[end - 1]
         after = self.text[end : end + 1]
+        # As people write the script: blanks around the name unless a neighbor takes none.
         if not WITHOUT_BLANKS.match(before):
             name = " " + name
         if after.strip() and not NO_BLANK_BESIDE.match(after):
@@ -165,6 +174,8 @@ def rewritten(
     of_source = sources.words() if sources else None
     pairs = set(added)
     for source, target in details.alignment:
+        # A word may have become several, and several may have become one, hence all pairs and a
+        # set.
         source_words = of_source[source] if of_source else [source]
         pairs.update(product(source_words, of_target[target]))
     return replace(
@@ -180,5 +191,6 @@ def scores_of(details: Details, words: Sequence[range], count: int) -> list[floa
     for score, row in zip(details.word_log_probabilities, words, strict=True):
         if score is not None:
             for word in row:
+                # Log probabilities of words that merged are those of one event, so they add up.
                 scores[word] = (scores[word] or 0.0) + score
     return scores

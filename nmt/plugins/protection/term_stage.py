@@ -43,6 +43,7 @@ class Terms(Stage):
 
     def find(self, text: str) -> list[Match]:
         """The terms in a clean text, outside its protected items."""
+        # `hidden` keeps the length of the text, so the places of matches stay valid.
         return self.glossary.find(hidden(text, self.finder.stretches(text)))
 
     def constraints(self, segments: Sequence[Segment]) -> PhraseConstraints | None:
@@ -55,6 +56,7 @@ class Terms(Stage):
         forms = list[list[list[Form]]]()
         for segment in segments:
             text = self.text_of(segment)
+            # By segment, because each one begins a sentence of its own, or continues one.
             capital = begins_with_capital(text)
             constraints_of_segment = list[Constraint]()
             forms_of_segment = list[list[Form]]()
@@ -65,6 +67,7 @@ class Terms(Stage):
                     forms_of_segment.append(match.acceptable(language))
             rows.append(constraints_of_segment)
             forms.append(forms_of_segment)
+        # None lets the engine search without constraints, which is faster.
         if not any(rows):
             return None
         kinds = kinds_of_tokens(self.tokenizer)
@@ -72,6 +75,7 @@ class Terms(Stage):
 
     def text_of(self, segment: Segment) -> str:
         """A segment as the model reads it."""
+        # A part of a long sentence exists only as tokens, and is not a text of its own.
         if segment.part:
             return self.tokenizer.decode(segment.ids, SOURCE)
         return self.tokenizer.clean(segment.text)
@@ -81,6 +85,7 @@ class Terms(Stage):
 
         A note names a term whose translation is missing.
         """
+        # Found anew, because a stage keeps nothing between a search and its report.
         matches = self.find(clean(line))
         fields = list[dict[str, Any]]()
         verdicts = judge(matches, best.text, self.glossary.target)
@@ -131,4 +136,5 @@ def constraint_of(
         # A vocabulary may lack capitals, such as those of Georgian.
         listed = match._replace(casing=Casing.AS_LISTED)
         return constraint_of(tokenizer, listed, capital, language)
+    # Contexts often give the same tokens; each phrase once keeps the tracker small.
     return tuple(dict.fromkeys(phrases))

@@ -43,6 +43,7 @@ class Term(NamedTuple):
         """
         written = list[str]()
         for text in self.targets:
+            # Only words in small letters change: the capital of iPhone would be an error.
             if capital and first_word(text).islower() and text != self.source:
                 text = capitalized(text, language)
             written.append(text)
@@ -72,6 +73,8 @@ class Term(NamedTuple):
 
     def acceptable(self, language: str, of_capitals: bool) -> list[Form]:
         """The forms that a translation may use, in a line of capitals if `of_capitals`."""
+        # All that `texts_of` demands must be acceptable; otherwise, the search would write a term
+        # and not count it.
         texts = self.written(capital=False)
         texts += self.written(capital=True, language=language)
         texts += self.without_capital(language)
@@ -79,6 +82,8 @@ class Term(NamedTuple):
             texts += self.in_capitals(language)
         forms = [Form(text) for text in texts]
         for text in self.targets:
+            # A correct translation may write a term in another case than the glossary, such as
+            # "L'assistant Diagramme". Forcing the term in again would repeat it.
             if not self.case and text != self.source:
                 forms.append(Form(text, in_any_case=True, language=language))
         return [*dict.fromkeys(forms)]
@@ -109,6 +114,7 @@ def acceptable_forms(term: Term, language: str, of_capitals: bool) -> list[Form]
 
 def casing_of(written: str, term: Term) -> Casing:
     """How a line writes a term, apart from the case of the line."""
+    # A term listed in capitals, such as USB, tells nothing about the line.
     if is_in_capitals(written) and not is_in_capitals(term.source):
         return Casing.IN_CAPITALS
     if written[:1].isupper() and term.source[0].islower():
@@ -120,6 +126,7 @@ def casing_of(written: str, term: Term) -> Casing:
 
 def with_case_of_line(matches: Sequence[Match], line: str) -> list[Match]:
     """The matches, marked if their line is in capitals apart from abbreviations in the glossary."""
+    # Abbreviations are in capitals in any line, so they must not count as its case.
     rest = line
     for match in matches:
         if is_in_capitals(match.term.source):
@@ -138,6 +145,8 @@ def texts_of(match: Match, capital: bool, language: str) -> tuple[list[str], lis
     term = match.term
     plain = term.written(capital=False)
     with_capital = term.written(capital=True, language=language)
+    # From the surest case to the least sure one: where the line does not show which case it means,
+    # the search gets several texts.
     if match.casing is Casing.IN_LINE_OF_CAPITALS:
         in_capitals = term.in_capitals(language)
         return in_capitals, in_capitals

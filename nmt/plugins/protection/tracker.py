@@ -19,6 +19,7 @@ from nmt.plugins.protection.phrases import (
 
 Place = tuple[int, int]
 """The number of the phrase in progress and the number of its tokens so far, or one of these."""
+# Negative, so that `phrase >= 0` means within a phrase.
 START = (-1, 0)
 """Before the first token."""
 FREE = (-2, 0)
@@ -33,10 +34,12 @@ PHRASES_AT = {START: (BEGINS,), MARKED: (FOLLOWS, GLUED)}
 Reading = tuple[int, Place]
 """The constraints met so far, one bit each, and the place."""
 State = frozenset[Reading]
+# Without it, constraints that share tokens would multiply the readings at every step.
 MOST_READINGS = 64
 """A limit for constraints that overlap in hundreds of ways."""
 IRRELEVANT = -1
 """Stands for all tokens that occur in no phrase: they differ only in their kind."""
+# Large, so that hypotheses that still need such a constraint form the last bank.
 UNREACHABLE = 99
 """The length of a constraint without a phrase that can begin anywhere."""
 
@@ -78,7 +81,8 @@ class Tracker:
                 self.phrases.append(phrase)
                 self.owners.append(number)
                 self.relevant.update(phrase.tokens)
-        # Identical constraints must be met in order.
+        # Identical constraints must be met in order. It makes no difference which of them a phrase
+        # meets, but without an order, each subset of them would be a reading of its own.
         self.earlier = [identical_before(constraints, n) for n in range(len(constraints))]
         self.lengths = [length_of(constraint) for constraint in constraints]
         self.lengths_anywhere = [length_anywhere(constraint) for constraint in constraints]
@@ -92,6 +96,8 @@ class Tracker:
         self.least = cache(self.fewest_tokens_left)
 
     def step(self, state: State, token: int) -> State:
+        # A vocabulary has tens of thousands of tokens; a cache keyed by each of them would rarely
+        # hit.
         relevant_token = token if token in self.relevant else IRRELEVANT
         return self.after(state, relevant_token, self.kinds[token])
 
@@ -122,12 +128,16 @@ class Tracker:
         """The readings that a reading can become with another token."""
         met, place = reading
         phrase, done = place
+        # Giving up the phrase needs no case here: each reading that began one was kept beside the
+        # reading that ignored its first token.
         if phrase >= 0:
             if self.phrases[phrase].tokens[done] != token:
                 return []
             return [self.reached(met, phrase, done + 1)]
+        # "Druckers" does not contain the term "Drucker".
         if place == CLOSED and kind & CONTINUES:
             return []
+        # The first reading ignores phrases that the token may begin.
         readings: list[Reading] = [(met, MARKED if kind & EDGE else FREE)]
         for begun in self.open(reading).get(token, ()):
             readings.append(self.reached(met, begun, 1))
@@ -141,6 +151,7 @@ class Tracker:
         met |= 1 << self.owners[phrase]
         if is_closed:
             return met, CLOSED
+        # The last token of a phrase may itself be an edge, such as a hyphen.
         return met, MARKED if self.kinds[tokens[-1]] & EDGE else FREE
 
     def phrases_at(self, reading: Reading) -> dict[int, list[int]]:
@@ -149,6 +160,7 @@ class Tracker:
         Of identical constraints, only the phrases of the first unmet one are included.
         """
         met, place = reading
+        # By first token, since each step asks for the phrases that one token begins.
         by_token = dict[int, list[int]]()
         possible = PHRASES_AT.get(place, (FOLLOWS,))
         for number, phrase in enumerate(self.phrases):
@@ -165,9 +177,12 @@ class Tracker:
 
     def with_met(self, state: State, met: int) -> State:
         """A state in which exactly some constraints are met, whatever its readings say."""
+        # Outside of all phrases, because the text may have met a term with other tokens than those
+        # of its phrases.
         readings = {(met, FREE)}
         for _, place in state:
             phrase, _ = place
+            # A phrase in progress is pointless once its term is met.
             if phrase < 0 or not met >> self.owners[phrase] & 1:
                 readings.add((met, place))
         return frozenset(self.best(readings))
@@ -181,6 +196,7 @@ class Tracker:
                 tokens.add(self.phrases[phrase].tokens[done])
             else:
                 tokens.update(self.open(reading))
+        # Sorted, so that nothing depends on the order of the set.
         return sorted(tokens)
 
     def tokens_left(self, reading: Reading, lengths: Sequence[int]) -> int:
@@ -194,6 +210,7 @@ class Tracker:
             if not met >> number & 1:
                 count += length
         if phrase >= 0:
+            # The loop counted the constraint of the phrase in progress as not begun.
             remaining = len(self.phrases[phrase].tokens) - done
             count += remaining - lengths[self.owners[phrase]]
         return count
@@ -204,6 +221,8 @@ class Tracker:
         At most the MOST_READINGS nearest to completion, and one that is within no phrase.
         """
         kept = [reading for reading in readings if not has_better(reading, readings)]
+        # The reading itself breaks ties, so that the choice does not depend on the order of the
+        # set.
         kept.sort(key=lambda reading: (self.tokens_left(reading, self.lengths_anywhere), reading))
         for reading in kept[MOST_READINGS:]:
             if reading[1] in (FREE, MARKED):  # any token can follow it

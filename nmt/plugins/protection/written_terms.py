@@ -44,6 +44,7 @@ class WrittenTerms:
 
     def met(self, index: int, tokens: Sequence[int]) -> int:
         """The terms of a sentence that a translation has, one bit each."""
+        # The same function judges finished translations, so search and report always agree.
         used = which_are_used(self.rows[index], self.tokenizer.decode(tokens))
         met = 0
         for number, is_used in enumerate(used):
@@ -65,6 +66,8 @@ class WrittenTerms:
         text = text_of_token(self.tokenizer, token)
         tokens = (*written.tokens, token)
         may_end = endings.may_end_in(text, written.letters)
+        # A term that has just ended may turn into another word, so the text is read until its word
+        # ends.
         is_open = may_end or (written.is_open and continues_word)
         met = self.met(index, tokens) if is_open else written.met
         letters = endings.letters_after(text, written.letters)
@@ -80,10 +83,12 @@ class Endings:
 
     def __init__(self, terms: Sequence[Sequence[Form]]) -> None:
         forms = [*chain.from_iterable(terms)]
+        # All forms are of the target language; forms that keep their case name none.
         languages = [form.language for form in forms if form.language]
         self.language = languages[0] if languages else ""
         self.terms = {letters_of(form.text, self.language) for form in forms}
         self.longest = max(map(len, self.terms), default=0)
+        # A term of marks alone has no letters to compare, so any token may end it.
         has_letters = all(self.terms)
         self.are_known = has_letters and all(
             LETTER_BY_LETTER.fullmatch(form.text) for form in forms
@@ -91,6 +96,7 @@ class Endings:
 
     def may_end_in(self, text: str, letters: str) -> bool:
         """Whether a term may end in the text of a token after these `letters`."""
+        # In doubt, read the text: a wrong True costs time, a wrong False would miss a term.
         if not self.are_known or UNDECODED in letters or UNDECODED in text:
             return True
         new = letters_of(text, self.language)
@@ -99,6 +105,8 @@ class Endings:
             return bool(text.strip())
         both = letters + new
         for term in self.terms:
+            # Only places where the term ends within the new letters; earlier ones were decided
+            # before.
             first_place = max(0, len(letters) - len(term) + 1)
             if both.find(term, first_place) >= 0:
                 return True
@@ -117,6 +125,7 @@ class Endings:
 @lru_cache(100_000)
 def letters_of(text: str, language: str) -> str:
     """The letters and signs of a text, without their case and marks, and without blanks."""
+    # Coarser than the comparison of terms, so that no term is missed.
     letters = unicodedata.normalize("NFKD", folded(text, language))
     return "".join(letter for letter in letters if is_compared(letter))
 

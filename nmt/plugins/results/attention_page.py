@@ -61,6 +61,7 @@ def model_attention(model: Transformer, source_BS: Tensor, inputs_BT: Tensor) ->
     encoder_layers = cast(Any, model.encoder_layers)
     decoder_layers = cast(Any, model.decoder_layers)
     of_encoder = [layer.self_attention for layer in encoder_layers]
+    # A recurrent layer has no self-attention.
     of_decoder = [layer.self_attention for layer in decoder_layers if layer.ssru is None]
     between = [layer.cross_attention for layer in decoder_layers]
     with (
@@ -86,6 +87,7 @@ def attention_page(config: AttentionConfig, show: Callable[[str], None]) -> str:
     tokenizer = models.tokenizer
     device = torch.device(search.choose_device(config.translator.compute.device))
     model = load_model(folder, device)
+    # One sentence as the model reads it, without the stages of `nmt translate`.
     [source] = tokenizer.encode([tokenizer.clean(config.sentence)])
     if config.target is None:
         show("translating")
@@ -101,6 +103,7 @@ def attention_page(config: AttentionConfig, show: Callable[[str], None]) -> str:
     attention = model_attention(model, source_BS, inputs_BT)
     sources = tokenizer.subwords([*source, EOS], text.SOURCE)
     outputs = tokenizer.subwords([*target, EOS], text.TARGET)
+    # Queries are named by what they predict, keys by what they read.
     inputs = ["<s>", *outputs[:-1]]
     if source and not model.config.source_end:
         # The model does not attend to the end symbol of the source.
@@ -138,6 +141,7 @@ def stacks_of(
     attention: Attention, sources: list[str], inputs: list[str], outputs: list[str]
 ) -> list[Stack]:
     """The stacks to draw, with the subwords of their queries and keys."""
+    # Shown first: the layer whose attention nmt reads as a word alignment.
     aligning_layer = search.aligning_layer(attention.cross.shape[1]) + 1
     # Without the end symbol of the source, if `sources` lacks it.
     length = len(sources)
@@ -172,6 +176,7 @@ def picture(weights_QK: Weights, degrees: float) -> str:
     color = colorsys.hls_to_rgb(degrees / 360, LIGHTNESS, SATURATION)
     pixels = np.empty((*weights_QK.shape, 4), np.uint8)
     pixels[..., :3] = [round(255 * part) for part in color]
+    # In the opacity, so that the picture suits a light and a dark page.
     pixels[..., 3] = np.round(255 * weights_QK / weights_QK.max())
     file = io.BytesIO()
     Image.fromarray(pixels).save(file, "png")
@@ -182,6 +187,7 @@ def picture(weights_QK: Weights, degrees: float) -> str:
 def bands(weights_QK: Weights) -> list[tuple[int, int, float]]:
     """The bands to draw for a head: query, key, and weight as a share of the largest weight."""
     shares = weights_QK / weights_QK.max()
+    # Hundreds of faint bands would hide the strong ones and enlarge the page.
     strongest = np.argsort(-shares, axis=1)[:, :MAX_BANDS]
     bands = []
     for query, keys in enumerate(strongest.tolist()):

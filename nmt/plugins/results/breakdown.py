@@ -51,6 +51,7 @@ def faults_of(
     if source is not None:
         faults += [f"flag {flag}" for flag in flags(source, text, scripts)]
     missing = len(reference) - len(text)
+    # Length is counted in characters, which needs no rules for words in any script.
     if missing >= FEW_CHARACTERS and len(text) < SHORT * len(reference):
         faults.append(f"under-translated: shorter than {SHORT:.0%} of the reference")
     if -missing >= FEW_CHARACTERS and len(text) > LONG * len(reference):
@@ -76,6 +77,8 @@ class Bootstrap:
         """The row for N lines; `statistics` has those of every seed of every system, [N, K]."""
         count = len(statistics[0])
         samples_RS = self.resample(statistics)
+        # The sum of the lines' statistics gives the score of the corpus, so lines are scored only
+        # once.
         scores_S = np.array([self.score(lines_NK.sum(0)) for lines_NK in statistics])
         values = [float(scores_S[span].mean()) for span in self.spans]
         # All seeds of a system are resampled together, so that their mean stays paired.
@@ -83,7 +86,10 @@ class Bootstrap:
         gaps = []
         for value, samples_R in zip(values[1:], samples[1:], strict=True):
             gap = value - values[0]
+            # 2.5 % on each side: the bootstrap's 95 % interval.
             low, high = np.quantile(samples_R - samples[0], [0.025, 0.975]).tolist()
+            # The interval of the difference, since those of two systems can overlap although one of
+            # them is better on nearly all resamples.
             excludes_zero = low > 0 or high < 0
             gaps.append(
                 {
@@ -105,12 +111,14 @@ class Bootstrap:
 
     def resample(self, statistics: list[Numbers]) -> Numbers:
         """The scores of resamples of the lines, the same lines for all seeds: [R, S]."""
+        # The same seed for each row, so a row does not depend on the rows before it.
         generator = np.random.default_rng(self.config.seed)
         count = len(statistics[0])
         chances_N = np.full(count, 1 / count)
         samples = []
         for _ in range(self.config.resamples):
             # How often each line is drawn; the sums follow without a copy of the lines.
+            # A matrix product instead of indexing: R resamples of N lines would copy R x N rows.
             draws_N = generator.multinomial(count, chances_N)
             samples.append([self.score(draws_N @ lines_NK) for lines_NK in statistics])
         return np.array(samples)
@@ -144,6 +152,7 @@ def look_closer(
     all_divisions, counted = divisions(test)
     for title, labels, buckets in all_divisions:
         for index in np.unique(buckets):
+            # `np.unique` skips buckets without lines.
             in_bucket = np.array(buckets) == index
             parts = [lines_NK[in_bucket] for lines_NK in statistics]
             rows.append(bootstrap.row(title, labels[index], parts))
@@ -155,6 +164,7 @@ def fault_rows(
 ) -> list[Row]:
     """A row for each fault, in the order of their first appearance."""
     faults = [faults_of_lines(test, lines) for lines in translations]
+    # A dictionary, because it keeps the order, which a set does not.
     names: dict[str, None] = {}
     for of_lines in faults:
         for of_line in of_lines:

@@ -46,6 +46,7 @@ def divisions(test: TestSet) -> tuple[list[Division], str]:
     by_length = division_by_length(test)
     if test.corpus is None or test.sources is None:
         return [by_length], ""
+    # Takes longest, so only if its result can be used.
     frequency, where = count_words(test.corpus)
     return [by_length, division_by_rarity(test.sources, frequency)], where
 
@@ -57,6 +58,7 @@ def division_by_length(test: TestSet) -> Division:
     labels.append("46+")
     buckets = []
     for text in test.sources or test.references:
+        # Estimated from the characters in scripts without blanks, so it may be a fraction.
         length = math.ceil(words(clean(text)))
         bucket = (length - 1) // 5
         buckets.append(min(bucket, len(labels) - 1))
@@ -73,6 +75,7 @@ def division_by_rarity(sources: list[str], frequency: Counter[str]) -> Division:
     buckets = []
     for text in sources:
         counts = [frequency[word] for word in words_of(clean(text))]
+        # The rarest word and not the mean, because every line has frequent words.
         rarest = min(counts, default=most)
         bounds_reached = [bound for bound in FREQUENCIES if rarest >= bound]
         buckets.append(len(bounds_reached))
@@ -81,9 +84,11 @@ def division_by_rarity(sources: list[str], frequency: Counter[str]) -> Division:
 
 def count_words(corpus: "data.PreparedCorpus") -> tuple[Counter[str], str]:
     """How often each word occurs in the training sources, and where the words were counted."""
+    # The corpus holds token ids, which have to be decoded first.
     tokenizer = load_tokenizer(corpus.tokenizer_file)
     split = corpus.split("train")
     lines = min(len(split), MOST_LINES)
+    # Spread evenly, because sources of a corpus may stand one after the other.
     chosen = np.unique(np.linspace(0, len(split) - 1, lines).astype(np.int64))
     frequency: Counter[str] = Counter()
     source_ids = split.rows(chosen)[0].to_pylist()

@@ -39,6 +39,7 @@ NAME = re.compile(
 )
 """The name of a file that a bundle may contain."""
 FORMAT_VERSION = 2
+# Nothing in a bundle depends on them, so only the published SHA-256 protects them.
 UNPROVEN = ("run", "test_set", "commands", "device", "versions")
 """Keys of the statement that cannot be checked."""
 PARTS = {
@@ -76,6 +77,7 @@ class Statement:
     computation: Computation = field(default_factory=Computation)
 
     def __post_init__(self) -> None:
+        # The statement may be hostile: all that is used as a file name or a key is checked here.
         if self.format_version != FORMAT_VERSION:
             raise NMTError(f"{STATEMENT}: wrong format; use the nmt version that wrote it")
         for language in (self.source, self.target, self.language):  # they are part of file names
@@ -124,6 +126,7 @@ def text_of(lines: Iterable[str]) -> bytes:
 
 
 def sums(files: dict[str, bytes]) -> bytes:
+    # Two blanks between hash and name, as `sha256sum -c` reads them.
     lines = [f"{digest(content)}  {name}" for name, content in sorted(files.items())]
     return text_of(lines)
 
@@ -133,7 +136,9 @@ def pack(files: dict[str, bytes]) -> bytes:
     buffer = io.BytesIO()
     # Uncompressed, because versions of a compressor produce different bytes.
     with zipfile.ZipFile(buffer, "w") as archive:
+        # Sorted, because the order of members is part of the bytes.
         for name, content in sorted(files.items()):
+            # Without a time of its own, so that the bytes do not depend on the clock.
             member = zipfile.ZipInfo(name)  # dated 1980
             # zipfile would record the system that it runs on.
             member.create_system = UNIX
@@ -148,8 +153,10 @@ def read_bundle(path: Path) -> Bundle:
     Checksums cover the files; the rest of the archive must match what `pack` writes.
     """
     if path.is_dir():
+        # Files that do not belong to a bundle are named as problems, but never read.
         names = sorted(file.name for file in path.iterdir())
         files = {name: read_bytes(path / name) for name in names if NAME.fullmatch(name)}
+        # So that the folder has the same SHA-256 as the archive that it was unpacked from.
         archive = pack(files)
     else:
         archive = read_bytes(path)
@@ -157,8 +164,11 @@ def read_bundle(path: Path) -> Bundle:
         names = [name for name, _ in members]
         files = dict(members)
     problems = {name: "not a file of a bundle" for name in names if not NAME.fullmatch(name)}
+    # Checksums do not cover comments, times, and bytes between the members of a zip archive, where
+    # something could be hidden.
     if not problems and pack(files) != archive:
         problems["archive"] = "not as written by `nmt cite`"
+    # Not among the problems: without a statement, there is nothing to verify.
     if STATEMENT not in files:
         raise NMTError(f"{path}: not a bundle from `nmt cite` (no {STATEMENT})")
     problems |= wrong_sums(files)
@@ -171,6 +181,7 @@ def wrong_sums(files: dict[str, bytes]) -> dict[str, str]:
     stated_lines = set(files.get(SUMS, b"").split(b"\n"))
     correct_lines = set(sums(summed).split(b"\n"))
     problems = {}
+    # In one set only: a line that is missing, or one that should not be there.
     for line in stated_lines ^ correct_lines:
         name = line.decode(errors="replace").split("  ")[-1]
         problems[name] = f"does not match {SUMS}"
@@ -197,12 +208,16 @@ def read_members(path: Path, content: bytes) -> list[tuple[str, bytes]]:
     ) as error:
         problem = f"not a bundle from `nmt cite`, or damaged ({one_line(error)})"
         raise NMTError(f"{path}: {problem}") from error
+    # The contents are slices, so together they fit into the archive unless members overlap, as in a
+    # zip bomb.
     if sum(member.file_size for member in members) > len(content):
         problem = "not a bundle from `nmt cite`, or compressed"
         raise NMTError(f"{path}: {problem}; unpack it and verify the folder")
     contents = []
     for member in members:
         name = member.filename
+        # Extra fields could shift the content; `pack` writes none, and `read_bundle` compares the
+        # whole archive with what it writes.
         start = member.header_offset + LOCAL_HEADER_BYTES + len(name.encode())
         contents.append((name, content[start : start + member.file_size]))
     return contents

@@ -74,6 +74,7 @@ class Scale:
 
     def place(self, update: float, value: float) -> Place:
         """The position of a point; a value off the scale is drawn at the edge."""
+        # At the edge, a reader sees that there is a value, and `stray` counts them.
         value = min(max(value, self.low), self.high)
         share = (value - self.low) / (self.high - self.low)
         x = LEFT + (RIGHT - LEFT) * update / self.last_update
@@ -83,6 +84,7 @@ class Scale:
 
 def round_ticks(low: float, high: float, intervals: int = 5) -> list[float]:
     """Evenly spaced round numbers that cover `low` to `high`."""
+    # The round distance lies between this power of ten and ten times as much.
     power = 10.0 ** math.floor(math.log10((high - low) / intervals))
     steps = [factor * power for factor in (1, 2, 5, 10, 20)]
     step = next(step for step in steps if step * intervals >= high - low)
@@ -106,9 +108,12 @@ def value_ticks(values: list[float]) -> list[float]:
 
     One bad value must not hide the others.
     """
+    # Quartiles do not depend on outliers, unlike mean and deviation. If half of the values are
+    # equal, there is no spread to compare with, and all are shown.
     lower, upper = np.percentile(values, [25, 75])
     fence = FENCE * (upper - lower) or math.inf
     shown = [value for value in values if lower - fence <= value <= upper + fence]
+    # All charts cover zero, so that small changes do not look large.
     low = min(0.0, *shown)
     high = max(0.0, *shown)
     return round_ticks(low, high if high > low else 1.0)
@@ -123,7 +128,9 @@ def best_point(chart: Chart, curves: Curves) -> Point | None:
 
 def draw(chart: Chart, curves: Curves, last_update: int) -> Drawing | None:
     """The drawing of a chart; None if no value is finite."""
+    # A run that diverges records NaN, which has no place on a scale.
     curves = finite_curves(curves)
+    # Positions are divided by it.
     last_update = max(last_update, 1)
     if not curves:
         return None
@@ -134,6 +141,7 @@ def draw(chart: Chart, curves: Curves, last_update: int) -> Drawing | None:
     scale = Scale(last_update, ticks[0], ticks[-1])
     lines = {}
     for kind, points in curves.items():
+        # Every n-th point; the first one always stays, and the best one is marked apart.
         drawn = points[:: len(points) // MAX_POINTS + 1]
         lines[kind] = [scale.place(update, value) for update, value in drawn]
     columns = []
@@ -154,5 +162,6 @@ def draw(chart: Chart, curves: Curves, last_update: int) -> Drawing | None:
         rows=rows,
         best=best,
         best_place=scale.place(*best) if best else None,
+        # Stated on the page, because these are drawn at the edge.
         stray=sum(not scale.low <= value <= scale.high for value in values),
     )

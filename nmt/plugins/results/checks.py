@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+# Results with exit code 1 are in capitals.
 SAME = "same"
 DIFFERS = "DIFFERS"
 UNCHECKED = "unchecked"

@@ -81,10 +81,12 @@ def cite(config: CiteConfig, console: Console) -> tuple[Path, str, str]:
 
     Returns the bundle's path, its SHA-256, and a sentence that cites it.
     """
+    # Resolved once: runs/latest may point to another run while this one is translated.
     folder = cited_model(config.run)
     run = run_of(folder)
     if not config.source and not config.translator.target:
         check_one_language(config.run)
+    # All that can fail comes before the translation, which takes longest.
     test = read_test_set(str(folder), config.source, config.reference, config.prepared)
     output = output_of(config, run)
     options = build(TranslatorOptions, {"run": [config.run]}, base=config.translator)
@@ -99,9 +101,11 @@ def cite(config: CiteConfig, console: Console) -> tuple[Path, str, str]:
         run=run,
         description=description,
         decode=expected_search(config.translator.decode, description),
+        # What the translator did, not what was asked for: engine=auto has been decided by now.
         computation=computation_of(translator),
         device=device_of(translator),
     )
+    # The statement lists the other files, and the checksums cover the statement, hence this order.
     files = files_of(cited, test, hypotheses, has_text=config.text)
     statement = state(cited, test, hypotheses, sorted(files), config)
     files[STATEMENT] = (json.dumps(asdict(statement), indent=2) + "\n").encode()
@@ -159,6 +163,7 @@ def output_of(config: CiteConfig, run: Path | None) -> Path:
     default = run / name if run else Path(name)
     output = check_output(Path(config.output or default), name)
     if output.exists():
+        # Whoever published its SHA-256 could no longer show the bundle.
         advice = "pass output=FILE or remove it"
         raise NMTError(f"{output} exists and may have been cited: {advice}")
     return output
@@ -181,6 +186,7 @@ def files_of(
     source = cited.description.source
     target = cited.description.target
     files[f"hypotheses.{target}"] = text_of(hypotheses)
+    # Only on request, because the license of a test set may forbid it.
     if has_text:
         files[f"source.{source}"] = text_of(test.sources or [])
         files[f"reference.{target}"] = text_of(test.references)
@@ -208,6 +214,7 @@ def scores_of(
 
 def commands_of(cited: Cited, config: CiteConfig) -> list[str]:
     """The commands that train the model (if recorded), translate the test set and score."""
+    # The commands name files as the bundle does, so that they work in an unpacked bundle.
     source = f"source.{cited.description.source}"
     target = cited.description.target
     options = [f"run={cited.path}", f"engine={cited.computation.engine}"]
@@ -235,6 +242,7 @@ def training_command(run: Path | None) -> str | None:
     if not environment or not environment.exists():
         return None
     command = read_mapping(environment, parse_json).get("command")
+    # The file is the user's, who may have edited it.
     return command if isinstance(command, str) else None
 
 

@@ -33,8 +33,10 @@ def metrics_of(folder: Path) -> list[dict[str, str]]:
 
 def report(config: ReportConfig) -> None:
     folder = Path(config.run)
+    # Checks that are cheap come before those that import torch.
     if not (folder / "config.yaml").is_file():
         raise NMTError(f"run={folder}: not a training run of `nmt train` (no config.yaml)")
+    # The report is written into the run, and nmt never writes through a link.
     training.check_no_links(folder)
     metrics_of(folder)  # fails before the import below, which takes seconds
     output = check_output(Path(config.output or folder / "report.html"), "report.html")
@@ -70,10 +72,12 @@ def compare(config: CompareConfig) -> int:
         sys.stdout.write(as_text(tree))
     if config.output:
         console.print(f"the page is {config.output}")
+    # After the output, so that a CI job that fails still shows the numbers.
     if config.fail_if and tree["first_is_worse"]:
         worse = f"{systems[0].name} is significantly worse than {systems[1].name}"
         console.print(f"nmt: {worse} (fail_if=worse)")
         return 1
+    # Otherwise, a job with a short test set would pass forever without a sign.
     if config.fail_if and tree["lines"] < FEWEST_LINES:
         console.print(f"nmt: fail_if=worse cannot fail with fewer than {FEWEST_LINES} lines")
     return 0
@@ -102,8 +106,11 @@ def run_verify(config: VerifyConfig) -> int:
         checks = train_again(config, talker())
     results = set()
     for result, what, detail in checks:
+        # Names and values come from an untrusted bundle, so they may contain control characters.
+        # Flushed, because the next check may take long.
         print(files.printable(f"{result:{RESULT_WIDTH}}  {what}: {detail}"), flush=True)
         results.add(result)
+    # A difference in the same environment outweighs one in another environment.
     if DIFFERS in results or MISSING in results:
         return 1
     return 3 if ANOTHER in results else 0
@@ -116,6 +123,7 @@ def sentence_and_run(words: list[str]) -> dict[str, str]:
     """
     values: dict[str, str] = {}
     for word in words:
+        # A sentence can be longer than a path may be, on which `is_dir` alone raises OSError.
         is_run = exists(word) and Path(word).is_dir()
         key = "run" if is_run else "sentence"
         if key in values:
@@ -130,6 +138,7 @@ def bundle_or_run(words: list[str]) -> dict[str, Any]:
         problem = f"this command takes one bundle or run, but {words[0]} is also given"
         raise NMTError(f"{words[-1]}: {problem}")
     [word] = words
+    # An unpacked bundle is a folder, too.
     is_run = (Path(word) / "checkpoints").is_dir()
     return {"run": word} if is_run else {"bundle": word}
 

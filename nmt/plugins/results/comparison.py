@@ -50,10 +50,12 @@ def compared(
     Returns what `--json` prints.
     """
     if config.output:
+        # First, because the translation below takes long.
         check_output(Path(config.output), "compare.html")
     test = read_test_set(systems[0].seeds[0].path, source, reference, config.prepared)
     for system in systems:
         system.seeds = [translated(seed, test, config.translator) for seed in system.seeds]
+    # Only now are the references known, on whose language both depend.
     config = replace(
         config,
         tokenize=evaluation.bleu_tokenizer(config.tokenize, test.language, test.references),
@@ -71,6 +73,8 @@ def compared(
     with console.status("testing"):
         splits = evaluation.ter_splits(test.language, test.references)
         tree |= measure(systems, test.references, config, splits)
+        # The breakdown resamples every bucket and the text output does not show it, so it is made
+        # only if somebody reads it.
         if config.output or config.format == "json":
             tree["buckets"], counted = look_closer(systems, test, config)
     if config.output:
@@ -91,9 +95,11 @@ def compare(
     of translations. `source` and `reference` are files or lists of lines. `options` are further
     keys of `nmt compare`.
     """
+    # A string is iterable, and would be taken for a list of one-letter paths.
     if isinstance(systems, str) or not isinstance(systems, Iterable):
         problem = "must be a list of runs or files, or a mapping"
         raise NMTError(f"systems={systems!r:.60}: {problem}")
+    # From Python, a page is written only on request.
     config = build(CompareConfig, {"output": None, **options}, offered=OFFERED)
     if isinstance(systems, Mapping):
         if len(systems) < 2:

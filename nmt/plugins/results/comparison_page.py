@@ -37,6 +37,7 @@ def comparison_page(
     baseline, *rivals = systems
     pairs = []
     for rival in rivals:
+        # Readers see the lines of one seed; all seeds would multiply the page.
         translations = rival.seeds[0].hypotheses
         wins, losses = examples(test, baseline.seeds[0].hypotheses, translations)
         pairs.append((rival.name, wins, losses))
@@ -51,6 +52,7 @@ def comparison_page(
         tests=TESTS,
         same=SAME,
         names_of_costs=COSTS,
+        # Not escaped, because it is our own file; everything else on the page is escaped.
         script=Markup(script),
         digest=digest,
         costs=costs,
@@ -62,6 +64,7 @@ def comparison_page(
 
 
 def signed(value: float, digits: int = 1) -> str:
+    # The minus sign (U+2212) is as wide as the plus sign.
     return f"{value:+,.{digits}f}".replace("-", "−")  # noqa: RUF001
 
 
@@ -95,6 +98,7 @@ def examples(
         )
     # A stable sort, read from both ends: of equal gaps, a loss shows the later line first.
     ranked = sorted(lines, key=lambda line: -line["gap"])
+    # A tie is neither a win nor a loss, so there may be fewer examples.
     wins = [line for line in ranked[:EXAMPLES] if line["gap"] > 0]
     losses = [line for line in ranked[::-1][:EXAMPLES] if line["gap"] < 0]
     return wins, losses

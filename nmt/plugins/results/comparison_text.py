@@ -19,6 +19,7 @@ def p_value(tree: Tree, difference: Tree, test: str) -> str:
         return ""
     # Of n samples and the test set itself, at least one is as extreme as the test set.
     samples = tree["resamples"] if test == "bs" else tree["trials"]
+    # A smaller p cannot be measured, so this one is an upper bound.
     least = 1 / (1 + samples)
     return f"<= {least:.2g}" if p <= least else f"= {p:.4f}"
 
@@ -29,6 +30,7 @@ def costs(cost: Tree | None) -> list[str]:
         return [""] * len(COSTS)
     cells = []
     for count in ("lines", "tokens"):
+        # A clock may not advance for a tiny test set.
         speed = cost[count] / (cost["seconds"] or 1)
         cells.append(f"{speed:,.0f}" if speed >= 100 else f"{speed:,.1f}")
     for key in ("size", "memory"):
@@ -69,6 +71,7 @@ def as_text(tree: Tree) -> str:
         for test, signature in signatures.items():
             lines.append(f"{NAMES[metric]}, {TESTS[test]}: {signature}")
     lines += [f"translated with {way}" for way in how_translated(tree)]
+    # Names of systems are those of files, which can contain control characters.
     return "".join(f"{files.printable(line)}\n" for line in lines)
 
 
@@ -83,6 +86,7 @@ def table_of_scores(tree: Tree) -> list[str]:
         rows += rows_of_system(system, significant)
     padded_columns = []
     for column in zip(*rows, strict=True):
+        # Files of translations have no costs, and other systems no memory outside of Linux.
         if any(column[1:]):
             width = max(map(len, column))
             padded_columns.append([cell.ljust(width) for cell in column])
@@ -101,6 +105,7 @@ def rows_of_system(system: Tree, significant: set[str]) -> list[list[str]]:
     means = []
     for metric, score in system["scores"].items():
         asterisk = "*" if metric in significant else ""
+        # No interval: the bootstrap's is about the lines of one seed, not about the seeds.
         means.append(f"{score['mean']:.2f} (sd {score['deviation']:.2f}){asterisk}")
     rows = [[f"{system['name']}, {len(seeds)} seeds", *means, *costs(None)]]
     for seed in seeds:
@@ -123,6 +128,7 @@ def verdicts(tree: Tree) -> list[str]:
     for comparison in tree["comparisons"]:
         versus = f"{comparison['system']} against {comparison['against']}"
         differences = comparison["metrics"]
+        # Systems with equal translations would get the same line for each metric.
         if all(difference["verdict"] == SAME for difference in differences.values()):
             lines.append(f"{versus}: {SAME}")
             continue

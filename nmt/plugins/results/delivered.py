@@ -46,12 +46,16 @@ def check_model(run: Path, paths: dict[int, Path]) -> Check:
     changed = (
         changed_vocabulary(run, description)
         or changed_description(description, paths)
+        # Only a valid list of updates can be used below.
         or impossible_average(updates, max(paths))
     )
     if changed:
         return Check(DIFFERS, "model", changed)
     if best.is_file():
+        # The best checkpoint may be older than those that are kept. It comes first, so that a kept
+        # checkpoint of the same update replaces it.
         paths = {load_checkpoint(best)["global_step"]: best, **paths}
+    # Old checkpoints are deleted, so this check is not always possible.
     kept = [paths[update] for update in updates if update in paths]
     if len(kept) < len(updates):
         needed = f"needs the checkpoints of updates {shown(in_words(updates))}"
@@ -69,6 +73,7 @@ def impossible_average(updates: Any, newest: int) -> str:
     problem = f"config.json: training.averaged is {shown(in_words(updates))}"
     if not matches(updates, list[int]) or not updates:
         return f"{problem}, but must list updates"
+    # A duplicate would count twice in a mean.
     has_duplicates = len(set(updates)) < len(updates)
     if has_duplicates or not all(0 < update <= newest for update in updates):
         return f"{problem}, but the updates of the run are 1 to {newest:,}"
@@ -90,6 +95,7 @@ def changed_description(description: ModelDescription, paths: dict[int, Path]) -
     if updates not in paths:
         problem = f"config.json: training.updates is {shown(in_words(updates))}"
         return f"{problem}, but the last checkpoint is {newest:,}"
+    # Described as training describes its models, so that both records have the same form.
     average = Average()
     checkpoint = load_checkpoint(paths[updates])
     average.state = RunState(**checkpoint["nmt"])
@@ -108,6 +114,7 @@ def facts_of(description: ModelDescription) -> dict[str, Any]:
     for key in (*NOT_IN_CHECKPOINTS, "averaged"):
         training.pop(key, None)
     if isinstance(training.get("config"), dict):
+        # An older nmt did not record options that have been added since.
         training["config"] = with_defaults(ExperimentConfig, training["config"])
     return facts
 

@@ -132,6 +132,7 @@ class CiteConfig:
     def __post_init__(self) -> None:
         require(bool(self.metrics), "metrics: name at least one")
         require(
+            # One of them alone would be mixed with the other of the test set.
             (self.source is None) == (self.reference is None),
             "source, reference: pass both or neither",
         )
@@ -143,6 +144,7 @@ class VerifyConfig:
 
     bundle: str | None = None
     """Bundle, or the folder that it was unpacked into; may be given without bundle=."""
+    # Checksums inside a bundle prove nothing: whoever edits the bundle can edit them too.
     sha256: str | None = None
     """SHA-256 of the bundle as published; only this proves where the bundle came from."""
     reference: str | None = None
@@ -179,6 +181,7 @@ def check_output(output: Path, example: str) -> Path:
     if output.suffix != suffix:  # so that no text file is overwritten by mistake
         raise NMTError(f"output={output}: must end in {suffix}")
     try:
+        # Only trying tells whether a folder can be written, whatever its permissions say.
         with TemporaryFile(dir=output.parent):
             return output
     except OSError as error:

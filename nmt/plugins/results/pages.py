@@ -42,11 +42,13 @@ def printable(value: object) -> object:
         return ""
     if isinstance(value, Markup):
         return value
+    # Texts come from corpora and models, so a template may get anything.
     return UNPRINTABLE.sub("\ufffd", str(value))
 
 
 def with_code(text: str) -> Markup:
     """A message as HTML: what it puts between backticks is set as code."""
+    # Escaped first: the only tags in the result are those added here.
     return Markup(CODE.sub(r"<code>\1</code>", str(escape(printable(text)))))
 
 
@@ -65,8 +67,11 @@ def render(template: str, **content: Any) -> str:
     """The page of a template with this content and the filters that all pages use."""
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
+        # All names end in .html, but templates are also included, so escaping does not depend on
+        # the name.
         autoescape=True,
         finalize=printable,
+        # A misspelled name would otherwise show as nothing.
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -94,6 +99,8 @@ def differences(reference: str, hypothesis: str) -> tuple[Parts, Parts]:
     """
     before = PART.findall(reference)
     after = PART.findall(hypothesis)
+    # `autojunk` would ignore words that are frequent in texts of 200 or more parts. Blanks are
+    # junk, or matches would consist of blanks alone.
     matcher = difflib.SequenceMatcher(str.isspace, before, after, autojunk=False)
     same_before: set[int] = set()
     same_after: set[int] = set()

@@ -15,6 +15,7 @@ SUMMARIES = {
 
 def register(add: Add) -> None:
     for command, summary in SUMMARIES.items():
+        # Each command is a constant in capitals, which is imported only when its command runs.
         path = f"nmt.plugins.results.commands:{command.upper()}"
         add(CommandEntry(command, path, summary=summary))
     add(PythonEntry("compare", "nmt.plugins.results.comparison:compare"))

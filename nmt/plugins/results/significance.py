@@ -30,6 +30,8 @@ TESTS = {
 }
 """sacreBLEU's name of a test -> ours."""
 SAME = "not different at all"
+# sacreBLEU's tests return their smallest possible p for a single line, because all resamples are
+# identical.
 FEWEST_LINES = 50
 """Lines that a test needs; with fewer, too many resamples coincide."""
 
@@ -83,6 +85,7 @@ def paired_test(
     splits: bool,
 ) -> PairedResult:
     """Test all translations against the first of them; for `splits` see `measure`."""
+    # sacreBLEU's default.
     tokenize = config.tokenize or "13a"
     scorers: dict[str, Any] = {}
     for metric in config.metrics:
@@ -110,6 +113,7 @@ def run_test(
         translations += [seed.hypotheses for seed in rival.seeds]
     results = []
     for seed in baseline.seeds:
+        # sacreBLEU tests all systems against the first one.
         texts = [seed.hypotheses, *translations]
         results.append(paired_test(test, texts, references, config, splits))
     return results
@@ -133,6 +137,7 @@ def measure(
     baseline_scores = [bootstrap.scores(0) for bootstrap in bootstraps]
     trees = [system_tree(baseline, baseline_scores, config.metrics)]
     comparisons: list[dict[str, Any]] = []
+    # Columns are seeds, so a system takes as many as it has seeds.
     column = 1  # the baseline is in column 0
     for rival in rivals:
         columns = range(column, column + len(rival.seeds))
@@ -143,6 +148,7 @@ def measure(
         metrics = {}
         for metric in config.metrics:
             gaps = score_gaps(baseline_scores, scores, metric)
+            # The least significant pair of seeds decides, so a lucky seed proves nothing.
             p = largest_p_values(tests, metric, columns)
             metrics[metric] = difference(metric, gaps, p, config.alpha, len(references))
         comparison = {"system": rival.name, "against": baseline.name, "metrics": metrics}
@@ -154,6 +160,8 @@ def measure(
         for test, results in tests.items():
             of_metric[test] = results[0].signatures[metric]
         signatures[metric] = of_metric
+    # `fail_if` compares the first two systems by the first metric. "better" is that of the second
+    # system.
     decisive = comparisons[0]["metrics"][config.metrics[0]]
     return {
         "signatures": signatures,
@@ -168,6 +176,7 @@ def system_tree(system: System, scores: list[Scores], metrics: list[str]) -> dic
     summary = {}
     for metric in metrics:
         values = [of_seed[metric].value for of_seed in scores]
+        # The standard deviation of a sample needs two values.
         deviation = stdev(values) if len(values) > 1 else None
         summary[metric] = {"mean": fmean(values), "deviation": deviation}
     seeds = []
@@ -215,6 +224,7 @@ def difference(
     `p` has the p-value of each test; in the result, it is empty if nothing was tested.
     """
     value = fmean(gaps)
+    # Of the mean; the verdict also needs all pairs to agree.
     is_better = better(metric, value)
     significant = False
     below = [name for test, name in TESTS.items() if p[test] < alpha]

@@ -66,6 +66,7 @@ def read_systems(texts: list[str]) -> list[System]:
     paths = []
     for system in systems:
         paths += [seed.path for seed in system.seeds]
+    # A system that is compared with itself would differ in nothing but its place.
     check_different(paths)
     check_different([system.name for system in systems])
     for path in paths:
@@ -75,14 +76,17 @@ def read_systems(texts: list[str]) -> list[System]:
 
 def read_system(text: str, file_names: Counter[str]) -> System:
     """The system of one word; without a name, its file's name if no other system has it."""
+    # Before NAME=PATH, which would match as well, with "[A,B]" as the path.
     several = NAMED_SEEDS.fullmatch(text)
     if several:
         name, paths = several.groups()
         return System(name, [Seed(path.strip()) for path in paths.split(",")])
     one = NAMED.fullmatch(text)
+    # A file whose own name contains "=" is a file.
     if one and not exists(text):
         name, path = one.groups()
         return System(name, [Seed(path)])
+    # Of runs/a/model and runs/b/model, the last part would not tell which is which.
     name = Path(text).name
     is_unique = name and file_names[name] == 1
     return System(name if is_unique else text, [Seed(text)])
@@ -122,8 +126,12 @@ def translated(seed: Seed, test: TestSet, options: TranslatorOptions) -> Seed:
         raise NMTError(f"{path}: a model needs source lines to translate; pass source=FILE")
     folder = find_model_directory(path, "systems")
     options = replace(options, run=[str(folder)])
+    # Before the process starts, so that a choice of the engine is reported once, with the system's
+    # name.
     options = with_engine(options, lambda text: warn(f"{path}: {text}"))
     # In a process of its own, the peak memory is that of this model alone.
+    # "spawn", because a forked process would begin with the memory of this one, and must not
+    # inherit the threads of torch.
     context = get_context("spawn")
     process = preparation.worker_pool(1, mp_context=context, initializer=preparation.begin)
     with process as pool:
@@ -137,10 +145,13 @@ def translated(seed: Seed, test: TestSet, options: TranslatorOptions) -> Seed:
 def translate_here(path: str, options: TranslatorOptions, sources: list[str]) -> Seed:
     """Translate as `nmt translate` does and measure the cost, after one line to warm up."""
     translator = open_translator(options)
+    # The first call allocates memory and may compile kernels, which is no part of the speed.
     translator.translate(sources[:1])
     start = time.perf_counter()
     hypotheses = translate_lines(translator, sources, talker(), f"translating with {path}")
     seconds = time.perf_counter() - start
+    # The system's own subwords: speeds in tokens are comparable only between systems that share a
+    # vocabulary.
     tokens = sum(len(ids) for ids in translator.tokenizer.encode(hypotheses, TARGET))
     memory, device = memory_and_device(translator)
     cost = Cost(
@@ -162,8 +173,10 @@ def memory_and_device(translator: Translator) -> tuple[int, str]:
         import torch
 
         device = search.choose_device(compute.device)
+        # The process holds little memory then; what limits a model is the memory of the GPU.
         if device.startswith("cuda"):
             return torch.cuda.max_memory_allocated(device), torch.cuda.get_device_name(device)
+    # Linux alone has it; elsewhere, the memory is unknown.
     peak = hardware.proc_value("self/status", "VmHWM")  # such as "123456 kB"
     memory = 1024 * int(peak.split()[0]) if peak else 0
     threads = threads_of(translator)

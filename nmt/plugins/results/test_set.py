@@ -46,6 +46,7 @@ def digests_of(folder: Path) -> dict[str, str]:
 def corpus_of_model(model: str, prepared: str | None) -> "data.PreparedCorpus":
     """The prepared corpus in the folder `prepared`, or else that of a model's training."""
     files = "source=FILE reference=FILE"
+    # A system may also be a file of translations, which has no corpus.
     folder = Path(model)
     if folder.is_dir():
         folder = find_model_directory(model)
@@ -77,6 +78,7 @@ def read_test_set(
         return corpus_test_set(corpus_of_model(model, prepared))
     source_name, sources = named_lines("source", source or [])
     name, references = named_lines("reference", reference)
+    # Without sources, systems that are files of translations can still be scored.
     if source and len(sources) != len(references):
         raise not_parallel((source_name, name), (len(sources), len(references)))
     if not references:
@@ -86,12 +88,14 @@ def read_test_set(
         sources=sources if source else None,
         references=references,
         corpus=corpus_of_model(model, prepared) if prepared else None,
+        # The suffix of the references decides BLEU's tokenizer.
         language=language_of_file(name),
     )
 
 
 def corpus_test_set(corpus: "data.PreparedCorpus") -> TestSet:
     kind = corpus.manifest.content["data"]["kind"]
+    # Trees have scores of their own; see `nmt score metrics=[brackets]`.
     if structured_targets(kind):
         advice = "pass source=FILE reference=FILE"
         raise NMTError(f"{corpus.folder}: contains no translations; {advice}")

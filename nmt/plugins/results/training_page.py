@@ -37,6 +37,7 @@ def pick(examples: list[Example], count: int) -> dict[str, list[Example]]:
     Of equal examples, the longest are better: short ones say little.
     """
     ranked = sorted(examples, key=best_first)
+    # From what is left, so that no example is in two groups.
     rest = ranked[count:]
     worst = rest[::-1][:count]
     between = rest[: len(rest) - len(worst)]
@@ -133,6 +134,7 @@ def count_parameters(run: Run) -> int | None:
     else:
         return None
     where = f"{run.folder / 'config.yaml'}, model"
+    # On the meta device: a report needs the number of weights, not their memory.
     model = described(build(ModelConfig, run.config.get("model"), where), vocabulary_size)
     return sum(weights.numel() for weights in model.parameters())
 
@@ -141,6 +143,7 @@ def draw_charts(run: Run) -> dict[str, Drawing]:
     """The charts of the columns that metrics.csv has, by title."""
     drawings = {}
     for chart in CHARTS:
+        # Most runs skip no update.
         if chart is SKIPPED and not run.last("skipped"):
             continue
         curves = {

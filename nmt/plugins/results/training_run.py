@@ -93,6 +93,8 @@ def open_run(folder: Path, prepared: str | None) -> Run:
     rows = [numbers_of(cells) for cells in metrics_of(folder)]
     written = datetime.fromtimestamp(metrics_file.stat().st_mtime).astimezone()
     run = Run(folder, config, rows, written)
+    # A report on a run that still trains, or was copied without some of its files, shows what there
+    # is.
     with suppress(NMTError):
         run.environment = read_mapping(folder / "environment.json", parse_json)
     with suppress(NMTError):
@@ -101,6 +103,7 @@ def open_run(folder: Path, prepared: str | None) -> Run:
     try:
         run.corpus = data.corpus_of(folder, record, prepared)
     except NMTError as error:
+        # The user named the folder, so its absence is a mistake.
         if prepared:
             raise
         run.corpus_problem = str(error)
@@ -111,6 +114,7 @@ def numbers_of(cells: dict[str, str]) -> Row:
     """The cells of a row of metrics.csv that are numbers."""
     row = {}
     for key, text in cells.items():
+        # Cells are empty where a column was not measured at an update.
         with suppress(ValueError):
             row[key] = float(text)
     return row
@@ -121,6 +125,7 @@ def read_facts(model: Path) -> Facts:
     description = read_description(model)
     record = {**description.training, "vocabulary_size": description.vocabulary_size}
     facts = {}
+    # Only keys that the page shows, so that a later nmt may record others.
     for key in fields(Facts):
         value = record.get(key.name)
         if value is not None:

@@ -47,6 +47,7 @@ def threads_of(translator: Translator) -> int:
         return compute.threads or hardware.usable_cores()
     import torch
 
+    # torch may have been limited by the environment, for example by OMP_NUM_THREADS.
     return torch.get_num_threads()
 
 
@@ -84,6 +85,7 @@ def missing_engine(computation: Computation) -> str:
     if entry is None:
         return f"needs the plugin that adds engine={shown(engine)}"
     module = entry.module
+    # `find_spec` looks for the library without loading it.
     if module and find_spec(module) is None:
         return f"made with engine={engine}, which is not installed here; pip install {module}"
     return ""
@@ -91,6 +93,7 @@ def missing_engine(computation: Computation) -> str:
 
 def open_translator(options: TranslatorOptions, best: Translate = best_translations) -> Translator:
     """The translator of a test set; a `best` of your own may need the scores of translations."""
+    # Engines need not compute scores that nobody reads.
     results = "text" if best is best_translations else "scores"
     return load_translator(replace(options, results=results), warn)
 
@@ -110,6 +113,7 @@ def progress_bar(console: Console, task: str, total: int) -> Iterator[Callable[[
 
         def advance(lines: int) -> None:
             # A stage of the translator may search a line twice.
+            # The bar must not pass its end.
             left = total - int(bar.tasks[0].completed)
             bar.advance(shown, min(lines, left))
 
@@ -131,6 +135,8 @@ def translate_lines(
     translations: list[str] = []
     with progress_bar(console, task, len(lines)) as advance:
         translator = replace(translator, searched=advance)
+        # In blocks, because what is batched together may change the last digits of scores; see
+        # `Computation`.
         for start in range(0, len(lines), block_lines):
             block = lines[start : start + block_lines]
             try:

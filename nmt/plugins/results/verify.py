@@ -65,6 +65,7 @@ def verify(config: VerifyConfig, console: Console) -> Iterator[Check]:
     path = Path(config.bundle or "")
     bundle = read_bundle(path)
     if config.sha256 is not None:
+        # First, because it covers everything below.
         same = config.sha256.lower() == bundle.sha256
         yield check_of(same, "bundle", f"SHA-256 {bundle.sha256}")
     for name, problem in bundle.problems.items():
@@ -73,12 +74,15 @@ def verify(config: VerifyConfig, console: Console) -> Iterator[Check]:
         yield Check(SAME, "files", f"all {len(bundle.files)} match {SUMS}")
     confirmed = set()
     tree = None
+    # A damaged statement is reported by `build`, which gets None.
     with suppress(ValueError):
         tree = parse_json(bundle.files[STATEMENT])
     try:
         stated = build(Statement, tree, str(path / STATEMENT))
+        # Checks are yielded as they finish, since later ones take longer.
         for check in Verification(config, bundle.files, stated, console).checks():
             if check.result == SAME:
+                # What has been recomputed needs no published SHA-256.
                 confirmed.add(check.what)
             yield check
     except NMTError as error:
@@ -94,6 +98,7 @@ def origin_unknown(config: VerifyConfig, bundle: Bundle, confirmed: set[str]) ->
     """What the published SHA-256 alone can prove: who edits these parts can edit SHA256SUMS too."""
     unproven = [name for name in (CARD, *OF_RUN) if name in bundle.files]
     unproven += [f"the {', '.join(UNPROVEN)} in {STATEMENT}", "that no score or file was left out"]
+    # Texts inside the bundle prove nothing, because their hashes are inside it, too.
     if not config.source or "source" not in confirmed:
         unproven.append("the source")
     if not config.reference or "reference" not in confirmed:
@@ -117,6 +122,7 @@ def method(score: Score) -> list[str]:
     """How a score was computed, disregarding library versions."""
     parts = [score.name]
     for part in score.signature.split("|"):
+        # What counts is whether the values agree, not which version computed them.
         key, _, _ = part.partition(":")
         if key not in VERSIONS:
             parts.append(part)
@@ -139,6 +145,7 @@ class Verification:
         detail = "of the stated model" if same else "not of the stated model"
         yield check_of(same, DESCRIPTION, detail)
         hypotheses = self.lines(stated.hypotheses)
+        # Without translations, no other check is possible.
         if hypotheses is None:
             problem = f"has no {stated.hypotheses}, so there is nothing to score"
             raise NMTError(f"{self.config.bundle}: {problem}")
@@ -149,6 +156,7 @@ class Verification:
         sources = yield from self.text("source", stated.source, self.config.source)
         references = yield from self.text("reference", stated.target, self.config.reference)
         # All scores are read before the first is computed again.
+        # A malformed score would otherwise be found after minutes of computation.
         scores = [build(Score, tree, f"{STATEMENT}, scores") for tree in stated.scores]
         for stated_score in scores:
             yield self.score_again(stated_score, hypotheses, references)
@@ -170,6 +178,7 @@ class Verification:
         if name not in self.files:
             return None
         content = self.files[name]
+        # Not `splitlines`, which would also split at a carriage return.
         lines = content.removesuffix(b"\n").split(b"\n") if content else []
         return list(decoded(lines, f"{self.config.bundle}, {name}, "))
 
@@ -189,6 +198,7 @@ class Verification:
             advice = f"pass {kind}=FILE with SHA-256 {sha256[:64]}"
             yield Check(UNCHECKED, kind, f"not in the bundle; {advice}")
             return None
+        # The digest of the lines, so that a user's file may have other line endings.
         same = digest(text_of(lines)) == sha256 and len(lines) == stated.lines
         verb = "is" if same else "is not"
         yield check_of(same, kind, f"{name} {verb} the {kind} of {shown(stated.test_set)}")
@@ -200,6 +210,7 @@ class Verification:
         """Compare a stated score with the score of the stated translations."""
         name = stated_score.name
         metric = stated_score.metric
+        # The name comes from the bundle, and decides which code computes the score.
         names = metric_names("text")
         if metric not in names:
             problem = f"unknown metric {metric[:40]!r}; use {', '.join(names)}"
@@ -209,11 +220,14 @@ class Verification:
             return Check(UNCHECKED, name, f"{detail}; needs the reference")
         tokenize = None
         if metric == "bleu":
+            # With the tokenizer that the score was made with, also where nmt now recommends another
+            # one.
             tokenizer = TOKENIZER.search(stated_score.signature)
             tokenize = tokenizer[1] if tokenizer else None
         language = self.stated.language
         lowercase = self.stated.lowercase
         [again] = score(hypotheses, references, [metric], language, lowercase, tokenize)
+        # Also if only the rounding or a version differs, so that users can judge for themselves.
         if again != stated_score:
             detail += f"; computed here {again.name} {again.value!r}  {again.signature}"
         same_method = method(again) == method(stated_score)
@@ -234,6 +248,7 @@ class Verification:
         yield check_of(same, "model", f"{run} {verb} the stated model")
         if not same or sources is None:
             return
+        # Another engine would compute something else, and a difference would prove nothing.
         problem = missing_engine(stated.computation)
         if problem:
             yield Check(UNCHECKED, "translations", problem)
@@ -249,6 +264,7 @@ class Verification:
         changes = []
         for number, (line, here) in enumerate(zip(hypotheses, again, strict=True), 1):
             if here != line:
+                # `repr`, because lines may differ in invisible characters.
                 changes.append(f"line {number:,}: {line!r}, here {here!r}")
         same = len(again) - len(changes)
         details = [f"{same:,} of {len(again):,} lines are the same", *changes[:SHOWN_CHANGES]]
@@ -269,6 +285,7 @@ class Verification:
         """The stated options and number of threads, which determines the order of sums on a CPU."""
         stated = self.stated
         computation = stated.computation
+        # A hostile bundle could ask for thousands of threads, which would stop the machine.
         most = MOST_THREADS_PER_CORE * hardware.usable_cores()
         if computation.threads is not None and computation.threads > most:
             advice = f"for more than {most}, use a machine with more cores"

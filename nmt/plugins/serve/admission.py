@@ -43,10 +43,12 @@ class Admission:
         if form is not FileForm:
             # Parsing megabytes of JSON would delay all other clients.
             text_bytes = BYTES_PER_CHARACTER * self.limits.characters
+            # The largest body that can hold as many characters as the limit allows.
             most_bytes = min(most_bytes, text_bytes + BYTES_OF_OTHER_FIELDS)
         # The key may be one of the fields, so they must be read first.
         fields = await read_fields(request, most_bytes)
         self.check_client(request, fields.get("api_key"))
+        # After the check of the client, so that invalid requests count for its rate, too.
         valid_form = validated(form, fields)
         size = characters_of(valid_form)
         limit = self.limits.characters
@@ -63,6 +65,7 @@ class Admission:
         client = address
         problem = ""
         if self.keys:
+            # The file is read for each request, so a key that is revoked stops working at once.
             key = key or bearer_token(request)
             name = name_of_key(self.keys, str(key)) if key else None
             if name:

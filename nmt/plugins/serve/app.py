@@ -42,6 +42,8 @@ class Server:
     def __init__(self, config: ServeConfig) -> None:
         self.admission = Admission(config)
         self.downloads = Downloads()
+        # Reads the descriptions of models and the glossaries, so that mistakes end the start at
+        # once; `load` reads the weights later.
         self.service = Service(config)
         self.suggestions = config.suggestions
         collect(self.suggestions)  # fails now if the file cannot be written
@@ -52,12 +54,15 @@ class Server:
         return JSONResponse(await unless_gone(request, work))
 
     async def translate_file(self, request: Request) -> Response:
+        # Reserved before the body is read, because the body is what takes the memory.
         with self.admission.room_for_upload(request):
             form = await self.admission.admit(request, FileForm)
             work = self.service.translate_document(form, request.state.client)
             target, written = await unless_gone(request, work)
+        # The name goes into a header and an address.
         name = safe_name(form.file.filename or "", target)
         token = self.downloads.keep(name, written.content)
+        # Built from the Host header and the prefix of a proxy, so the link also works behind one.
         url = request.url_for("download", token=quote(token))
         answer = {"translatedFileUrl": str(url)}
         if written.notice:
@@ -81,15 +86,19 @@ class Server:
         for name, value in (("q", text), ("s", form.s)):
             if is_blank(value):
                 raise Failed(400, f"{name}: contains no text")
+        # A row names the detected language instead of "auto", so that rows can be selected by
+        # language.
         [route] = await self.service.routes.find(form.source, form.target, [text])
         now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
         cells = (text, form.s, route.source, route.target, now)
+        # A lock on the file may have to wait for another server.
         await asyncio.to_thread(collect, self.suggestions, *cells)
         return JSONResponse({"success": True})
 
     async def detect(self, request: Request) -> Response:
         form = await self.admission.admit(request, TextForm)
         languages = self.service.routes.languages
+        # Detection takes milliseconds, in which the event loop could not answer anybody.
         ranked = await asyncio.to_thread(detect, "\n".join(form.texts), languages)
         if not ranked:  # LibreTranslate's answer is English
             english = match_language("en", languages) or languages[0]
@@ -102,6 +111,7 @@ class Server:
 
 async def unless_gone(request: Request, work: Awaitable[T]) -> T:
     """Wait for `work`; if the client disconnects, cancel it and raise Failed."""
+    # A search for a client that has left would delay all others.
     # After the body has been read, the next message can only be the disconnection.
     task = asyncio.ensure_future(work)
     gone = asyncio.ensure_future(request.receive())
@@ -109,6 +119,7 @@ async def unless_gone(request: Request, work: Awaitable[T]) -> T:
         await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
         if task.done():
             return task.result()
+        # nginx's status for a request that the client closed; nobody receives it.
         raise Failed(499, "the client disconnected")
     finally:
         task.cancel()
@@ -116,6 +127,7 @@ async def unless_gone(request: Request, work: Awaitable[T]) -> T:
 
 
 def make_app(server: Server, config: ServeConfig) -> Starlette:
+    # These answers never change, so they are encoded once.
     languages = facts_of_languages(server.service.routes)
     settings = settings_of(config, server.service.routes)
     actions = {
@@ -142,5 +154,6 @@ def make_app(server: Server, config: ServeConfig) -> Starlette:
             allow_origins=config.cors,
             allow_headers=["content-type", "authorization"],
         )
+    # Added last, so it is outermost: errors of the middleware inside also pass through it.
     app.add_middleware(Guard, config=config)
     return app

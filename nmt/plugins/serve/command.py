@@ -87,6 +87,7 @@ class ServeConfig:
         require(bool(self.run), "run: name one or more runs or model directories")
         if self.translator.decode.do_sample:
             raise NMTError("decode.do_sample=true: the server cannot sample translations")
+        # To open the server to everybody must be a decision, not an oversight.
         is_safe = is_loopback(self.host) or self.keys is not None or self.anonymous
         if not is_safe:
             problem = "other machines could use this server without a key"
@@ -95,10 +96,12 @@ class ServeConfig:
 
 
 def run(config: ServeConfig) -> None:
+    # `find_spec` only looks for the packages, so this also names several at once.
     missing = [name for name in PACKAGES if find_spec(name) is None]
     if missing:
         names = ", ".join(missing)
         raise NMTError(f"nmt serve: {names} not installed; {how_to_install('serve')}")
+    # Only now, because these packages are optional, and slow to import.
     from nmt.plugins.serve.running import serve
 
     serve(config)

@@ -103,6 +103,8 @@ def served_code(language: str, script: str, codes: tuple[str, ...]) -> str:
     """
     general = general_language(language)
     is_variety = language in VARIETIES
+    # From the most specific code to the most general one: a variety that is served itself, such as
+    # Cantonese, comes before the language that it counts as.
     candidates = list[str]()
     if is_variety:
         candidates.append(language)
@@ -123,14 +125,18 @@ def rank(text: str, codes: Iterable[str]) -> list[tuple[str, float]]:
 
     Languages that are not served have CLDR's codes. The result is empty if the text has no letters.
     """
+    # A client's text can be long, and later characters hardly change the result.
     text = text[:MOST_CHARACTERS]
     codes = tuple(codes)
+    # py3langid ranks languages for any text, also for numbers and signs.
     if not any(map(str.isalpha, text)):
         return []
     shares = shares_of_identifier(text)
+    # Served languages that py3langid does not know are possible, too.
     languages = [*shares, *codes]
     counts = letter_counts(text, languages)
     covered = {language: coverage(counts, language) for language in languages}
+    # Not all letters, because foreign names and words occur in any text.
     least = COVERED * max(covered.values())
     if least == 0.0:
         return []
@@ -138,6 +144,8 @@ def rank(text: str, codes: Iterable[str]) -> list[tuple[str, float]]:
     weights = weights_of(possible, shares, han_fits(text, codes))
     if not weights:  # the script is one of served languages that the identifier does not know
         weights = dict.fromkeys(possible, 1.0)
+    # Over all possible languages, not only the served ones, so that text in another language has a
+    # low confidence.
     total = math.fsum(weights.values())
     scripts = dict[str, str]()
     probabilities = dict[str, float]()
@@ -171,6 +179,7 @@ def weights_of(
     for language in possible:
         if language in shares:
             share = max(shares[language], LEAST_SHARE)
+            # Bayes' rule: the share stands for the likelihood of the text, sharpened as fitted.
             weight = share**SHARPNESS * prior(subtags(language).language)
             weights[language] = weight * fits.get(general_language(language), 1.0)
     return weights

@@ -28,11 +28,13 @@ class Downloads:
 
     def keep(self, name: str, content: bytes) -> str:
         """Keep a file for a while; returns an unguessable token, which ends with the name."""
+        # 128 random bits, because whoever knows the address may read the file without a key.
         token = f"{secrets.token_urlsafe(16)}.{name}"
         self.files[token] = content
         # The file may already have made room for others by then.
         asyncio.get_running_loop().call_later(KEPT_SECONDS, self.files.pop, token, None)
         while sum(map(len, self.files.values())) > KEPT_BYTES:
+            # Dictionaries keep the order of insertion.
             oldest = next(iter(self.files))
             self.files.pop(oldest)
         return token
@@ -47,10 +49,13 @@ def safe_name(name: str, target: str) -> str:
 
     The target language replaces a suffix that names a language: `test.de` for `test.en`.
     """
+    # macOS sends names in decomposed form, in which accents are characters of their own.
     name = file_name(unicodedata.normalize("NFC", name))
     suffix = file_suffix(name)
     stem = name.removesuffix(suffix)
+    # A leading dot would hide the file.
     stem = UNSAFE.sub("_", stem).strip("._ ")
+    # File systems limit names to 255 bytes, and the cut may fall within a character.
     stem = stem.encode()[:MOST_NAME_BYTES].decode(errors="ignore")
     if not stem:
         stem = "file"
@@ -63,6 +68,8 @@ def safe_name(name: str, target: str) -> str:
 def name_in_ascii(name: str) -> str:
     """A file's name without accents; if letters would be lost, "translation" replaces the stem."""
     ascii_name = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    # NFKD separates accents from their letters, and the encoding drops the accents; but it also
+    # drops whole letters of other scripts.
     letters = sum(map(str.isalnum, name))
     letters_left = sum(map(str.isalnum, ascii_name))
     if letters_left == letters:

@@ -27,6 +27,7 @@ def facts_of_languages(routes: Routes) -> list[dict[str, Any]]:
 
 def language_facts(code: str, targets: list[str]) -> dict[str, Any]:
     """A language for clients: LibreTranslate's fields, and those that the page needs."""
+    # The page uses the short names where the region tells no two languages apart.
     without = without_region(code)
     return {
         "code": code,
@@ -42,6 +43,7 @@ def language_facts(code: str, targets: list[str]) -> dict[str, Any]:
 
 def settings_of(config: ServeConfig, routes: Routes) -> dict[str, Any]:
     """The answer to /frontend/settings: LibreTranslate's fields, and those that the page needs."""
+    # The first model's languages are the page's default.
     source, targets = next(iter(routes.pairs.items()))
     target = next(iter(targets))
     has_keys = bool(config.keys)
@@ -51,6 +53,7 @@ def settings_of(config: ServeConfig, routes: Routes) -> dict[str, Any]:
             "source": {"code": source, "name": language_name(source)},
             "target": {"code": target, "name": language_name(target)},
         },
+        # LibreTranslate's default, in milliseconds.
         "frontendTimeout": 500,
         "suggestions": bool(config.suggestions),
         "models": [Path(name).name for name in config.run],

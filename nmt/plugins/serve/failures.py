@@ -30,6 +30,7 @@ class Failed(HTTPException):
         headers = None
         if status in RETRIED:
             headers = {"Retry-After": str(retry_seconds)}
+        # `HTTPException` has no place for further keys of the answer.
         super().__init__(status, problem, headers)
         self.more = more
 
@@ -45,11 +46,17 @@ class Rate:
     def wait(self, client: str, now: float | None = None) -> float:
         """Count a request; return 0 or, if it comes too soon, the number of seconds to wait."""
         if now is None:
+            # The wall clock may be set back, which would block clients.
             now = time.monotonic()
+        # Popped and added again, which moves the client to the end of the order.
         left, before = self.buckets.pop(client, (float(self.per_minute), now))
+        # The bucket refills continuously, so a client can spread requests or send a minute's at
+        # once.
         left = min(self.per_minute, left + (now - before) * self.per_minute / 60)
         may_pass = left >= 1
+        # A refused request costs nothing, or impatient clients would never get in again.
         self.buckets[client] = (left - 1 if may_pass else left, now)
+        # A sender with many IPv6 addresses could otherwise fill the memory.
         if len(self.buckets) > MOST_CLIENTS:
             self.buckets.popitem(last=False)
         if may_pass:

@@ -35,6 +35,7 @@ def charset_of(content_type: str) -> str:
         charset = codecs.lookup(declared[1]).name
     except LookupError:
         charset = ""
+    # A client chooses the encoding, so it could choose a slow one on purpose.
     if charset not in CHARSETS:
         raise Failed(400, f"charset={declared[1][:40]} is not supported; send text in UTF-8")
     return charset
@@ -50,6 +51,8 @@ def read_urlencoded(content: bytes, charset: str) -> Fields:
 
     Like curl, clients may send non-ASCII text with or without percent-encoding.
     """
+    # Latin-1 maps each byte to one character and back, so bytes survive the parser, percent-encoded
+    # or not. A body of separators alone would have hundreds of thousands of fields.
     pairs = parse_qsl(
         content.decode("latin-1"),
         keep_blank_values=True,
@@ -70,6 +73,7 @@ async def read_multipart(content: bytes, content_type: str) -> Fields:
     async def stream() -> AsyncGenerator[bytes, None]:
         yield content
 
+    # A part may be as large as the body, whose size has been checked.
     parser = MultiPartParser(
         headers, stream(), max_files=1, max_fields=MOST_FIELDS, max_part_size=len(content)
     )
@@ -102,6 +106,7 @@ async def read_body(request: Request, most: int) -> bytes:
     # All of it, even if too long: most clients read the answer only then.
     async for part in request.stream():
         size += len(part)
+        # What is over the limit is read, but not kept.
         if size <= most:
             body += part
     if size > most:
@@ -117,6 +122,7 @@ async def read_items(request: Request, body: bytes) -> Fields:
     content_type = request.headers.get("content-type", "")
     kind = content_type.partition(";")[0].strip().lower()
     if body and kind in ("", "application/json"):
+        # Refuses JSON that is nested too deeply, which would end in a RecursionError.
         content = parse_json(body)
         require(isinstance(content, dict), "not a JSON object")
         return list(content.items())
@@ -154,6 +160,7 @@ async def read_fields(request: Request, most: int) -> dict[str, Any]:
         address = read_urlencoded(request.scope["query_string"], "utf-8")
         place = "request body"
         items = await read_items(request, body)
+    # Before ValueError, of which it is a subclass.
     except UnicodeDecodeError as error:
         encoding = error.encoding.upper()
         raise Failed(400, f"the {place} is not valid {encoding}; send text in UTF-8") from error

@@ -72,10 +72,12 @@ def validated(form: type[AnyForm], fields: dict[str, Any]) -> AnyForm:
     For the first invalid one, raises Failed with LibreTranslate's wording.
     """
     # An empty field means the default, as one that is not sent.
+    # Clients may send fields for all of their options, also for those without a value.
     given = {name: value for name, value in fields.items() if value not in (None, "", [])}
     try:
         return form.model_validate(given)
     except ValidationError as error:
+        # Without the input, because messages must not repeat texts of clients.
         first = error.errors(include_input=False, include_url=False)[0]
         name = first["loc"][0]
         problem = f"{name}: {first['msg']}"

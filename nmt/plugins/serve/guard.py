@@ -12,6 +12,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from nmt.plugins.serve.command import ServeConfig, is_loopback
 from nmt.plugins.serve.failures import Failed, failure_of, log_client
 
+# The page loads nothing from elsewhere and cannot be framed, so text that it displays can neither
+# run scripts nor send data to other sites. Translations are private, so nothing is stored.
 HEADERS = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -40,6 +42,7 @@ class Guard:
         self.config = config
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # "lifespan", which starts and stops the application.
         if scope["type"] != "http":
             await self.inner(scope, receive, send)
             return
@@ -59,6 +62,7 @@ class Guard:
         if failure is None:
             return
         # After the status has been sent, an error can only cut the response off.
+        # Through `send_with_headers`, because errors need the headers of the page's policy, too.
         if not has_begun:
             answer = error_response(failure)
             await answer(scope, receive, send_with_headers)
@@ -72,12 +76,16 @@ class Guard:
         # Only a proxy on this machine may set it: the addresses of downloads begin with it.
         prefix = headers.get("x-forwarded-prefix", "").rstrip("/")
         if PREFIX.fullmatch(prefix) and is_loopback(scope["client"][0]):
+            # ASGI expects the prefix in both; Starlette takes it off again to find the route.
             scope["root_path"] = prefix
             scope["path"] = prefix + scope["path"]
         seconds = self.config.limits.seconds
         try:
+            # Both checks come first, before a byte of the body is read.
             self.check_host(headers)
             self.check_origin(headers)
+            # Includes reading the body, so a client that sends slowly does not hold a connection
+            # for long.
             async with asyncio.timeout(seconds):
                 await self.inner(scope, receive, send)
         except TimeoutError:
@@ -92,19 +100,25 @@ class Guard:
 
         The names of other sites may resolve to 127.0.0.1 too, so that their pages could use it.
         """
+        # Against DNS rebinding.
         host = headers.get("host", "").lower()
+        # An IPv6 address in brackets has colons of its own.
         has_port = not host.endswith("]")
         name = host.rsplit(":", 1)[0] if has_port else host
+        # A fully qualified name may end with a dot.
         is_ours = name.rstrip(".") in (*LOCAL, self.config.host, *self.config.hosts)
         if is_loopback(self.config.host) and not self.config.keys and not is_ours:
             raise Failed(421, "unknown host name; to allow it, start the server with hosts=[NAME]")
 
     def check_origin(self, headers: Headers) -> None:
         """Raise Failed if a page of another site sent this request through a user's browser."""
+        # CORS alone only keeps a page from reading the answer: the browser still sends simple
+        # requests, such as forms, which would use up the limits or write suggestions.
         origin = headers.get("origin", "")
         scheme, _, host = origin.partition("://")
         if scheme not in OF_SITES:
             return
+        # Without the scheme, which a proxy changes if it speaks TLS.
         is_same_site = host == headers.get("host", "")
         if not is_same_site and f"{scheme}://{host}" not in self.config.cors:
             advice = "to allow one, pass cors=[https://SITE]"

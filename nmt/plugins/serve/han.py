@@ -32,6 +32,8 @@ def chinese_script(text: str) -> str:
 
 
 def is_rare_in_japanese(character: str) -> bool:
+    # JIS X 0208 puts the common characters in its first level; EUC-JP encodes them as two bytes in
+    # the order of the rows.
     encoded = character.encode("euc_jp", "ignore")
     return len(encoded) == 2 and encoded[0] >= FIRST_RARE_ROW
 
@@ -59,6 +61,7 @@ def han_fits(text: str, codes: Iterable[str]) -> dict[str, float]:
     if not characters:
         return {}
     lacking = lacking_han(text)
+    # Relative to the best system, because rare characters are missing in all sets.
     fewest = min(lacking.values())
     fits = {system: MISFIT ** (count - fewest) for system, count in lacking.items()}
     best = {system for system, count in lacking.items() if count == fewest}
@@ -66,7 +69,9 @@ def han_fits(text: str, codes: Iterable[str]) -> dict[str, float]:
     if served:
         for system in fits.keys() - served:
             fits[system] *= UNSERVED
+    # Kana settles the question: py3langid then knows that the text is Japanese.
     if not IN_KANA.search(text):
         rare = sum(map(is_rare_in_japanese, characters))
+        # Characters that Japanese writers rarely use lower the factor again.
         fits["Jpan"] *= WITHOUT_KANA * RARE_CHARACTER**rare
     return {"ja": fits["Jpan"], "zh": max(fits["Hans"], fits["Hant"])}

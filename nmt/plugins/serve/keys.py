@@ -19,9 +19,12 @@ def read_keys(path: Path) -> dict[str, str]:
 def name_of_key(path: Path, key: str) -> str | None:
     """A key's name; None if the key is unknown or the file cannot be read."""
     # Keys are long and random, so unlike passwords, they do not need a slow hash.
+    # JSON may contain lone surrogates, which should be a wrong key and not an error.
     digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
     try:
+        # Looked up by digest, so the time of the answer tells nothing about the keys.
         return read_keys(path).get(digest)
     except NMTError as error:
+        # Somebody may be editing the file: nobody gets in, but the server stays up.
         log_client("all API keys are rejected", f": {error}")
         return None

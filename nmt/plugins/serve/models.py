@@ -26,6 +26,7 @@ TURN_TOKENS = 1500
 """The most tokens per torch search, so that the next text need not wait long."""
 
 
+# Two batches of a torch engine are in work at a time, but only one of them searches.
 class Turns:
     """A lock that threads acquire in the order in which they request it."""
 
@@ -65,6 +66,7 @@ class ServedModel:
         """Whether the last batch had lines of several requests."""
         self.is_scheduled = False
         """Whether `submit_batch` will run soon."""
+        # Only descriptions and vocabularies; `load` reads the weights.
         models = translation.find_models([name])
         _, [description], tokenizer = models
         self.flags_of = translation.flagger(models)
@@ -94,6 +96,8 @@ class ServedModel:
         translator = translation.load_translator(options, log)
         engine = cast(Any, translator.engine)
         if translator.ahead:  # a CPU engine: each search uses one core
+            # It would otherwise divide each call among all workers, which the other threads of this
+            # server keep busy.
             engine.workers = 1
             self.searches = options.compute.threads or hardware.usable_cores()
         else:
@@ -104,6 +108,8 @@ class ServedModel:
         self.pool = ThreadPoolExecutor(self.most_batches)
         # The threads already overlap encoding, search and decoding.
         self.translator = replace(translator, ahead=False)
+        # Clients choose from few settings, since `alternatives` has a limit. Prefixes and rests are
+        # free text, so translators for these are not kept.
         self.translator_for = cache(self.make_translator)
         seconds = time.monotonic() - begin
         log(f"{self.name}: loaded with {options.compute.engine} in {seconds:.1f} s")
@@ -116,6 +122,7 @@ class ServedModel:
         has_thread = self.batches < self.most_batches
         if self.queue.lines and has_thread and not self.is_scheduled:
             self.is_scheduled = True
+            # A single client gains nothing from waiting.
             seconds = BATCH_WAIT if self.crowded else 0
             asyncio.get_running_loop().call_later(seconds, self.submit_batch)
 
@@ -123,16 +130,21 @@ class ServedModel:
         """Submit the next batch to the threads."""
         self.is_scheduled = False
         # Leave some lines for further searches, which can run in parallel.
+        # Otherwise, one of the cores would translate all lines.
         idle_searches = max(1, self.searches - self.batches)
         most = math.ceil(self.queue.lines / idle_searches)
         batch = self.queue.take(min(most, BATCH_LINES), long_too=not self.long_lines)
         if not batch:
             return
+        # Recent batches show whether more lines are about to arrive.
         self.crowded = len({line.request for line in batch}) > 1
         self.batches += 1
         if is_long(batch):
             self.long_lines += 1
+        # A batch is an item of work that cannot be cancelled; if its clients leave, its answers are
+        # dropped.
         self.pool.submit(self.translate_batch, batch, asyncio.get_running_loop())
+        # Another thread may be free, and the next lines may suit it.
         self.schedule()
 
     def translate_batch(self, batch: list[WaitingLine], loop: asyncio.AbstractEventLoop) -> None:
@@ -167,6 +179,8 @@ class ServedModel:
             replace(config, n_best=search.n_best, beam_size=beam_size)
         )
         if search.prefix is not None:
+            # An engine with another search: stages around it treat other words like any
+            # translation.
             text = Words(joined(search.prefix, search.rest))
             at = len(Words(search.prefix).words)
             other = cast(Any, copy(engine))
@@ -189,6 +203,7 @@ class ServedModel:
             usual = row[0].text
         else:
             return
+        # Only terms that the usual translation has: the search may have had to drop some.
         terms = self.terms_in(line, usual)
         row[:] = [other for other in row if terms <= self.terms_in(line, other.text)]
         if not row:  # the client then finds no other word
@@ -224,6 +239,8 @@ class ServedModel:
                 answers.append(self.answer(search, line, outcome))
             return answers
         except Exception as error:
+            # The thread must deliver an answer in any case, or its clients would wait until the
+            # time limit.
             return [failure_of(error)] * len(lines)
 
     def answer(self, search: Search, line: str, outcome: translation.Outcome) -> Line | Failed:

@@ -32,6 +32,7 @@ class Words:
 
 def joined(prefix: str, rest: str) -> str:
     """A translation from its two parts, between which clients may omit a blank."""
+    # Either side may be in a script without blanks.
     for neighbor in (prefix[-1:], rest[:1]):
         if neighbor.isspace() or WITHOUT_BLANKS.match(neighbor) or NO_BLANK_BESIDE.match(neighbor):
             return prefix + rest
@@ -72,6 +73,7 @@ class OtherWords:
 
     def search(self, sentences: Sequence[list[int]], *more: Any) -> list[list[Hypothesis]]:
         """As the engine's own search, for the sentences of the line."""
+        # One batch for all sentences; most of them keep their translation.
         results = self.engine.search(sentences, *more)
         first = 0  # the first word of the sentence in the text
         searches_left = MOST_REPLACED
@@ -80,6 +82,8 @@ class OtherWords:
             result = self.with_words_of_text(sentence, results[index], first, searches_left)
             searches_left -= result.searches
             results[index] = result.hypotheses
+            # If a sentence still differs after all searches, its words cannot be counted, so the
+            # place is taken to be here.
             is_within = self.at < first + len(result.words) or result.is_different
             if result.hypotheses and not is_replaced and self.at >= first and is_within:
                 results[index] = self.with_other_words(sentence, first)
@@ -109,6 +113,8 @@ class OtherWords:
             difference = first_difference(best, words)
             if difference is None or forced == len(words) or searches == most_searches:
                 break
+            # One word more in each round, so that the loop ends even if the search changes earlier
+            # words.
             forced = max(forced, difference) + 1
             searches += 1
             [hypotheses] = self.engine.search([sentence], [self.tokens(first, forced)])
@@ -118,9 +124,12 @@ class OtherWords:
         """Translations of a sentence, each with another word at the place."""
         prefix = self.tokens(first, self.at - first)
         # At a maximum length of one more token, the beam consists of the likeliest ones.
+        # `max_extra_length` counts from the length of the source.
         extra = len(prefix) + 1 - len(sentence)
         wide = replace(self.engine.config, beam_size=BEAM, n_best=BEAM, max_extra_length=extra)
         [continued] = self.engine.with_search(wide).search([sentence], [prefix])
+        # Each of the likeliest next tokens begins another word; the second search completes the
+        # sentence after it.
         prefixes = [hypothesis.tokens[: len(prefix) + 1] for hypothesis in continued]
         results = self.engine.search([sentence] * len(prefixes), prefixes)
         return [hypotheses[0] for hypotheses in results if hypotheses]

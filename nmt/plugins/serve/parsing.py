@@ -101,9 +101,14 @@ def parsed(limits: tuple[int, int], sent: SentDocument) -> tuple[str, Document]:
     Exceeding the memory raises MemoryError, and exceeding the time kills the process.
     """
     most_bytes, most_seconds = limits
+    # anyio keeps idle processes for later documents, and the limit counts the whole life of a
+    # process.
     used_seconds = math.ceil(time.process_time())  # by documents that this process parsed before
+    # Soft limits, because a process without privileges cannot raise a hard limit again for its next
+    # document. Reaching the soft limit of CPU time sends SIGXCPU, which ends the process.
     set_soft_limit(resource.RLIMIT_AS, most_bytes)
     set_soft_limit(resource.RLIMIT_CPU, used_seconds + most_seconds)
+    # `nice` adds to the present value, which may come from an earlier document.
     os.nice(NICENESS - os.nice(0))
     format = format_of(sent)
     return format, read_document(format, sent.content, sent.target, sent.source)
@@ -117,6 +122,8 @@ def set_soft_limit(kind: int, most: int) -> None:
 def read_lines(limits: tuple[int, int], sent: SentDocument, most: int) -> tuple[list[str], bool]:
     """The first `most` + 1 lines of a document, and whether its format has markup."""
     format, document = parsed(limits, sent)
+    # One line more than allowed is enough to refuse the document, and cheaper to send to the
+    # server.
     return document.lines[: most + 1], format != "text"
 
 
@@ -130,6 +137,7 @@ class Written(NamedTuple):
 
 def write(limits: tuple[int, int], sent: SentDocument, lines: list[Line]) -> Written:
     """The document with each line replaced by its best translation."""
+    # Parsed again, since the process that read it may have ended or be busy with another document.
     _, document = parsed(limits, sent)
     content = document.join([line[0] for line in lines])
     return Written(content, document.notice)

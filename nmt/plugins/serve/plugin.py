@@ -4,6 +4,7 @@ from nmt.extensions import Add, CommandEntry
 
 
 def register(add: Add) -> None:
+    # The summary is written here, so that `nmt --help` need not import the server.
     command = CommandEntry(
         "serve",
         "nmt.plugins.serve.command:COMMAND",

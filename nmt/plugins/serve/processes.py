@@ -23,6 +23,8 @@ SHORT_SECONDS = 2
 """CPU time to parse or write a short document."""
 LONG_SECONDS = 10
 """The same for a long one."""
+# Apart from the long ones, or a few documents that use up their time would delay all uploads until
+# requests run into the time limit.
 SHORT_PROCESSES = 2
 LONG_PROCESSES = 1
 LONG_BYTES = 2**18
@@ -37,9 +39,11 @@ class Lane:
     """A number of processes for documents that take up to some seconds of CPU time."""
 
     def __init__(self, processes: int, seconds: int, average: float) -> None:
+        # Passed to the process, which sets them for itself; see `parsed`.
         self.limits = (MEMORY, seconds)
         self.processes = processes
         self.free = processes
+        # By client, so that one with a hundred documents delays each of the others by one document.
         self.waiting = OrderedDict[str, deque[asyncio.Future[None]]]()
         """The waiting documents by client; the first client is next."""
         self.average = average
@@ -69,6 +73,7 @@ class Lane:
                     await self.wait(client)
             except TimeoutError as error:
                 raise too_busy(self.wait_of(client)) from error
+        # Without the wait, because the average is the time that a document occupies a process.
         begin = time.monotonic()
         try:
             yield
@@ -83,6 +88,8 @@ class Lane:
         try:
             await place
         except asyncio.CancelledError:
+            # A place that has been given to the client must be passed on, or its process would be
+            # lost.
             if place.cancelled():
                 with suppress(KeyError, ValueError):
                     self.waiting[client].remove(place)
@@ -98,6 +105,8 @@ class Lane:
             waiting = deque(place for place in places if not place.done())
             if not waiting:
                 continue
+            # The process goes to its successor directly. If it became free in between, a newcomer
+            # could take it.
             waiting.popleft().set_result(None)
             if waiting:
                 self.waiting[client] = waiting  # at the end
@@ -115,6 +124,8 @@ class Parsers:
         self.patience = patience
         self.short = Lane(SHORT_PROCESSES, SHORT_SECONDS, average=0.2)
         self.long = Lane(LONG_PROCESSES, LONG_SECONDS, average=10.0)
+        # The lanes limit the processes already. anyio's own limit is the number of cores, which
+        # could be lower.
         self.limiter = CapacityLimiter(SHORT_PROCESSES + LONG_PROCESSES)
 
     async def run(
@@ -127,6 +138,8 @@ class Parsers:
         if len(document.content) <= LONG_BYTES:
             try:
                 return await self.run_in(self.short, client, function, document, *arguments)
+            # SIGXCPU ended it; see `RLIMIT_CPU` in `parsed`. The document then counts as a long
+            # one.
             except BrokenWorkerProcess:  # killed: the document takes longer
                 pass
         try:
@@ -142,6 +155,8 @@ class Parsers:
         document: SentDocument,
         *arguments: Any,
     ) -> T:
+        # Refused at once, and not after the wait, so that a client can try again elsewhere or
+        # later.
         wait = lane.wait_of(client)
         if wait > self.patience:
             raise too_busy(wait)
@@ -152,11 +167,13 @@ class Parsers:
                     lane.limits,
                     document,
                     *arguments,
+                    # A client that leaves ends its process: anyio kills it.
                     cancellable=True,
                     limiter=self.limiter,
                 )
             except NMTError as error:
                 raise Failed(400, f"{label_of(document)}: {error}") from error
+            # Exceeding the memory is an exception in the process, which survives.
             except MemoryError as error:
                 raise too_large(document) from error
 

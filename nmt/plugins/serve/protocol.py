@@ -36,6 +36,8 @@ class Connection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self.start_timer()
+        # uvicorn answers 503 above its limit only when headers are complete, so a client could hold
+        # any number of connections without sending headers.
         limit = self.limit_concurrency
         if limit is not None and len(self.connections) > limit + SPARE_CONNECTIONS:
             transport.abort()
@@ -45,8 +47,10 @@ class Connection(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        # After `refuse`, data that was already on its way still arrives.
         if self.transport.is_closing():
             return
+        # Before the parser runs: its callbacks set it back when they have used the data.
         self.unread += len(data)
         super().data_received(self.with_ascii_address(data))
         if self.transport.is_closing():
@@ -60,6 +64,7 @@ class Connection(HttpToolsProtocol):
         """Percent-encode non-ASCII bytes in a request line, as `curl 'URL?q=für'` sends them."""
         if not self.is_in_first_line:
             return data
+        # httptools rejects such bytes.
         line, newline, rest = data.partition(b"\n")
         # Line breaks may come before a request line.
         self.is_in_first_line = not newline or not line.strip()
@@ -75,6 +80,8 @@ class Connection(HttpToolsProtocol):
         """Count bytes of an address or headers; an error makes the parser reject the request."""
         self.header_bytes += size
         if self.header_bytes > MOST_HEADER_BYTES:
+            # httptools turns an exception in a callback into a parser error, after which uvicorn
+            # calls `send_400_response`.
             raise ValueError(TOO_LARGE)
 
     def on_message_begin(self) -> None:
@@ -97,11 +104,13 @@ class Connection(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
+        # `read_body` limits the body itself; here, only what separates its pieces counts.
         self.unread = 0
         super().on_body(body)
 
     def on_message_complete(self) -> None:
         self.unread = 0
+        # A connection may carry another request, whose headers have their own time.
         self.awaits_headers = True
         self.is_in_first_line = True
         super().on_message_complete()
@@ -121,6 +130,8 @@ class Connection(HttpToolsProtocol):
         """
         if self.transport.is_closing():
             return
+        # With pipelining, the next request may arrive while an earlier one is being answered;
+        # closing now would cut that answer off.
         if self.cycle is not None and not self.cycle.response_complete:
             self.start_timer()
         elif self.unread:
@@ -137,6 +148,7 @@ class Connection(HttpToolsProtocol):
             f"content-length: {len(content)}\r\n"
             "\r\n"
         )
+        # Written by hand, because the application does not exist for a request without headers.
         self.transport.write(STATUS_LINE[status] + headers.encode() + content)
         self.transport.close()
 

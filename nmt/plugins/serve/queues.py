@@ -32,6 +32,7 @@ class Search(NamedTuple):
     """The translation so far after the prefix."""
 
 
+# Compared by identity: two lines with the same text are different lines.
 @dataclass(eq=False)
 class WaitingLine:
     text: str
@@ -45,6 +46,7 @@ class WaitingLine:
             self.answer.set_exception(answer)
         else:
             self.answer.set_result(answer)
+        # Reading it marks it as retrieved. The request that waits for it may be gone already.
         self.answer.exception()  # or asyncio would log an exception as never retrieved
 
 
@@ -70,6 +72,7 @@ class QueuedRequest:
 
     def extend(self, lines: Iterable[str]) -> None:
         """Add lines, before the request is queued."""
+        # A future for each line, because a request's lines may be in several batches.
         loop = asyncio.get_running_loop()
         for text in lines:
             line = WaitingLine(text, self, loop.create_future())
@@ -82,6 +85,7 @@ class Queue:
 
     def __init__(self) -> None:
         self.requests = deque[QueuedRequest]()
+        # True at first, so that the first batch starts with the request that has waited longest.
         self.began_with_new = True
         """Whether the latest batch began with a new request if there was one; alternates."""
         self.most_characters = LONG
@@ -108,6 +112,7 @@ class Queue:
         turns = self.turns(long_too)
         batch = list[WaitingLine]()
         characters = 0
+        # The last line may exceed the limit, so a batch is never empty.
         while turns and len(batch) < most and characters < self.most_characters:
             request = turns.popleft()
             is_long = request.begins_with_long_line
@@ -120,6 +125,8 @@ class Queue:
             if is_long:
                 break
             if request.lines:
+                # Behind the others: each request has one line per turn, so a short one leaves with
+                # the first batches, however long the others are.
                 turns.append(request)
         self.let_wait(batch)
         return batch
@@ -143,6 +150,7 @@ class Queue:
         """Move the requests in a batch behind the others, and drop those without further lines."""
         served = {line.request for line in batch}
         waiting = [request for request in self.requests if request.lines]
+        # The sort is stable, so those that were not served keep their order.
         waiting.sort(key=lambda request: request in served)
         self.requests = deque(waiting)
 
@@ -150,4 +158,5 @@ class Queue:
         """Update the batch size based on a batch's translation time."""
         if characters > self.most_characters / 2:  # a smaller batch says little about speed
             in_time = round(BATCH_SECONDS * characters / max(seconds, 0.001))
+            # Enough for any line of up to `LONG` characters, whatever was measured.
             self.most_characters = max(LONG, min(BATCH_CHARACTERS, in_time))

@@ -49,6 +49,7 @@ class Routes:
 
         Of several codes, one of the first of the preferred groups is chosen.
         """
+        # A client's pt can mean pt-BR or pt-PT; one that fits the other language comes first.
         for codes in (*preferred, self.languages):
             code = match_language(language, codes)
             if code is not None:
@@ -96,6 +97,8 @@ class Routes:
         Raises Failed if there is none.
         """
         source = self.code_of(source, self.pairs)
+        # The target is chosen among those of the source: pt can mean pt-BR for one model and pt-PT
+        # for another.
         targets = self.pairs.get(source, {})
         target = self.code_of(target, targets)
         if source == target:
@@ -109,6 +112,7 @@ class Routes:
 
         Raises Failed if no model translates its language.
         """
+        # A detected source is one with a model into the target, so the target must come first.
         target = self.code_of(target, chain.from_iterable(self.pairs.values()))
         try:
             source, probability = choose(text, self.sources_of(target), target, self.languages)
@@ -124,6 +128,7 @@ class Routes:
         if source.lower() != AUTO:
             return [self.route_to(source, target)] * len(texts)
         routes = dict[str, Route]()
+        # Texts of a list may be in different languages.
         for number, text in enumerate(texts, 1):
             if text in routes:  # detection takes longer than the look-up
                 continue
@@ -137,5 +142,6 @@ class Routes:
     async def find(self, source: str, target: str, texts: Sequence[str]) -> list[Route]:
         """As `routes_of`, without delaying other requests while languages are detected."""
         if source.lower() != AUTO:
+            # Without detection, a thread would cost more than the look-up.
             return self.routes_of(source, target, texts)
         return await asyncio.to_thread(self.routes_of, source, target, texts)

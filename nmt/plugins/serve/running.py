@@ -33,6 +33,7 @@ def serve(config: ServeConfig) -> None:
 
     Raises NMTError if the server cannot start.
     """
+    # First what can fail fast: models, keys and glossaries, then the port, then the weights.
     server = Server(config)
     # Before the models are loaded, which takes long, so that a port in use is reported at once.
     listener = listen(config)
@@ -46,6 +47,8 @@ def serve(config: ServeConfig) -> None:
         model.load()
     loading.join()
     gc.freeze()  # garbage collections need not visit objects that live as long as the server
+    # Libraries report problems to the root logger, which has no handler of its own; Python's last
+    # resort would print their messages.
     logging.lastResort = PlaceHandler(logging.ERROR)
     log(f"serving {', '.join(config.run)} at {address} (press Ctrl-C to stop)")
     if config.open and has_display():
@@ -59,6 +62,7 @@ def listen(config: ServeConfig) -> socket.socket:
     family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
     address = (config.host, config.port)
     try:
+        # The socket is ours, because uvicorn would only listen after the models have been loaded.
         return socket.create_server(address, family=family, backlog=BACKLOG)
     except OSError as error:
         reason = f"{error.strerror}; choose another port, or stop the program that uses this one"
@@ -74,6 +78,7 @@ def allow_connections(most: int) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY:
         most = min(most, hard)
+    # Never lowered: the user may have raised it.
     if soft != resource.RLIM_INFINITY and soft < most:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
@@ -94,7 +99,10 @@ def uvicorn_config(server: Server, config: ServeConfig) -> uvicorn.Config:
         http=connection,
         ws="none",
         limit_concurrency=config.limits.connections,
+        # Long enough for every accepted request, whose time is limited.
         timeout_graceful_shutdown=int(config.limits.seconds) + 1,
+        # Clients need not know the software. The log must not have addresses, which may contain
+        # texts (?q=TEXT).
         server_header=False,
         access_log=False,
         log_config=None,

@@ -23,6 +23,7 @@ OTHER_SCRIPTS = {
     "uz": "Cyrl",
 }
 """Scripts that languages are written in besides their usual one."""
+# Jpan and the other keys are ISO 15924 codes, but not values of Unicode's Script property (UAX 24).
 PARTS = {
     "Jpan": ("Hani", "Hira", "Kana"),
     "Kore": ("Hang",),
@@ -50,6 +51,7 @@ def systems_of(code: str) -> list[frozenset[str]]:
 
     sr has two, and sr-Latn has only Latn.
     """
+    # A code that names its script excludes the other ones.
     language, script, _, is_plain = subtags(code)
     names = [script]
     if is_plain:
@@ -85,6 +87,7 @@ def coverage(counts: Mapping[str, float], language: str) -> float:
     """The weighted number of a text's letters that are in one writing system of a language."""
     best = 0.0
     for system in systems_of(language):
+        # Not the sum over all systems: one text is in one of them.
         best = max(best, sum(counts[script] for script in system))
     return best
 

@@ -41,7 +41,9 @@ def choose(text: str, sources: list[str], target: str, codes: list[str]) -> Gues
     Otherwise, the likeliest source is chosen, since short texts are often taken for other
     languages.
     """
+    # As many characters as `rank` reads, so that letters are counted in the same text.
     text = text[:MOST_CHARACTERS]
+    # All languages, so that text that no model translates is told from text that one translates.
     ranked = rank(text, [*sources, target, *codes])
     if not ranked and number_of_letters(text) >= ENOUGH_OF_A_SCRIPT:
         raise Unserved("")  # in a script of no known language
@@ -49,6 +51,7 @@ def choose(text: str, sources: list[str], target: str, codes: list[str]) -> Gues
     probabilities = dict(ranked)
     source = likeliest_source(sources, probabilities)
     in_target = Guess(target, probabilities.get(target, 0.0))
+    # Relative to the source: only these two matter for the decision between them.
     both = in_target.probability + source.probability
     if likeliest.language == target and in_target.probability > SURE * both:
         return in_target
@@ -74,6 +77,7 @@ def check_served(text: str, likeliest: Guess, source: Guess, sources: list[str])
     if may_be_meant(likeliest.language, text, sources):
         return
     is_certain = likeliest.probability > SURE and number_of_letters(text) >= ENOUGH_LETTERS
+    # The script of the text rules all sources out, so fewer letters suffice.
     is_foreign = source.probability == 0.0 and has_enough_of_script(text, likeliest.language)
     if is_certain or is_foreign:
         raise Unserved(likeliest.language)
@@ -96,6 +100,7 @@ def may_be_meant(detected: str, text: str, sources: list[str]) -> bool:
     The identifier does not know the source, or confuses it with the detected language.
     """
     languages = {subtags(code).language for code in in_script_of(detected, text, sources)}
+    # A language that the identifier does not know is always detected as another one.
     if not languages <= identified():
         return True
     for group in CONFUSED:

@@ -43,6 +43,8 @@ def cell_of(text: str) -> str:
     Without characters that would break the row or change how other cells look.
     """
     text = BREAKS.sub(" ", text).strip(" ")
+    # Marks of direction are part of Arabic and Hebrew text, so they stay if they affect only this
+    # cell.
     if has_balanced_directions(text):
         return text
     return DIRECTIONS.sub("", text)
@@ -50,6 +52,7 @@ def cell_of(text: str) -> str:
 
 def is_blank(text: str) -> bool:
     """Whether a text has no visible character."""
+    # Zero-width characters are no text, and `strip` keeps them.
     printable = "".join(filter(str.isprintable, text))
     return not printable.strip()
 
@@ -64,8 +67,10 @@ def collect(path: str | None, *cells: str) -> None:
         row = "\t".join(map(cell_of, cells)) + "\n"
     try:
         # The row is written at once, when the block ends.
+        # The lock keeps other servers from writing between the check of the size and the write.
         with Path(path or os.devnull).open("ab") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
+            # A client could otherwise fill the disk.
             if file.tell() >= MOST_BYTES:
                 raise NMTError(f"suggestions={path}: has more than 256 MiB; pass another file")
             file.write(row.encode())

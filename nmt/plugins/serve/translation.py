@@ -65,6 +65,7 @@ class Service:
         """
         most = self.limits.characters
         longest = max((len(line.text) for line in request.lines), default=0)
+        # Files, too: the limit on the text of a request does not count the lines of files.
         if longest > most:
             raise Failed(400, f"a line ({longest}) exceeds text limit ({most}); split the line")
         if model.queue.lines + len(request.lines) > self.limits.waiting_lines:
@@ -84,15 +85,20 @@ class Service:
         """
         if sum(map(len, texts)) > self.most_lines:
             raise Failed(413, f"more than {self.most_lines:,} lines; send fewer lines per request")
+        # All lines with the same model and target become one request, so that a client with a list
+        # of texts does not take more turns than one with a long text.
         requests = requests_of(routes, texts, options)
         answers = dict[ModelAndTarget, Iterator[Line]]()
         try:
             for (model, _), request in requests.items():
+                # All are queued before any is awaited, so that several models translate at the same
+                # time.
                 self.queue(model, request)
             for key, request in requests.items():
                 answers[key] = iter([await answer for answer in request.answers])
         finally:
             for (model, _), request in requests.items():
+                # Also after success, when there is nothing left to remove.
                 model.queue.remove(request)
         # In the order of the texts, each takes its lines from the answers of its request.
         translations = list[list[Line]]()
@@ -108,6 +114,7 @@ class Service:
         if not is_html:
             return Text(plain_text(text).lines, text)
         # A page can take long to parse, so it is parsed like a file.
+        # The suffix selects the format.
         document = SentDocument(text.encode(), "q.html")
         lines, _ = await self.parsers.run(client, read_lines, document, self.most_lines)
         return Text(lines, text, document)
@@ -116,6 +123,7 @@ class Service:
         """Answer a request; if `q` is a list, each value in the answer is a list."""
         is_html = form.format == "html"
         texts = [await self.read_text(text, is_html, client) for text in form.texts]
+        # Languages are detected in the text alone: the tags of HTML are English words.
         contents = ["\n".join(text.lines) for text in texts]
         routes = await self.routes.find(form.source, form.target, contents)
         lines_of_texts = [text.lines for text in texts]
@@ -149,6 +157,7 @@ class Service:
             # A line with fewer translations repeats its last one.
             of_rank = [line[min(rank, len(line) - 1)] for line in lines]
             translations.append(document_of_text.render(of_rank))
+        # Texts whose lines have no alternatives are equal.
         return list(dict.fromkeys(translations))
 
     async def translate_document(self, form: FileForm, client: str) -> tuple[str, Written]:
@@ -160,12 +169,14 @@ class Service:
         content = await form.file.read()
         document = SentDocument(content, form.file.filename or "", source, target)
         lines, marked_up = await self.parsers.run(client, read_lines, document, self.most_lines)
+        # More lines would not help: detection reads a limited number of characters.
         beginning = "\n".join(lines[:DETECTED_LINES])
         [route] = await self.routes.find(form.source, form.target, [beginning])
         options = SearchOptions(aligned=marked_up)
         [translated] = await self.translate_lines([route], [lines], options)
         if not route.model:  # the document is already in the target language
             return route.target, Written(content)
+        # Detection has found the source, and the codes are now those of the model.
         document = document._replace(source=route.source, target=route.target)
         written = await self.parsers.run(client, write, document, translated)
         return route.target, written
