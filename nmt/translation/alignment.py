@@ -77,6 +77,7 @@ class Describer:
     def words_at(self, begin: int, end: int) -> range:
         """The source words at a span of the cleaned line."""
         first = self.place(begin)
+        # Normalization may map both ends of a span to one character of the line as typed.
         last = self.place(end)
         return self.words.at(first, max(first, last))
 
@@ -86,21 +87,26 @@ class Describer:
         The text begins with the prefix. For part of a sentence, which repeats the tokens of the
         prefix, both are left out.
         """
+        # As in `Segmenter`, prefix and text are encoded as one string, because subwords may differ
+        # otherwise.
         text = self.prefix + segment.text
         whole = self.clean(segment.text if segment.prefixed else text)
         if whole not in self.encoded:
             [ids] = self.tokenizer.encode([whole])
             self.encoded[whole] = token_spans(self.tokenizer, ids, whole, SOURCE)
+        # `skipped` and the length select the tokens of one part out of those of the whole sentence.
         last = segment.skipped + len(segment.ids) - segment.prefixed
         return whole, self.encoded[whole][segment.skipped : last]
 
     def of(self, segment: Segment) -> list[range]:
         """The source words of each of a segment's tokens; none for tokens of the prefix."""
         whole, spans = self.encoding(segment)
+        # The prefix has no place in the line, so its characters are subtracted from all spans.
         before = len(whole) - len(self.clean(segment.text))
         offset = segment.start - before
         words = [range(0)] * segment.prefixed
         for begin, end in spans:
+            # The token ends within the prefix. One that crosses its end counts from the text on.
             if end < before:
                 words.append(range(0))
                 continue
@@ -155,6 +161,7 @@ class Describer:
             tokens = self.target_tokens(ids, joined.text, span, words)
             pairs |= self.pairs_of(segment, part, tokens)
             self.add_scores(details, part, tokens)
+        # Sorted, because a set has no order, and equal translations must have equal records.
         details.alignment += sorted(pairs)
         return details
 
@@ -166,6 +173,7 @@ class Describer:
         Without text, there are none, because there are no words to align.
         """
         begin, end = span
+        # An empty translation may still have tokens, such as a lone blank.
         if begin == end:
             return []
         tokens = []
@@ -183,6 +191,7 @@ class Describer:
         scores_of_text = scores[hidden : len(part.tokens)]
         for token, score in zip(tokens, scores_of_text, strict=True):
             for word in token.words:
+                # None until its first token: a word that only copies spell keeps None.
                 before = details.word_log_probabilities[word] or 0.0
                 details.word_log_probabilities[word] = before + score / len(token.words)
         # The end symbol of the segment before. That of the last segment has a score, but no name.
@@ -203,6 +212,7 @@ class Describer:
         no blanks between them, punctuation of the source does not count as part of the word before
         it: much of the translation attends to a period.
         """
+        # Tokens without source words, such as those of the prefix, are no candidates.
         sources = {index: words for index, words in enumerate(self.of(segment)) if words}
         if not sources or not tokens:
             return set()
@@ -232,6 +242,7 @@ class Describer:
         """
         has_letters = self.has_letters(segment)
         is_punctuation = [not has_letters[index] for index in columns]
+        # Copied, because other scripts in the same translation use the unchanged weights.
         to_letters = attention.copy()
         to_letters[:, is_punctuation] = 0
         return to_letters if to_letters.any() else attention

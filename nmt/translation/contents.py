@@ -108,10 +108,13 @@ CONTENTS = (
 
 def kind_of_content(head: bytes, may_be_code: bool) -> Kind | None:
     """The kind of a file that begins with these bytes; None for text to translate line by line."""
+    # Formats allow white space before their first sign, and editors add a byte order mark.
     start = head.removeprefix(codecs.BOM_UTF8).lstrip()
     for content in CONTENTS:
         if re.match(content.pattern, start):
             return content.kind
+    # Only for doubtful suffixes, because text may look like code, such as a list whose items begin
+    # with `*`.
     if may_be_code and is_mostly_code(start):
         return SOURCE_CODE
     return None

@@ -34,6 +34,7 @@ def copied_spans(
     Spans with no letter or digit between them are joined. The first span begins with the line if no
     letter or digit precedes it; likewise, the last span ends with the line if none follows.
     """
+    # Most lines have only known characters. Sets tell that without running a pattern over the line.
     used = set(line)
     unknown = used & cut_at
     if characters is not None:
@@ -44,6 +45,7 @@ def copied_spans(
     # A word may also be inside a tag; joining the spans removes what they have in common.
     for unit in chain(MARKUP_TAG.finditer(line), COPIED_UNIT.finditer(line)):
         if not unknown.isdisjoint(unit[0]):
+            # The model could not translate the rest of a word or tag by itself.
             spans.append(with_punctuation(line, unit.span()))
     return joined_spans(line, sorted(spans))
 
@@ -54,6 +56,8 @@ def with_punctuation(line: str, span: Span) -> Span:
     A model would lose this punctuation without the words beside it.
     """
     begin, end = span
+    # `(?r)` matches backwards from `begin`; a forward search would be quadratic in the line's
+    # length.
     before = PUNCTUATION_BEFORE.match(line, 0, begin)
     if before:
         begin = before.start()
@@ -68,8 +72,11 @@ def joined_spans(line: str, spans: list[Span]) -> list[Span]:
     joined = list[Span]()
     last = 0
     for begin, end in spans:
+        # Between two copies, punctuation alone would become a segment that gives the model nothing
+        # to read.
         if is_without_words(line[last:begin]):
             begin = joined.pop()[0] if joined else 0
+        # A word within a tag ends before the tag does.
         last = max(last, end)
         joined.append((begin, last))
     if is_without_words(line[last:]):

@@ -42,7 +42,9 @@ def device_names(config: JobConfig) -> list[str]:
 def begin_worker(options: TranslatorOptions, devices: "SimpleQueue[str]") -> None:
     """Prepare a process of the pool, which takes the next device."""
     global worker_options
+    # A custom initializer replaces the default one of `worker_pool`, so it makes the same call.
     begin()
+    # Initializers have equal arguments in all processes, so a queue hands out one device to each.
     compute = replace(options.compute, device=devices.get())
     worker_options = replace(options, compute=compute)
 
@@ -55,6 +57,7 @@ def worker_translator() -> steps.Translator:
     """
     import torch
 
+    # Each process would otherwise start as many threads as there are cores.
     threads = torch.get_num_threads() // worker_options.compute.devices
     torch.set_num_threads(max(1, threads))
     return steps.load_translator(worker_options, steps.warn)
@@ -98,8 +101,11 @@ class DeviceTranslator:
 
         Holds about two blocks of `buffer` lines per process.
         """
-        # If it started later, with the first process, it would unblock the signal.
+        # Python's resource tracker is a process of its own. If it started later, with the first
+        # worker, it would unblock the signal.
         resource_tracker.ensure_running()
+        # Futures enter the queue in input order, so results leave in that order, whichever device
+        # is first.
         with steps.read_by_thread(self.submitted(lines, buffer), 2 * self.count) as pending:
             futures = iter(pending.get, None)
             yield from steps.lines_of(map(result, futures))

@@ -22,11 +22,13 @@ def translate_document(config: TranslateConfig) -> None:
     """Translate the file `config.input` to `config.output`."""
     with ExitStack() as stack:
         content, output = open_document(config, stack)
+        # ZIP archives, such as .docx, begin with these bytes. Their translations are archives, too.
         if content.startswith(b"PK") and output.file.isatty():
             raise NMTError(
                 f"{config.format} is not text to show: "
                 f"pass output=FILE.{config.format}, or redirect with > FILE"
             )
+        # Without weights: a damaged document is reported before they are loaded, which takes long.
         models = find_models(config.translator.run)
         source = models.descriptions[0].source
         target = models.target(config.translator)
@@ -46,6 +48,8 @@ def translate_document(config: TranslateConfig) -> None:
                 show(len(translations))
         else:
             warn(f"{config.format}: the document has no text to translate")
+        # In one piece, because a format such as .docx is an archive, which cannot be written by
+        # lines.
         output.write(document.join(translations), len(translations))
         if document.notice:
             warn(document.notice)

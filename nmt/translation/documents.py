@@ -46,6 +46,7 @@ def read_document(format: str, content: bytes, target: str = "", source: str = "
     """Parse a file; raise NMTError if it is damaged or a line is too long."""
     reader = entries_of(DocumentEntry)[format].load()
     document: Document = reader(content, source, target)
+    # Documents are read whole, so `raw_lines` has not limited the lengths of their lines.
     for line in document.lines:
         # A character has at most 4 bytes in UTF-8, so most lines need not be encoded.
         if len(line) > LINE_BYTES // 4 and len(line.encode()) > LINE_BYTES:

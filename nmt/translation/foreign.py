@@ -18,6 +18,7 @@ def is_in_other_script(line: str, source: str | None) -> bool:
     scripts_of_letters = [name for name in map(script, line) if name]
     if scripts is None or len(scripts_of_letters) < LEAST_LETTERS:
         return False
+    # Characters of all scripts, such as digits and punctuation, have no name and do not count.
     foreign = sum(name not in scripts for name in scripts_of_letters)
     return foreign >= FOREIGN_SHARE * len(scripts_of_letters)
 
@@ -30,6 +31,8 @@ def foreign_source(
     """The model's source language if a line is in another script, and was copied nearly whole."""
     if not copied or not is_in_other_script(line, description.source):
         return None
+    # A model that reads another script, as in a mixed corpus, does not copy it, and needs no
+    # warning.
     copied_letters = sum(map(str.isalpha, "".join(copied)))
     all_letters = sum(map(str.isalpha, line))
     if copied_letters < FOREIGN_SHARE * all_letters:

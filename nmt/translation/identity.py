@@ -46,12 +46,14 @@ def what_affects_output(config: JobConfig | TranslatorOptions) -> dict[str, Any]
     translator = config.translator if isinstance(config, JobConfig) else config
     folders = [find_model_directory(name) for name in translator.run]
     values = dict[str, Any]()
+    # Files count by content, because a run's folder may be moved, or trained again under its name.
     for file_name in MODEL_FILES:
         name = "model" if file_name == WEIGHTS else file_name
         values[name] = [sha256(folder / file_name) for folder in folders]
     options = flatten(to_tree(config))
     for key, member in deciding_options(config).items():
         value = options[key]
+        # For example, a glossary that has been edited under the same name must not resume.
         if value and "is_file" in member.metadata:
             value = sha256(Path(value).resolve())
         values[key] = value
@@ -78,6 +80,7 @@ def is_same(recorded: Any, now: Any, before: Mapping[str, Any]) -> bool:
 
 def changed_names(recorded: Any, now: Any, before: Mapping[str, Any]) -> list[str]:
     """The names of what differs between a recorded identity and today's, at most four."""
+    # A string has no parts. It is empty for an input that cannot be read again, such as a pipe.
     if not isinstance(recorded, dict) or not isinstance(now, dict):
         return [] if recorded == now else ["input, model or option"]
     # Compared as JSON stores them: lists, not tuples.

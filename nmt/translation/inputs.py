@@ -39,6 +39,7 @@ def suffix_of(name: str) -> str:
 def is_name_of_text(suffix: str) -> bool:
     """Whether a suffix stands for lines of text, whatever the model."""
     small = suffix.lower()
+    # Before language codes: .arb is Standard Arabic, too, but far more often Flutter's messages.
     if small in ADVICE_BY_SUFFIX and not ALSO_CODE.fullmatch(small):
         return False
     is_corpus_word = CORPUS_WORD.fullmatch(small) is not None
@@ -47,6 +48,7 @@ def is_name_of_text(suffix: str) -> bool:
 
 def may_be_code(suffix: str) -> bool:
     """Whether only the content decides if a file with this suffix is source code."""
+    # A file without a suffix usually is plain text, such as the output of a script.
     if not suffix:
         return False
     return ALSO_CODE.fullmatch(suffix.lower()) is not None or not is_name_of_text(suffix)
@@ -72,8 +74,10 @@ def refusal(name: str, what: str, kind: Kind) -> NMTError:
 
 def check_content(name: str, head: bytes, suffix: str = "") -> None:
     """Raise NMTError if an input that begins with `head` is not text to translate line by line."""
+    # `bounded_lines` decodes UTF-16, too, so the content is judged as the translator will see it.
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         head = head.decode("utf-16", "replace").encode()
+    # First the kind, because its advice helps more than a message about an encoding.
     kind = kind_of_content(head, may_be_code(suffix))
     if kind:
         what = f"its content is {kind.name}, which line-by-line translation would damage"
@@ -97,6 +101,7 @@ def check_lines(config: TranslateConfig) -> None:
     suffix = suffix_of(name)
     if not Path(name).exists():
         raise NMTError(f"{name}: No such file or directory")
+    # By suffix first, because its advice names a tool for exactly this format.
     advice = advice_for(suffix)
     is_text = is_name_of_text(suffix)
     if not is_text and advice:
@@ -105,6 +110,7 @@ def check_lines(config: TranslateConfig) -> None:
     if Path(name).is_file():
         with open_text(name) as file, reading(name):
             check_content(name, file.read(HEAD_BYTES), suffix)
+    # Last, because it reads the model, which files with other names need not have.
     if not is_text and suffix not in languages_of_model(config):
         advice = "if each line is text to translate, pass format=text"
         raise refusal(name, f"nmt cannot read .{suffix} files", Kind(suffix, advice))

@@ -46,13 +46,17 @@ def name_of_input(config: JobConfig) -> str:
 
 def open_source(config: JobConfig, stack: ExitStack) -> "io.BufferedReader[Any]":
     """Open the input; NMTError if that fails or the output would overwrite it."""
+    # As bytes, text from the command line is decoded and cut into lines in the same way as a file.
     if config.text is not None:
         return io.BufferedReader(cast(Any, io.BytesIO(config.text.encode())))
     source = open_text(config.input)
+    # `check_lines` has already read the beginning of a file, and a user at a terminal types text.
     is_pipe = not Path(config.input).is_file() and not source.isatty()
     if isinstance(config, TranslateConfig) and config.is_guess and is_pipe:
         name = name_of_input(config)
         with reading(name):
+            # Unlike `read`, `peek` leaves the bytes in the buffer, because a pipe cannot be
+            # rewound.
             head = source.peek(HEAD_BYTES)
         check_content(name, head)
     # Standard input stays open: at the end, a thread may still be reading it.
@@ -76,9 +80,11 @@ def open_document(config: JobConfig, stack: ExitStack) -> tuple[bytes, Output]:
     """Read a document, and open an output for its translation."""
     name = name_of_input(config)
     with reading(name):
+        # One byte more than allowed tells a file that is too large without reading all of it.
         content = open_source(config, stack).read(LARGE + 1)
     if len(content) > LARGE:
         raise NMTError(f"{name}: larger than {LARGE:,} bytes, the limit for a document")
+    # Without an identity, because a document cannot be resumed: it is written in one piece.
     output = open_output(config.output, overwrite=config.overwrite)
     return content, stack.enter_context(output)
 
@@ -100,6 +106,8 @@ class Job:
         `stream` yields the results of lines, and may read ahead.
         """
         # Lines that `stream` has read, but not answered yet.
+        # Results come in input order, so the oldest one belongs to the next result. A thread may
+        # append while this one pops.
         pending = deque[str]()
 
         def remembered() -> Iterator[str]:
@@ -110,6 +118,8 @@ class Job:
         first = self.output.notes.lines + 1
         for number, result in enumerate(stream(remembered()), first):
             yield number, pending.popleft(), result
+            # After the yield: the caller has written the line by now, so progress counts written
+            # lines.
             self.show(number)
 
 
@@ -127,9 +137,11 @@ def open_job(config: JobConfig, command: str, stack: ExitStack) -> Job:
     if Path(config.input).is_file() and (config.output != "-" or on_terminal):
         total, digest = count_lines(config.input)
         identity = {"command": command, "input": digest, **what_affects_output(config)}
+    # An option that this version adds must not invalidate the partial output of an older version.
     before = options_before(config)
     opening = open_output(config.output, identity, config.overwrite, before)
     output = stack.enter_context(opening)
+    # A resumed job splits the input again from its start, because lines have no index to seek by.
     lines = raw_lines(source, name_of_input(config))
     done = output.notes.lines
     skip(lines, done)
@@ -147,6 +159,7 @@ def count_lines(path: str) -> tuple[int, str]:
     digest = hashlib.sha256()
     with open_text(path) as file:
         for line in raw_lines(file, path):
+            # A file that was compressed since the first attempt still counts as the same input.
             digest.update(line)
             lines += 1
     return lines, digest.hexdigest()

@@ -38,17 +38,20 @@ def join(
     """
     joined = JoinedText("")
     skipped = 0
+    # A copy has no hypothesis that begins with the prefix, so the prefix is decoded on its own.
     if segments and segments[0].copied:
         joined.text = text(tokenizer, prefix)
         skipped = len(prefix)
     is_apart = False  # from the text so far
     before: Segment | None = None
     for segment, part in zip(segments, parts, strict=True):
+        # Each search was forced to begin with the prefix. Only the first one may show it.
         tokens = part.tokens[skipped:]
         skipped = len(prefix)
         translation = segment.text if segment.copied else text(tokenizer, tokens)
         # After an empty translation, its separator is still added.
         is_apart = is_apart or not segment.glued
+        # A segment that was glued in the source, such as a copied word in quotes, stays so.
         separator = ""
         if joined.text and is_apart:
             separator = blank_between(joined.text, translation)

@@ -59,6 +59,7 @@ def untagged(text: str, tokenizer: Tokenizer, align: bool = False) -> Line | Ref
     if tag:
         return Line(text_from_tag.removeprefix(tag), f"{tag} ", align)
     unknown = LANGUAGE_TAG.match(text)
+    # For a model without such tags, `<2de>` is text like any other.
     if unknown and has_tags_like(unknown[1], tokenizer):
         supported = ", ".join(tokenizer.tags)
         return RefusedLine(0, f"{unknown[1]}: the model supports {supported}")

@@ -38,11 +38,14 @@ def limits_of(descriptions: list[ModelDescription], split: bool) -> Limits:
     lengths = longest_sources(descriptions)
     characters = None
     rare = frozenset[str]()
+    # A copy would cut the sentence, and a parser must build its tree over all words.
     is_parsing = any(is_parser(description) for description in descriptions)
     if not is_parsing:
         characters, rare = learned_characters(descriptions)
     return Limits(
         split=split,
+        # Positions alone do not make a model translate sentences well that are longer than any in
+        # training.
         longest=min([*lengths, *ends], default=None) if split else None,
         positions=min(ends, default=None),
         language=descriptions[0].source,
@@ -57,6 +60,7 @@ def longest_sources(descriptions: list[ModelDescription]) -> list[int]:
     """The number of tokens of the longest training source, for each model that records it."""
     lengths = []
     for description in descriptions:
+        # config.json may come from anyone, so its values are checked where they are used.
         length = within(description.training, "lengths", "source", "max")
         if type(length) is int and length > 0:  # a bool is an int, too
             lengths.append(length)
@@ -81,6 +85,7 @@ def learned_characters(
         rare_letters = within(description.training, "characters", RARE_LETTERS) or ""
         frequent.append(frozenset(text))
         seen.append(frozenset(text + rare_letters))
+    # An ensemble reads each character with all of its models, so each must know it.
     characters = frozenset.intersection(*seen) | {" "}
     rare = characters - frozenset.intersection(*frequent) - {" "}
     return characters, rare

@@ -59,6 +59,7 @@ def automatic_engines(precision: str) -> list[EngineEntry]:
     for entry in entries_of(EngineEntry).values():
         if precision not in entry.precisions:
             continue
+        # `find_spec` looks for the library without importing it.
         if entry.why_not and find_spec(entry.module):
             of_plugins.append(entry)
         if entry.name == "torch":
@@ -95,7 +96,9 @@ def with_engine(
         raise NMTError(
             f"precision={compute.precision}: no installed engine supports it; see the key engine"
         )
+    # torch, which is last, unless it lacks the precision: int8 leaves only CTranslate2.
     engine = engines[-1]
+    # Several devices are GPUs, for which torch is the engine.
     if len(engines) > 1 and compute.devices == 1:
         models = models or find_models(options.run)
         problems = [why_unsuitable(entry, options, models) for entry in engines[:-1]]
@@ -109,6 +112,7 @@ def with_engine(
 def why_unsuitable(entry: EngineEntry, options: TranslatorOptions, models: Models) -> str:
     """Why `engine=auto` does not choose an engine; empty if it does."""
     assert entry.why_not
+    # Imported only now: the check may load a library that an explicit engine=torch never needs.
     why_not = import_attribute(entry.why_not)
     problem: str = why_not(models.folders, engine_options(options, models))
     if problem:
@@ -123,6 +127,7 @@ def load_translator(options: TranslatorOptions, notice: Notice) -> Translator:
     prefix = tag_of_target(options, models) + options.source_prefix
     stages = stages_of(options, models)
     options = with_engine(options, notice, models)
+    # Weights come last, because loading them takes longest and everything else may still fail.
     load = entries_of(EngineEntry)[options.compute.engine].load()
     engine = load(models.folders, engine_options(options, models), notice)
     limits = limits_of(models.descriptions, options.split != "never")
@@ -151,6 +156,7 @@ def limits_of_engine(limits: Limits, longest: int | None) -> Limits:
     """The limits with an engine that reads at most `longest` tokens with the end symbol."""
     if not limits.split or longest is None:
         return limits
+    # One position is taken by the end symbol, which `longest` does not count.
     if limits.longest:
         return replace(limits, longest=min(limits.longest, longest - 1))
     return replace(limits, longest=longest - 1)

@@ -30,6 +30,7 @@ def find_models(names: list[str]) -> Models:
     folders = [find_model_directory(name) for name in names]
     descriptions = [read_description(folder) for folder in folders]
     for folder, description in zip(folders, descriptions, strict=True):
+        # An ensemble averages probabilities token by token, so all models must number tokens alike.
         if description.tokenizer != descriptions[0].tokenizer:
             raise NMTError(
                 f"{folder} and {folders[0]} have different vocabularies: they cannot form an "

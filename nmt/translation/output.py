@@ -65,10 +65,12 @@ class Output:
         try:
             self.file.write(content)
             self.file.flush()
+        # No error to report: the reader, such as `head`, has seen enough. The caller ends quietly.
         except BrokenPipeError:
             raise
         except OSError as error:
             raise cannot_write(Path(self.name), error) from error
+        # Counted after the flush, so that notes never claim more than the file has.
         self.notes.lines = lines
         self.notes.bytes += len(content)
 
@@ -90,6 +92,7 @@ class OutputFile(Output):
         try:
             tree = read_mapping(notes_of(self.partial), parse_json)
             notes = build_stored(Notes, tree, "notes")
+        # Notes that are missing or damaged are no error; the output then starts again.
         except NMTError:
             return None
         if not notes.identity or notes.lines <= 0 or notes.bytes <= 0:
@@ -119,6 +122,7 @@ class OutputFile(Output):
         notes = self.recorded()
         self.notes.identity = identity
         if notes and identity and is_same(notes.identity, identity, before):
+            # JSON gave a plain dict, in which a note that has not occurred yet has no count.
             notes.counts = Counter(notes.counts)
             self.notes = notes
         # What was written after the last save may be incomplete, and is not counted in the notes.
@@ -133,6 +137,7 @@ class OutputFile(Output):
         if not self.notes.identity or not self.notes.lines:
             return False
         sync(self.partial)
+        # In this order: after a power failure, the notes must not count lines that the disk lacks.
         write_file(notes_of(self.partial), json.dumps(vars(self.notes)) + "\n")
         self.saved = time.monotonic()
         return True
@@ -146,6 +151,7 @@ class OutputFile(Output):
             if suffix:
                 self.save()  # if the computer stops now, all lines are done
                 content = compressed(self.partial, suffix)
+            # Atomic, so that another process sees the complete output or none.
             content.replace(self.path)
             sync(self.path.parent)  # otherwise a power failure could undo the renaming
         except OSError as error:
@@ -167,6 +173,7 @@ class OutputFile(Output):
             self.resume(identity, before)
             yield
             self.complete()
+        # Also Ctrl-C: a stopped job must be able to resume.
         except BaseException:
             with suppress(NMTError):  # if the disk is full, the last successful save counts
                 if not self.save():
@@ -183,6 +190,7 @@ def create(path: Path, flags: int) -> int:
 
     Other users may have replaced the file by a link, which is not followed.
     """
+    # O_CLOEXEC: a process that nmt starts must not hold the lock after nmt has exited.
     flags |= os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     return os.open(path, flags, 0o666)
 
@@ -223,10 +231,12 @@ def open_file(name: str, overwrite: bool) -> Output:
     """Open a file, device or pipe for writing."""
     try:
         path = Path(name)
+        # Written directly: a rename would replace the device itself by a file.
         if path.exists() and not path.is_file():  # a device, or a pipe
             return Output(name, path.open("wb"))
         # Replace what a link names, not the link, which may be /dev/stdout.
         path = path.resolve()
+        # An empty file may come from `touch` or `mktemp`, and replacing it loses nothing.
         if not overwrite and path.exists() and path.stat().st_size > 0:
             raise NMTError(
                 f"output={name} exists: pass overwrite=true to replace it, or name another file"
@@ -274,6 +284,7 @@ def open_output(
     output = open_file(name, overwrite)
     try:
         if isinstance(output, OutputFile):
+            # With overwrite=true, `resume` drops the lines of another command.
             if not overwrite:
                 output.check_same(identity, before)
             with output.completed(identity, before):

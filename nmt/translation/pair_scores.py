@@ -25,10 +25,12 @@ def score_pairs(translator: Translator, pairs: Sequence[tuple[str, str]]) -> lis
     for index, (source, target) in enumerate(pairs):
         line = untagged(source, tokenizer)
         if isinstance(line, RefusedLine):
+            # `untagged` knows a single line, so the index is set here.
             raise RefusedLine(index, line.problem)
         prefix = line.tag or translator.source_prefix
         texts.append((prefix + line.text, target))
     encoded = encode_pairs(tokenizer, texts)
+    # Attention is not needed here, and would take memory for each pair of tokens.
     scores = translator.engine.token_scores(encoded, align=False)
     results = []
     for (_, target_ids), score in zip(encoded, scores, strict=True):

@@ -56,6 +56,7 @@ class SourceReader:
         """The text, with letters that the model has learned only in the other case in that case."""
         cases = dict[int, str]()
         for letter in set(text) - self.learned:
+            # One of the two is the letter itself, which is not learned.
             for other in (letter.lower(), letter.upper()):
                 if other in self.learned:
                     cases[ord(letter)] = other
@@ -68,6 +69,7 @@ class SourceReader:
         if characters is None:
             return text
         text = self.in_learned_case(text)
+        # Nothing below changes ASCII, and most lines of Latin script end here.
         if text.isascii():
             return text
         text = text.translate(self.plain_signs)
@@ -75,12 +77,15 @@ class SourceReader:
         if not unknown:
             return text
         pieces = list[str]()
+        # By grapheme cluster, because only the neighbors of an invisible character tell its
+        # purpose.
         for begin, end in clusters(text):
             cluster = text[begin:end]
             # In an emoji, such characters are joiners, or select a picture instead of a sign.
             if not unknown.isdisjoint(cluster) and not EMOJI.search(cluster):
                 cluster = "".join(sign for sign in cluster if sign not in unknown)
             pieces.append(cluster)
+        # A cluster may have become empty between two spaces.
         return single_blanks("".join(pieces))
 
 
@@ -108,4 +113,5 @@ class ReadLine:
             typed = self.typed[self.origins[begin] : self.origins[end]]
         else:
             typed = self.text[begin:end]
+        # The output has one line per input line, so a copy must not bring a line break into it.
         return BREAKING.sub(" ", typed).strip()

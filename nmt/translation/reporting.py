@@ -32,6 +32,8 @@ def report(
     for stage in reversed(stages):  # translations leave the stages in reverse order
         fields |= stage.report(line, best)
     for note, details in best.notes.items():
+        # One warning per kind of note: a corpus may have millions of such lines. `summarize` has
+        # the rest.
         if not counts[note]:
             warn(f"{where}: {note}: {details}" if details else f"{where}: {note}")
         counts[note] += 1
@@ -56,6 +58,7 @@ def progress_of(
 
     It shows nothing unless standard error is a terminal and the output is not.
     """
+    # Python sets `sys.stderr` to None if the process starts with it closed.
     has_terminal = sys.stderr is not None and sys.stderr.isatty()
     if not has_terminal or (config.output == "-" and sys.stdout.isatty()):
         return lambda number: None

@@ -25,6 +25,7 @@ class Segmenter(SourceReader):
     def __init__(self, tokenizer: Tokenizer, limits: Limits, source_prefix: str = "") -> None:
         super().__init__(tokenizer, limits)
         self.source_prefix = source_prefix
+        # An attribute, so that a test can cut lines at simpler borders.
         self.splitter = sentences.split_sentences
         self.encoded_prefixes = dict[str, list[int]]()
 
@@ -53,6 +54,7 @@ class Segmenter(SourceReader):
             for sentence in row:
                 if sentence.copied:
                     continue
+                # Its tag alone would otherwise count as a sentence to translate.
                 is_blank = not sentence.text.strip()
                 sentences.append(sentence)
                 texts.append("" if is_blank else self.clean(prefix + sentence.text))
@@ -70,6 +72,7 @@ class Segmenter(SourceReader):
     def too_long(self, segments: list[Segment]) -> str:
         """Why the model cannot read a line; empty if it can."""
         positions = self.limits.positions
+        # Only split=never can exceed the positions: otherwise, `parts` has cut longer sentences.
         longest = max((len(segment.ids) for segment in segments), default=0)
         if positions is None or longest <= positions:
             return ""
@@ -81,6 +84,8 @@ class Segmenter(SourceReader):
 
     def sentences_of(self, line: Line) -> list[Segment]:
         """A line's sentences and copied stretches, not encoded yet."""
+        # Segments are spans of the line as the model reads it; copies are looked up in what the
+        # user typed.
         read = ReadLine(line.text, self.clean)
         sentences = list[Segment]()
         # No sentence crosses a copied stretch.
@@ -98,6 +103,7 @@ class Segmenter(SourceReader):
             begin, end = stripped(read.text, span)
             if begin == end:
                 continue
+            # `clean` leaves single spaces only, so one character decides.
             glued = begin > 0 and read.text[begin - 1] != " "
             stretch = Segment([], read.text[begin:end], begin, glued=glued)
             segments.append(copy_of(stretch, read) if is_copied else stretch)
@@ -110,6 +116,8 @@ class Segmenter(SourceReader):
         start = 0
         segments = list[Segment]()
         for sentence in self.splitter(stretch.text, self.limits.language):
+            # The splitter returns texts without positions. The search begins after the previous
+            # sentence, because a line may repeat a sentence.
             start = stretch.text.index(sentence, start)
             glued = stretch.glued and not segments
             segments.append(Segment([], sentence, stretch.start + start, glued=glued))
@@ -128,7 +136,10 @@ class Segmenter(SourceReader):
         # Encoded again without the prefix, which each part repeats.
         prefix_ids = self.prefix_tokens(prefix)
         [ids] = self.tokenizer.encode([self.clean(sentence.text)])
+        # `Translator` has checked that a token fits beside the prefix, so the divisor is positive.
         count = math.ceil(len(ids) / (longest - len(prefix_ids)))
+        # Equal parts: cutting at the limit could leave a last part of one token, without any
+        # context.
         length = math.ceil(len(ids) / count)
         parts = []
         for start in range(0, len(ids), length):
@@ -137,6 +148,8 @@ class Segmenter(SourceReader):
                 ids=prefix_ids + ids[start : start + length],
                 skipped=start,
                 prefixed=len(prefix_ids),
+                # Only the first part adjoins the segment before; all others are preceded by a
+                # space.
                 glued=sentence.glued and start == 0,
                 part=len(ids),
             )

@@ -62,7 +62,9 @@ def token_spans(
     at = 0  # where the text that is not spelled yet begins
     symbols = tokenizer.subwords(ids, side)
     for end, symbol in enumerate(symbols, 1):
+        # From `first` on: the bytes of one character decode only together.
         piece = tokenizer.decode(ids[first:end], side)
+        # A control symbol has no text. A lone blank decodes to nothing, too, but has a place.
         if not piece and not symbol.startswith(META):
             spans.append((at, at))
             continue
@@ -79,6 +81,7 @@ def token_spans(
             # The last character lacks bytes, which the next tokens spell.
             is_incomplete = True
             stop = start + len(decoded)
+            # All bytes of the character get its whole span, which the last one will complete.
             spans.append((at, stop + 1))
         else:
             token = tokenizer.decode(ids[end - 1 : end], side).strip()
@@ -94,6 +97,8 @@ def token_spans(
 
 def span_of_token(token: str, text: str, at: int) -> Span | None:
     """The span of a single token near `at`; None if it is not in the text."""
+    # Bounded, because a short token such as `a` would be found far behind its place, and because a
+    # search to the end for each token would take quadratic time.
     begin = text.find(token, at, at + FAR)
     if not token or begin < 0:
         return None
@@ -104,6 +109,7 @@ def with_gaps(spans: Sequence[Span | None], size: int) -> list[Span]:
     """The spans, with the one between its neighbors for each that is None."""
     next_begins = list[int]()
     following = size
+    # From the end, each gap meets the beginning of the next span.
     for span in reversed(spans):
         if span:
             following = span[0]
@@ -122,9 +128,11 @@ def with_gaps(spans: Sequence[Span | None], size: int) -> list[Span]:
 
 def places_in(typed: str, clean: Callable[[str], str]) -> list[int]:
     """For each character of the cleaned line, and for its end, its index in the line as typed."""
+    # The usual case: each character is in its place.
     if clean(typed) == typed:
         return list(range(len(typed) + 1))
     places = list[int]()
+    # By chunk, so that one that cannot be mapped exactly does not spoil the places of the others.
     for chunk in re.finditer(r"\S+", typed):
         begin, end = chunk.span()
         size = len(clean(chunk[0]))

@@ -65,6 +65,7 @@ class Stage:
 
 def with_refused(lines: Sequence[Line | RefusedLine], rest: Rest) -> list[Outcome]:
     """The outcomes of lines, some of which have already been refused."""
+    # Stages see only lines that can be translated, so they need not handle refused ones.
     accepted = [line for line in lines if isinstance(line, Line)]
     outcomes = iter(rest(accepted))
     return [line if isinstance(line, RefusedLine) else next(outcomes) for line in lines]

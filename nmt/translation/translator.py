@@ -68,6 +68,8 @@ class Translator:
     """Called with the number of lines after each search."""
 
     def __post_init__(self) -> None:
+        # Checked once, before any line is read: otherwise, each line would be refused for the same
+        # reason.
         source = len(self.segmenter.prefix_tokens(self.source_prefix))
         target = len(self.prefix)
         # At least one token of the source must fit beside the prefix.
@@ -98,6 +100,8 @@ class Translator:
         A thread reads the lines until the generator is closed. At most about 2 * `buffer` lines are
         in memory. Raises RefusedLine after the translations of the lines before it.
         """
+        # Without `closing`, the thread would read on until the garbage collector finds the
+        # generator of a caller that stopped early.
         with closing(arriving_blocks(lines, buffer)) as blocks:
             yield from lines_of(map(self.translate_each, blocks))
 
@@ -110,9 +114,12 @@ class Translator:
 
     def translate_each(self, lines: list[str]) -> list[Outcome]:
         """Like `translate`, but with an error in place of each refused line."""
+        # Built from the end: the last stage calls the search, and the first one calls all other
+        # stages.
         rest: Rest = self.search
         for stage in reversed(self.stages):
             rest = partial(stage.translate, rest=rest)
+        # Tags come off before the first stage, so that no stage mistakes them for text or markup.
         accepted = [untagged(line, self.tokenizer, self.details) for line in lines]
         return with_refused(accepted, rest)
 
@@ -121,18 +128,25 @@ class Translator:
 
         This ends the chain of stages.
         """
+        # An engine that blocks the caller gains nothing from several calls, and batches of similar
+        # lengths are fuller if it gets all lines at once.
         if not self.ahead or len(lines) <= AHEAD:
             return self.search_at_once(lines)
         # Longest first, as in batches. While some lines are searched, others are encoded or
         # decoded.
+        # Lengths are in characters: counting tokens would encode all lines before the first search.
         lengths = [len(line.tag + line.text) for line in lines]
         order = sorted(range(len(lines)), key=lambda index: -lengths[index])
         blocks = []
         for start in range(0, len(order), AHEAD):
             indices = order[start : start + AHEAD]
             blocks.append([lines[index] for index in indices])
+        # Two threads suffice: one waits for the engine, which releases the GIL, and the other
+        # works.
         with ThreadPoolExecutor(2) as pool:
             outcomes = chain.from_iterable(pool.map(self.search_at_once, blocks))
+            # `pool.map` returns results in the order of its blocks, whichever block is finished
+            # first.
             results = dict(zip(order, outcomes, strict=True))
         return [results[index] for index in range(len(lines))]
 
@@ -154,6 +168,8 @@ class Translator:
         outcomes = list[Outcome]()
         for line, row, problem in zip(lines, rows, problems, strict=True):
             if problem:
+                # The index is unknown here, because stages pass on any selection of lines.
+                # `lines_of` sets it.
                 outcomes.append(RefusedLine(0, problem))
             else:
                 outcomes.append(self.outcome(line, row, remaining))
@@ -174,6 +190,7 @@ class Translator:
                 hypotheses.append([Hypothesis([], 0.0, 0.0)])
             else:
                 hypotheses.append(next(results))
+        # The search returns nothing for a segment if no hypothesis has a finite score.
         if not all(hypotheses):
             return RefusedLine(0, NO_TRANSLATION)
         return self.join(line, segments, hypotheses)
@@ -185,6 +202,8 @@ class Translator:
         sources = [segment.ids for segment in segments]
         prefixes = [self.prefix] * len(segments)
         results = self.engine.search(sources, prefixes, self.constraints(segments))
+        # One forced pass over the finished translations yields token scores and attention. They are
+        # the same for every engine and search, and cost nothing if no line asks for them.
         aligned = list[Hypothesis]()
         pairs = list[Pair]()
         for line, source, hypotheses in zip(lines, sources, results, strict=True):
@@ -200,6 +219,8 @@ class Translator:
     def constraints(self, segments: list[Segment]) -> Constraints | None:
         """The constraints of the first stage that has some."""
         for stage in self.stages:
+            # The engine takes one object. Only the stage that made it knows its type, so those of
+            # two stages cannot be merged.
             constraints = stage.constraints(segments)
             if constraints:
                 return constraints
@@ -223,10 +244,13 @@ class Translator:
             prefix = line.tag or self.source_prefix
             describer = Describer(self.tokenizer, line.text, prefix, self.segmenter.clean)
         translations = []
+        # A blank line has no segments, but still gets one translation, which is empty.
         for rank in range(max(map(len, hypotheses), default=1)):
             # A segment with fewer hypotheses repeats its last one.
             parts = [row[min(rank, len(row) - 1)] for row in hypotheses]
             joined = join(self.tokenizer, segments, parts, self.prefix)
+            # Segments are searched independently, so the probability of the line is the product of
+            # theirs.
             log_probability = sum((part.log_probability for part in parts), start=0.0)
             translation = Translation(
                 joined.text,
@@ -265,6 +289,7 @@ class Translator:
         """What the user should know about the translation of a line, with details."""
         notes = dict[str, str]()
         length = max((segment.part for segment in segments), default=0)
+        # `part` is set only for parts of a sentence that is longer than the model's limit.
         if length:
             limit = self.limits.longest or 0
             details = f"a sentence of {length:,} tokens (limit: {limit:,})"
@@ -283,5 +308,6 @@ def lines_of(blocks: Iterable[list[Outcome]]) -> Iterator[list[Translation]]:
     """
     for index, outcome in enumerate(chain.from_iterable(blocks)):
         if isinstance(outcome, RefusedLine):
+            # In one block, a stage or a search does not know how many lines came before it.
             raise RefusedLine(index, outcome.problem) from outcome
         yield outcome
