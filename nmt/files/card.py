@@ -18,7 +18,9 @@ FINGERPRINT_DIGITS = 16
 def duration(seconds: float) -> str:
     """A rough duration: 42 seconds, 25 minutes, 1.5 hours or 12 days."""
     for unit, size in UNITS:
+        # Below 1.5 of a unit, the next smaller one is more exact: 80 minutes, not 1.3 hours.
         if seconds >= 1.5 * size:
+            # Two significant digits: 1.5 hours, but 12 days.
             has_decimal = seconds < 9.5 * size and unit != "minutes"
             decimals = 1 if has_decimal else 0
             return f"{seconds / size:.{decimals}f} {unit}"
@@ -31,6 +33,7 @@ def weights_in_words(updates: list[int], losses: dict[str, float]) -> str:
     text = f"checkpoint at update {names}"
     if len(updates) > 1:
         text = f"mean of the checkpoints at updates {names}"
+    # With a single candidate, there was no choice to explain.
     if len(losses) < 2:
         return text
     best = min(losses, key=losses.__getitem__)
@@ -68,6 +71,7 @@ def rows_of_training(record: TrainingRecord) -> dict[str, str]:
     assert record.seconds is not None
     assert record.averaged is not None
     corpus = f"{plain(config['data']['name'])} ({plain(config['data']['kind'])})"
+    # Names may come from files that anyone has written. Escaped, they cannot become links or HTML.
     fingerprint = code(record.corpus[:FINGERPRINT_DIGITS])
     counts = f"{record.updates:,} updates, {record.tokens:,} target tokens"
     version = plain(record.versions.get("nmt", __version__))
@@ -111,6 +115,7 @@ def model_card(description: ModelDescription, parameters: int) -> str:
     else:
         rows |= rows_of_training(record)
     table = "\n".join(f"| {title} | {value} |" for title, value in rows.items())
+    # A parser is used by `nmt parse`, because `nmt translate` would return its trees as text.
     structured = structured_targets_of(description)
     command = structured.command if structured else "translate"
     usage = block(f"nmt {command} run=THIS_FOLDER < input.{description.source}")

@@ -84,6 +84,7 @@ class ModelDescription:
     @property
     def record(self) -> TrainingRecord:
         """The entries of `training` with a known type."""
+        # Plugins and later versions may add entries, which this version ignores.
         names = {field.name for field in fields(TrainingRecord)}
         entries = {name: value for name, value in self.training.items() if name in names}
         return TrainingRecord(**entries)
@@ -96,20 +97,24 @@ def find_model_directory(path: str, key: str = "run") -> Path:
     """
     folder = Path(path)
     inside = folder / "model"
+    # Someone else's folder could otherwise name any file on this machine as its model.
     if inside.is_symlink():
         raise NMTError(f"{key}={path}: {inside} is a link; pass its target")
+    # A run contains its model; a model directory may have been copied out of a run.
     for candidate in (inside, folder):
         if (candidate / "config.json").is_file():
             return candidate
     still_training = (
         f"{key}={path}: still training; wait, or run `nmt average {path} output=FOLDER` for a model"
     )
+    # A training holds this lock. If it is free, the reason is another one.
     with locked_file(folder / LOCK, False, still_training, wait=0):
         raise NMTError(f"{key}={path}: {why_no_model(folder, path)}")
 
 
 def why_no_model(folder: Path, path: str) -> str:
     """Why there is no model in a folder that the user named `path`."""
+    # The default, which the user need not have typed.
     if not folder.exists() and path == "runs/latest":
         return "train a model first: `nmt preprocess`, then `nmt train`"
     if not folder.exists():
@@ -126,6 +131,7 @@ def read_description(folder: Path) -> ModelDescription:
     """
     path = folder / "config.json"
     tree = read_mapping(path, parse_json)
+    # Checked before the rest, because another version may have other fields.
     version = tree.get("format_version")
     if version is None:
         raise NMTError(
@@ -134,6 +140,7 @@ def read_description(folder: Path) -> ModelDescription:
         )
     check_version(path, version, FORMAT_VERSION)
     description = build_stored(ModelDescription, tree, str(path))
+    # Checked as a configuration is, and completed with the defaults of fields that it lacks.
     description.model = to_tree(build_stored(ModelConfig, description.model, str(path), "model."))
     # Languages become parts of file names.
     if "/" in description.source + description.target:
@@ -148,6 +155,7 @@ def check_training(path: Path, training: dict[str, Any]) -> None:
     for key, value in training.items():
         if key not in kinds:
             continue
+        # nmt leaves out what it does not know; a null comes from elsewhere.
         if value is None or not matches(value, kinds[key]):
             raise NMTError(f"{path}, training: {key} has the wrong type")
 
@@ -155,6 +163,7 @@ def check_training(path: Path, training: dict[str, Any]) -> None:
 def architecture(model: dict[str, Any]) -> dict[str, Any]:
     """The model keys that the weights depend on, with defaults filled in."""
     options = asdict(ModelConfig(**model))
+    # A name and the dropout of training change neither shapes nor outputs.
     del options["name"]
     del options["dropout"]
     return options
@@ -162,6 +171,7 @@ def architecture(model: dict[str, Any]) -> dict[str, Any]:
 
 def within(tree: Any, *keys: str) -> Any:
     """The value at these keys in nested mappings; None if there is none."""
+    # Any level may be missing, or be no mapping in a file from elsewhere.
     for key in keys:
         tree = tree.get(key) if isinstance(tree, dict) else None
     return tree
@@ -208,6 +218,7 @@ def positions(description: ModelDescription) -> int | None:
     """
     if description.model["positions"] != "learned":
         return None
+    # Sinusoids (section 3.5) continue to any length; only a table of learned positions ends.
     return int(description.model["max_positions"]) - 1
 
 
@@ -218,8 +229,10 @@ def expected_search(decode: DecodeConfig, description: ModelDescription) -> Deco
     """
     kind = description.record.length_penalty_kind
     alpha = description.record.length_penalty
+    # Only imported models have these entries: Marian's penalty differs from that of GNMT.
     if kind is None or alpha is None or decode.length_penalty_kind is not None:
         return decode
+    # The same number means another penalty in the other formula, so it cannot just be passed on.
     if decode.length_penalty != DecodeConfig.length_penalty:
         raise NMTError(
             f"decode.length_penalty={decode.length_penalty}: the model expects {alpha} with kind "

@@ -28,12 +28,15 @@ def locked_file(
     locks is not an error.
     """
     kind = fcntl.LOCK_EX if replace else fcntl.LOCK_SH
+    # A reader may lack the permission to write.
     mode = "r+b" if replace else "rb"
+    # Polled: a blocking `flock` has no time limit, and cannot notice that the file was replaced.
     deadline = time.monotonic() + wait
     with ExitStack() as held:
         while path.is_file():
             # Reopened each time, because another process may have replaced it.
             file = path.open(mode)
+            # Closing releases the lock. Files of earlier attempts hold none.
             held.callback(file.close)
             try:
                 fcntl.flock(file, kind | fcntl.LOCK_NB)
@@ -61,6 +64,7 @@ def only_process(folder: Path, key: str, replaced: bool = False) -> Iterator[Non
     """
     path = folder / LOCK
     if replaced:
+        # A lock inside would be moved away with the folder that is replaced.
         path = folder.with_name(f".{folder.name}{LOCK}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -75,6 +79,7 @@ def only_process(folder: Path, key: str, replaced: bool = False) -> Iterator[Non
         try:
             yield
         finally:
+            # Without this, a command that fails at once would leave an empty run behind.
             if not replaced:
                 remove_empty(folder)
 
@@ -82,6 +87,7 @@ def only_process(folder: Path, key: str, replaced: bool = False) -> Iterator[Non
 def remove_empty(folder: Path) -> None:
     """Remove a folder that contains only its lock."""
     if [file.name for file in folder.iterdir()] == [LOCK]:
+        # Another process may have written to the folder since it was listed; then it stays.
         with suppress(OSError):
             (folder / LOCK).unlink()
             folder.rmdir()

@@ -8,6 +8,7 @@ SPECIAL = re.compile(r"([\\`*\[\]<>|~]|&(?=#?\w+;))")
 
 def printable(text: str) -> str:
     """Replace the control and format characters in a line."""
+    # Format characters can reorder or hide the text around them, as marks of direction do.
     letters = []
     for letter in text:
         letters.append(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}")
@@ -43,4 +44,5 @@ def block(text: str) -> str:
 
 def cell(markdown: str) -> str:
     """Escape Markdown for the cell of a table."""
+    # In a table, a vertical bar ends the cell even inside code.
     return markdown.replace("|", "\\|")

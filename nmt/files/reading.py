@@ -25,6 +25,7 @@ INTEGER_LIMIT = 2**63
 def check_regular(path: Path) -> None:
     """Raise NMTError if a file is missing or is a link, folder or device."""
     try:
+        # `lstat`, because `stat` would follow a link and describe its target.
         mode = path.lstat().st_mode
     except (OSError, ValueError) as error:  # ValueError: a name with a null byte
         reason = getattr(error, "strerror", error)
@@ -46,6 +47,8 @@ def open_descriptor(path: str, flags: int) -> int:
 @contextmanager
 def opened(path: Path) -> Iterator[BufferedReader]:
     """A regular file; NMTError if it is anything else, or if reading it in the block fails."""
+    # Checked before it is opened, for a message that names the cause. `open_descriptor` covers the
+    # time between the check and the opening.
     check_regular(path)
     try:
         with open(path, "rb", opener=open_descriptor) as file:
@@ -84,6 +87,7 @@ def check_tree(
 
     `parts` returns a value's children.
     """
+    # Level by level, because recursion over a deep tree would overflow Python's stack.
     level = [tree]
     seen = 1
     for _ in range(DEPTH):
@@ -120,6 +124,7 @@ def parse_json(text: str | bytes) -> Any:
     not finite.
     """
     try:
+        # Python's parser recurses, and raises RecursionError long before it runs out of memory.
         tree = json.loads(text)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
@@ -137,6 +142,7 @@ def parse_yaml(text: str, kind: str = "SafeLoader") -> Any:
     in_python = getattr(yaml, kind)
     loader = getattr(yaml, f"C{kind}", in_python)  # libyaml's is faster, if it is installed
     try:
+        # A first pass over the events, because `load` would already have built the tree.
         check_events(yaml.parse(text, loader))
         tree = yaml.load(text, loader)
     except (yaml.YAMLError, RecursionError, ArithmeticError, AttributeError) as error:
@@ -186,6 +192,7 @@ def check_version(
     advice: str = "use the nmt version that wrote it",
 ) -> None:
     """Raise NMTError if a file does not have the current format version."""
+    # From a file that anyone may have written, so the message shows at most its beginning.
     if version != current:
         found = repr(version)[:20]
         raise NMTError(

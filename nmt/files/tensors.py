@@ -18,10 +18,14 @@ def check_members(archive: zipfile.ZipFile, size: int) -> None:
 
     Likewise if it claims to unpack to more bytes.
     """
+    # A small compressed archive can expand to any size.
     if any(member.compress_type != zipfile.ZIP_STORED for member in archive.infolist()):
         raise ValueError("its members are compressed, but torch.save never compresses")
+    # Members may overlap in a crafted archive, and so claim the same bytes many times.
     if sum(member.file_size for member in archive.infolist()) > size:
         raise ValueError("it claims to contain more bytes than the file")
+    # torch does not compare a memory-mapped file with its checksums, so a flipped bit would become
+    # another weight.
     damaged = archive.testzip()
     if damaged:
         raise ValueError(f"its member {damaged} is damaged: the checksum does not match")
@@ -41,6 +45,7 @@ def checked_parts(value: Any) -> Iterable[Any]:
         kind = type(value).__name__
         raise ValueError(f"it contains a {kind}, which is not a tensor, number or string")
     if isinstance(value, dict):
+        # Keys, too: in a pickle, they need not be strings.
         return [*value, *value.values()]
     if isinstance(value, list | tuple):
         return value
@@ -65,6 +70,7 @@ def load_plain(path: Path) -> Any:
     except pickle.UnpicklingError as error:  # torch's own message advises running the pickle
         raise ValueError("it contains more than plain tensors, numbers and strings") from error
     except Exception as error:  # zipfile and torch raise many exception types for a damaged archive
+        # Not damage: the file may be sound, and the machine too small.
         if is_out_of_memory(error):
             raise
         raise ValueError(f"it is truncated or damaged: {one_line(error)}") from error

@@ -26,6 +26,7 @@ def tied(model: ModelConfig) -> tuple[str, ...]:
     if not model.tied_embeddings:
         return ()
     if model.source_vocabulary_size is not None:
+        # Only the target embedding and the output then have the same vocabulary.
         return EMBEDDINGS[1:]
     return EMBEDDINGS
 
@@ -36,6 +37,7 @@ def stored_shapes(path: Path) -> Shapes:
     shapes: Shapes = {}
     kinds = set[str]()
     try:
+        # With numpy, reading names and shapes does not import torch.
         with safe_open(path, framework="numpy") as file:
             for name in file.keys():  # noqa: SIM118 - it is no mapping
                 part = file.get_slice(name)

@@ -27,6 +27,9 @@ def cache_folder() -> Path:
 
 def temporary_name(path: Path) -> Path:
     """A name in the same folder; `remove_leftovers` recognizes it."""
+    # In the same folder, because a rename is atomic only within a file system. Random, so that
+    # processes that write the same file do not share a temporary one. Hidden from patterns such as
+    # `*`.
     return path.with_name(f".{path.name}.{secrets.token_hex(4)}.nmt-tmp")
 
 
@@ -61,8 +64,11 @@ def whole_file(path: Path) -> Iterator[Path]:
     temporary = temporary_name(path)
     try:
         yield temporary
+        # In this order: a rename may reach the disk before the content, and leave an empty file
+        # there.
         sync(temporary)
         temporary.replace(path)
+        # The new name is an entry of the folder, which has to be on disk, too.
         sync(path.parent)
     # torch and pyarrow raise RuntimeError if the disk is full.
     except (OSError, RuntimeError) as error:
@@ -95,8 +101,10 @@ def whole_folder(folder: Path) -> Iterator[Path]:
     old = temporary_name(folder)
     try:
         temporary.mkdir(parents=True)
+        # What the user's umask allows for a new folder.
         mode = temporary.stat().st_mode
         yield temporary
+        # Everything is on disk before the old folder is moved away.
         for path in (*temporary.rglob("*"), temporary):
             if not path.is_dir():
                 path.chmod(mode & 0o666)  # safetensors makes files readable only by their owner
@@ -106,6 +114,8 @@ def whole_folder(folder: Path) -> Iterator[Path]:
             folder.rename(old)
         temporary.rename(folder)
         sync(folder.parent)
+        # Last: after a failure before this line, the old folder still exists under a temporary
+        # name.
         shutil.rmtree(old, ignore_errors=True)
     except OSError as error:
         raise cannot_write(folder, error) from error
@@ -122,6 +132,7 @@ def remove_leftovers(folder: Path, names: str = ".*") -> None:
         return
     for path in folder.iterdir():
         leftover = TEMPORARY.fullmatch(path.name)
+        # nmt creates no links, so a link with such a name is someone else's.
         if leftover is None or path.is_symlink():
             continue
         if not re.fullmatch(names, leftover["name"]):

@@ -53,6 +53,7 @@ def entry_of(folder: Path) -> ExporterEntry | FolderEntry | None:
     """The plugin's entry for a folder that a plugin wrote."""
     for entry in added_folders():
         marker = folder / entry.marker
+        # A link could make any folder look like one that nmt wrote and may delete.
         is_file = marker.is_file() and not marker.is_symlink()
         if is_file and entry.key in keys_in(marker):
             return entry
@@ -65,6 +66,7 @@ def keys_in(file: Path) -> set[str]:
         tree = read_mapping(file, parse_json, LARGE)
     except NMTError:
         return set()
+    # Other programs may use the same key.
     if tree.get("exported_by") != "nmt":
         tree.pop("exported_by", None)
     return {*tree}
@@ -75,6 +77,7 @@ def kind_of_folder(folder: Path) -> str | None:
 
     A damaged file counts as nmt's, so that the damage is reported.
     """
+    # The order matters: the folder of a run may also contain what marks the other kinds.
     if (folder / RUN_MARK).is_file():
         return "run"
     if (folder / CORPUS_MARK).is_file():
@@ -86,6 +89,8 @@ def kind_of_folder(folder: Path) -> str | None:
         return "export" if entry.name in entries_of(ExporterEntry) else entry.name
     description = folder / MODEL_MARK
     if description.is_file():
+        # Many programs write a config.json; only nmt's has a format version. An unreadable one has
+        # no keys.
         keys = keys_in(description)
         return "run" if not keys or "format_version" in keys else None
     return None
@@ -100,6 +105,7 @@ def files_beside(entry: ExporterEntry | FolderEntry | None) -> list[str]:
     """The patterns for the files in a plugin's folder. All exports have the same mark."""
     if entry is None:
         return [NO_NAMES]
+    # The mark does not tell which exporter wrote a folder, so the names of all of them count.
     if isinstance(entry, ExporterEntry):
         return [export.files for export in entries_of(ExporterEntry).values()]
     return [entry.files]
@@ -123,7 +129,9 @@ def foreign_files(folder: Path, kind: str) -> Iterator[Path]:
 
     Exports inside the folder count as nmt's, but not other files in them.
     """
+    # Each path is judged by the nearest folder above it whose kind is known.
     patterns = {folder: names_in(folder, kind)}
+    # Sorted, so that a folder comes before the files in it, whose patterns it decides.
     for path in sorted(folder.rglob("*")):
         if path.is_dir() and not path.is_symlink():
             if kind in ("run", "model") and entry_of(path):
