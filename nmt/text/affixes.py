@@ -73,6 +73,7 @@ def may_begin(text: str, at: int, end: int) -> bool:
     """Whether a word from `at` to `end` begins there, apart from prefixes joined to it."""
     if is_word_border(text, at):
         return True
+    # Not a border, so whatever stands before must be a prefix that the language joins to words.
     begin = beginning_of_word(text, at)
     return is_prefix(text[begin:at], text[at:end])
 
@@ -80,6 +81,7 @@ def may_begin(text: str, at: int, end: int) -> bool:
 def beginning_of_word(text: str, at: int) -> int:
     """The index of the last border of a word before `at`, as far as a prefix may reach."""
     begin = at - 1
+    # Bounded, because text without blanks may have no other border for thousands of characters.
     while begin > at - LONGEST_AFFIX and not is_word_border(text, begin):
         begin -= 1
     return begin
@@ -87,6 +89,7 @@ def beginning_of_word(text: str, at: int) -> int:
 
 def is_prefix(prefix: str, word: str) -> bool:
     """Whether a language joins a prefix such as an article to a word."""
+    # The word decides, not the prefix: its first letter tells the language.
     name = script(word[0])
     prefix = without_vowel_points(prefix)
     if name == "ARABIC":
@@ -95,6 +98,7 @@ def is_prefix(prefix: str, word: str) -> bool:
 
 
 def is_arabic_prefix(prefix: str, word: str) -> bool:
+    # The article is a sure sign; a single letter before a short word may as well be part of a root.
     if ARABIC_ARTICLE not in prefix and len(word) < FEWEST_LETTERS:
         return False
     # The article is written once.
@@ -111,6 +115,7 @@ def may_end(text: str, begin: int, end: int, *, plural: bool = False) -> bool:
     """
     if is_word_border(text, end):
         return True
+    # Persian writes endings after a zero-width non-joiner, which is no border of a word.
     persian_ending = PERSIAN_ENDING.match(text, end) if plural else None
     if persian_ending:
         return is_word_border(text, persian_ending.end())
@@ -128,6 +133,8 @@ def is_part_of_compound(text: str, begin: int, end: int) -> bool:
     word = text[begin:end]
     if not (KATAKANA_TERM.fullmatch(word) or HANGUL_TERM.fullmatch(word)):
         return False
+    # A small kana or a prolonged sound belongs to the syllable before, so a word neither begins nor
+    # ends beside it in the middle of that syllable.
     if CONTINUES_SOUND.match(text, begin) or CONTINUES_SOUND.match(text, end):
         return False
     return is_word_border(text, begin) or not is_word_border(text, begin - 1)
@@ -143,12 +150,14 @@ def end_of_word(text: str, at: int) -> int:
 
 def is_particle(ending: str, word: str, *, plural: bool = False) -> bool:
     """Whether a language joins an ending such as a particle to a word."""
+    # Endings follow the last letter, also of a word with letters of several scripts.
     name = script(word[-1])
     if name == "ARABIC":
         return is_arabic_ending(without_vowel_points(ending), word)
     if name != "HANGUL":
         return False
     if plural and ending.startswith(KOREAN_PLURAL):
+        # The particle after the plural depends on its final consonant, not on that of the word.
         word += KOREAN_PLURAL
         ending = ending.removeprefix(KOREAN_PLURAL)
     if len(word) == 1:
@@ -167,8 +176,10 @@ def is_arabic_ending(ending: str, word: str) -> bool:
 
 def is_chain(ending: str, word: str, most: int) -> bool:
     """Whether an ending consists of at most `most` Korean particles that may follow one another."""
+    # The limit keeps the recursion from trying every split of a long ending.
     if not most:
         return False
+    # Whether a particle fits depends on the syllable before it, which may be another particle.
     for particle in particles_after(word[-1]):
         rest = ending.removeprefix(particle)
         if len(rest) < len(ending) and (not rest or is_chain(rest, particle, most - 1)):
@@ -180,6 +191,8 @@ def particles_after(syllable: str) -> list[str]:
     """The Korean particles that may follow a syllable, by its final consonant."""
     particles = AFTER_ANY.split()
     if FIRST_SYLLABLE <= ord(syllable) <= LAST_SYLLABLE:
+        # Unicode numbers syllables by consonant, vowel and final consonant (section 3.12 of the
+        # standard).
         final = (ord(syllable) - FIRST_SYLLABLE) % FINALS
         particles += (AFTER_CONSONANT if final else AFTER_VOWEL).split()
         if final in (0, FINAL_L):
@@ -191,8 +204,11 @@ def without_prefixes(word: str) -> list[str]:
     """What a word may be without the prefixes joined to it, such as ملف for والملف."""
     stems = list[str]()
     for at in range(1, min(len(word), LONGEST_AFFIX)):
+        # A vowel point belongs to the letter before it, so no stem begins with one.
         if not EXTENDING.match(word[at]) and is_prefix(word[:at], word[at:]):
             stems.append(word[at:])
+    # The article loses its alif after the preposition, so removing letters alone does not restore
+    # it.
     merged = re.match("([وف]?)لل", word)
     if merged:
         stems.append(ARABIC_ARTICLE + word[merged.end() :])
@@ -204,12 +220,15 @@ def without_particles(word: str) -> list[str]:
     stems = list[str]()
     arabic_stems = list[str]()
     shortest = max(len(word) - LONGEST_AFFIX, 0)
+    # The longest stem comes first, because it removes the least.
     for length in range(len(word) - 1, shortest, -1):
         stem = word[:length]
         ending = word[length:]
         if not is_particle(ending, stem):
             continue
         stems.append(stem)
+        # The stem may be a word in taa, or one in taa marbuta that a pronoun has changed: both are
+        # returned.
         if stem.endswith(TAA) and ARABIC_PRONOUN.fullmatch(without_vowel_points(ending)):
             arabic_stems.append(stem.removesuffix(TAA) + TAA_MARBUTA)
     return stems + arabic_stems

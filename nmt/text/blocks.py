@@ -61,17 +61,20 @@ def next_lines(readers: Sequence[Iterator[bytes]]) -> tuple[list[bytes], ...]:
     sides = tuple(list[bytes]() for _ in readers)
     size = 0
     is_last = False
+    # Both files advance by the same number of lines, so the sides stay parallel.
     while len(sides[0]) < BLOCK_PAIRS and size < BLOCK_BYTES and not is_last:
         for side, reader in zip(sides, readers, strict=True):
             lines = list(islice(reader, LINES_AT_ONCE))
             side += lines
             size += sum(map(len, lines))
+            # Fewer lines than asked for: this file has ended.
             is_last = is_last or len(lines) < LINES_AT_ONCE
     return sides
 
 
 def without_mark(lines: Iterator[bytes]) -> Iterator[bytes]:
     """The lines of a file without the byte order mark that it may begin with."""
+    # `islice` takes the first line from the same iterator that `chain` continues with.
     first = (line.removeprefix(codecs.BOM_UTF8) for line in islice(lines, 1))
     return chain(first, lines)
 
@@ -87,7 +90,9 @@ def line_blocks(paths: tuple[Path, ...]) -> Iterator[LineBlock]:
             file = stack.enter_context(open_text(str(path)))
             readers.append(without_mark(bounded_lines(file, path)))
         lines_before = 0
+        # An empty block of both files is their end.
         while any(sides := next_lines(readers)):
+            # Pairs before the end of the shorter file are good. The error follows them.
             count = min(map(len, sides))
             if count:
                 shared = tuple(side[:count] for side in sides)
@@ -112,6 +117,7 @@ def pair_blocks(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
     size = 0
     for pair in pairs:
         block.append(pair)
+        # Characters, not bytes, because encoding a line only to measure it would take time.
         size += len(pair[0]) + len(pair[1])
         if len(block) == BLOCK_PAIRS or size >= BLOCK_BYTES:
             yield block
@@ -146,6 +152,8 @@ def blocks_of_files(
 ) -> Iterator[PairBlock]:
     """The sentence pairs of two parallel files, or of a file with both sides."""
     kind = table_format(paths[0])
+    # Each line is a pair on its own, so workers can decode it. The rows of tables cannot be cut
+    # without reading them: a quoted cell may contain line breaks.
     if len(paths) == 2 or kind == JSON_LINES:
         yield from line_blocks(paths)
     else:

@@ -55,12 +55,14 @@ class Subtags(NamedTuple):
 @cache
 def subtags(code: str) -> Subtags:
     """Split a code such as pt-BR, zh_Hant_TW, eng_Latn or sr@latin."""
+    # BCP 47 writes hyphens and POSIX underscores.
     written, *others = without_modifier(code).replace("_", "-").split("-")
     canonical = written.lower()
     # CLDR's alias of one of ours may be another of ours.
     for aliases in (ALIASES, data_of("language_aliases"), ALIASES):
         canonical = aliases.get(canonical) or canonical
     language, *of_alias = canonical.split("_")
+    # Subtags are recognized by their form, because codes in use have them in any order.
     script = ""
     region = ""
     # The subtags of the code take precedence over those of its alias.
@@ -110,6 +112,7 @@ def usual_subtags(code: str) -> dict[str, str]:
     """CLDR's usual script and region of a language, or of a language in a region."""
     likely = data_of("likely_subtags").get(code) or ""
     parts = likely.split("_")
+    # CLDR's likely subtags have the form language_script_region.
     if len(parts) != 3:
         return {}
     return {"script": parts[1], "region": parts[2]}
@@ -127,17 +130,21 @@ def match_language(code: str, codes: Iterable[str]) -> str | None:
         return code
     code = code_of_name(code, codes)
     for other in codes:
+        # The same code in another form needs no data, and is preferred to a code that only means
+        # the same.
         if normalized(other) == normalized(code):
             return other
     language, script, region, is_plain = subtags(code)
     same_language = [other for other in codes if subtags(other).language == language]
     candidates = [other for other in same_language if subtags(other).script == script]
+    # `zh` may mean any Chinese; `zh_TW` asks for traditional characters.
     if not candidates and is_plain:
         candidates = same_language
     usual_region = usual_subtags(language).get("region")
 
     def preference(other: str) -> int:
         """The smallest is preferred; of several, the first."""
+        # The same region, then no region, then the usual one: pt means pt_BR rather than pt_PT.
         regions = [region, "", usual_region]
         other_region = subtags(other).region
         return regions.index(other_region) if other_region in regions else len(regions)
@@ -156,6 +163,7 @@ def code_of_name(name: str, codes: list[str]) -> str:
     Returns what is no name as it is.
     """
     code = names().get(name.lower(), name)
+    # A code, even an unusual one, is never looked up as a name.
     if subtags(code).language in english().languages:
         return code
     for other in codes:

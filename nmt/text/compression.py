@@ -60,7 +60,9 @@ class Streams(io.RawIOBase):
     def next_content(self, size: int) -> bytes:
         """Up to `size` bytes; empty at the end; EOFError or OSError if the file is damaged."""
         content = b""
+        # A decompressor may take input and return nothing yet. An empty result would mean the end.
         while not content:
+            # A decompressor ends with its stream. Another stream needs a new one.
             if self.decompressor.eof:
                 self.unread = self.decompressor.unused_data
                 if not self.finds_stream():
@@ -69,6 +71,7 @@ class Streams(io.RawIOBase):
             compressed = b""
             if self.decompressor.needs_input:
                 compressed = self.next_compressed()
+                # The file ends within a stream, as after an interrupted download.
                 if not compressed:
                     raise EOFError(f"its compressed data is incomplete: {COPY_AGAIN}")
             try:
@@ -87,6 +90,8 @@ class Streams(io.RawIOBase):
         """Skip padding; False at the end of the file."""
         padding = 0
         while compressed := self.next_compressed():
+            # Only xz allows padding between streams, in units of four bytes (section 2.2 of its
+            # specification).
             self.unread = compressed.lstrip(b"\0") if self.padding_unit else compressed
             padding += len(compressed) - len(self.unread)
             if self.unread:
@@ -102,12 +107,14 @@ def new_xz_decompressor() -> lzma.LZMADecompressor:
 
 def open_stream(file: BufferedReader, compression: str) -> Any:
     """A binary stream of the content of a compressed file; `compression` is one of MAGIC."""
+    # Python's gzip module reads all streams of a file, and checks each of them.
     if compression == ".gz":
         return gzip.open(file)
     if compression == ".bz2":
         return Streams(file, bz2.BZ2Decompressor)
     if compression == ".xz":
         return Streams(file, new_xz_decompressor, padding_unit=4)
+    # Imported here, because it takes time that files with other compressions need not spend.
     import pyarrow
 
     return pyarrow.input_stream(file, compression="zstd")
@@ -118,6 +125,7 @@ def decompressed(file: BufferedReader, name: str) -> BufferedReader:
 
     EOFError if its name says that it is compressed but its content is not.
     """
+    # `peek` leaves the bytes in place, also in a pipe, which cannot be rewound.
     first_bytes = file.peek(10)
     suffix = Path(name).suffix
     for compression, magic in MAGIC.items():
@@ -125,6 +133,8 @@ def decompressed(file: BufferedReader, name: str) -> BufferedReader:
             content = BufferedReader(open_stream(file, compression), CHUNK)
             finalize(content, file.close)  # closing `content` does not close `file`
             return content
+    # A compressed file is read whatever its name. A name that promises compression must keep the
+    # promise: the content may be what is left of a damaged file.
     if suffix not in MAGIC:
         return file
     file.close()
@@ -142,6 +152,7 @@ def compressor(file: BinaryIO, suffix: str) -> Any:
     The data contains no name and no time, so equal content becomes equal bytes.
     """
     if suffix == ".gz":
+        # The level is that of the gzip command. Python's default, 9, takes longer for little gain.
         return gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0)
     if suffix == ".bz2":
         return bz2.BZ2File(file, "wb")

@@ -51,6 +51,7 @@ def reading(name: str | Path) -> Iterator[None]:
     """Turn errors from a missing or damaged file into an NMTError."""
     try:
         yield
+    # Before OSError, of which it is a subclass: its own message does not say what to do.
     except gzip.BadGzipFile as error:
         problem = f"damaged compressed data, or something else after it ({error}): {COPY_AGAIN}"
         raise NMTError(f"{name}: cannot be read ({problem})") from error
@@ -91,8 +92,10 @@ def bounded_lines(file: BufferedReader, name: str | Path) -> Iterator[bytes]:
     Lines over LINE_BYTES are cut, but stay longer than that. Raises NMTError for what is not text.
     """
     with reading(name):
+        # Cut, not refused: the caller decides whether a long line is an error or only counted.
         lines = pieces_of_lines(file)
         for number, line in enumerate(lines, 1):
+            # A binary file shows itself at once; checking every line would cost time.
             if number <= LINES_TO_CHECK:
                 problem = problem_of(line, number == 1)
                 if problem:
@@ -106,8 +109,11 @@ def bounded_lines(file: BufferedReader, name: str | Path) -> Iterator[bytes]:
 
 def pieces_of_lines(file: BufferedReader) -> Iterator[bytes]:
     """Lines in UTF-8; those over LINE_BYTES come in several pieces."""
+    # One byte more than allowed: such a piece tells that the line is too long without reading all
+    # of it.
     if not UTF_16.match(file.peek(4)):
         return iter(partial(file.readline, LINE_BYTES + 1), b"")
+    # By default, a carriage return would end a line, too.
     text = io.TextIOWrapper(file, "utf-16", "replace", newline="\n")
     texts = iter(partial(text.readline, LINE_BYTES + 1), "")
     return (line.encode() for line in texts)
@@ -133,6 +139,7 @@ def problem_of(content: bytes, first: bool = True) -> str:
         for magic, problem in BINARY.items():
             if re.match(magic, content):
                 return problem
+    # In UTF-16 and UTF-32, half or more of the bytes of Latin text are zeros.
     if 8 <= len(content) <= content.count(0) * 4:
         return "UTF-16 or UTF-32, not UTF-8: convert it with iconv -f UTF-16 -t UTF-8 FILE > OTHER"
     is_binary = b"\0" in content and "\ufffd" in content.decode(errors="replace")
@@ -141,6 +148,8 @@ def problem_of(content: bytes, first: bool = True) -> str:
 
 def without_end(line: bytes) -> bytes:
     """A line without the LF or CRLF at its end."""
+    # Not `strip`: white space may be part of a line, and a carriage return within it is no line
+    # end.
     return line.removesuffix(b"\n").removesuffix(b"\r")
 
 
@@ -182,6 +191,8 @@ def decoded(
         except MalformedLine as error:
             if notice is None or error.counted_as != INVALID_UTF_8:
                 raise NMTError(f"{where}line {number}: {error}") from error
+            # One damaged line must not stop a long translation, and every input line needs an
+            # output line.
             notice(f"{where}line {number}: {error}, replaced")
             yield line.decode(errors="replace")
 

@@ -27,6 +27,7 @@ def is_encoded(character: str, encoding: str) -> bool:
 def characters_of(writing: str) -> frozenset[str]:
     """The common Han characters of a writing."""
     encoding = ENCODINGS[writing]
+    # Encodings tell because each was made for one writing; Unicode unified them.
     characters = map(chr, range(FIRST, LAST + 1))
     return frozenset(sign for sign in characters if is_encoded(sign, encoding))
 
@@ -42,6 +43,7 @@ def lacking_han(text: str) -> dict[str, int]:
 
     No encoding has every rare character, so only differences between the counts mean something.
     """
+    # Different characters: a name that is repeated should not decide.
     characters = {sign for sign in text if IN_HAN.match(sign)}
     lacking = dict[str, int]()
     for writing, encoding in ENCODINGS.items():

@@ -121,6 +121,7 @@ def scripts_of_language(code: str) -> frozenset[str] | None:
 
     None for an unknown language.
     """
+    # A script subtag has four letters, as in uz_Cyrl; it overrides the usual script.
     language, *others = re.split("[-_]", code.lower())
     has_script = any(len(part) == 4 and part.isalpha() for part in others)
     scripts = None if has_script else usual_scripts(language)
@@ -143,5 +144,6 @@ def direction(code: str) -> str:
 def language_of_file(name: str) -> str | None:
     """The language suffix of a file name, before any compression suffix; None if there is none."""
     suffix = PurePath(without_compression(name)).suffix[1:]
+    # Only the languages of the table above, because most other suffixes mean something else.
     language = re.split("[-_]", suffix.lower())[0]
     return suffix if usual_scripts(language) else None

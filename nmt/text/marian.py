@@ -29,6 +29,7 @@ def with_characters(pieces: Iterable[str]) -> list[str]:
     The sentencepiece model that joins the pieces may have no pieces for bytes.
     """
     result: list[str] = []
+    # Bytes of one character stand next to each other, so each run decodes on its own.
     for are_bytes, group in groupby(pieces, lambda piece: BYTE.fullmatch(piece) is not None):
         if are_bytes:
             spelled = bytes(int(piece[3:5], 16) for piece in group)
@@ -78,7 +79,9 @@ class MarianTokenizer(Tokenizer):
         ]
         self.ids: list[dict[str, int]] = []
         self.entries: list[list[str]] = []
+        # With one table for both sides, the first is also the last.
         for table in (self.tables[0], self.tables[-1]):
+            # nmt numbers its own symbols first, in another order than Marian.
             others = [entry for entry in table if entry not in MARIAN_SYMBOLS]
             self.ids.append({entry: number for number, entry in enumerate(others, UNK + 1)})
             self.entries.append([*SYMBOLS, *map(distinct_from_symbols, others)])
@@ -98,6 +101,7 @@ class MarianTokenizer(Tokenizer):
         rows = []
         for line in lines:
             pieces = self.pieces(line, side)
+            # The sentencepiece model and the table come from different files and may differ.
             rows.append([ids.get(piece, UNK) for piece in pieces])
         return rows
 
@@ -110,6 +114,7 @@ class MarianTokenizer(Tokenizer):
         return self.processors[side].encode(line, out_type=str)  # type: ignore[no-any-return]
 
     def decode(self, ids: Sequence[int], side: int = TARGET) -> str:
+        # Pieces, not ids: the table numbers them differently from the sentencepiece model.
         symbols = (self.symbol(int(id), side) for id in ids if id > UNK)
         text = str(self.processors[side].decode_pieces(with_characters(symbols)))
         # Pieces of the other side keep META for spaces.

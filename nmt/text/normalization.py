@@ -51,6 +51,7 @@ def foldings() -> dict[int, str]:
     forms = dict[int, str]()
     for first, last in PRESENTATION_FORMS:
         for code in range(first, last + 1):
+            # NFKC is safe in these ranges only; in others, it would turn 25² into 252.
             form = unicodedata.normalize("NFKC", chr(code))
             # Some forms of Arabic marks stand on a space, which would cut them from their word.
             if form != chr(code) and " " not in form:
@@ -77,10 +78,15 @@ def folded(line: str) -> str:
 
     Invisible characters are removed.
     """
+    # ASCII is in canonical form and has nothing to fold. Most lines of English end here.
     if line.isascii():
         return single_blanks(line)
+    # Invisible characters go first: between a letter and its accent, they would keep NFC from
+    # composing.
     line = unicodedata.normalize("NFC", WITHOUT_INVISIBLE.sub("", line))
     if TO_FOLD.search(line):
+        # Again, because a folded letter may combine with the mark after it, such as half-width kana
+        # with a voiced sound mark.
         line = unicodedata.normalize("NFC", line.translate(FOLDINGS))
     return single_blanks(line)
 
@@ -129,10 +135,13 @@ def origins(line: str, normalize: Callable[[str], str]) -> list[int] | None:
     """
     places = list[int]()
     normalized = list[str]()
+    # Normalization combines characters only within a grapheme cluster, so clusters can be mapped
+    # one by one. The check below finds the exceptions.
     for begin, end in clusters(line.rstrip()):
         raw = line[begin:end]
         text = normalize(raw)
         if raw.isspace():
+            # White space at the beginning vanishes, any other run becomes one space.
             text = " " if places else ""
         normalized.append(text)
         places += [begin] * len(text)

@@ -36,6 +36,8 @@ def parallel(
     sources = 0
     targets = 0
     for source, target in zip_longest(*sides):
+        # `zip_longest` fills the shorter side with None. The other side is counted to its end, so
+        # that the error has both numbers.
         if source is not None:
             sources += 1
         if target is not None:
@@ -48,6 +50,7 @@ def parallel(
 
 def existing(name: str) -> Path | None:
     """The file with this name, or with this name and a compression suffix."""
+    # The plain name comes first; the user need not type the suffix of a compressed file.
     for suffix in ("", *MAGIC):
         path = Path(name + suffix)
         if path.is_file():
@@ -69,17 +72,21 @@ def resolve(entry: str, config: DataConfig) -> list[tuple[Path, ...]]:
     colons, the files that exist determine which of these it is. Raises NMTError if a file is
     missing.
     """
+    # A file whose name contains these signs is that file, not a pattern.
     if re.search("[*?[]", entry) and not exists(entry):
         resolved = list[tuple[Path, ...]]()
         for name in matching(entry):
             resolved += resolve(name, config)
         if resolved:
             return list(dict.fromkeys(resolved))  # both files of a pair may match
+    # The first reading whose files all exist counts.
     readings = readings_of(entry, config)
     for names in readings:
         paths = [path for path in map(existing, names) if path]
         if len(paths) == len(names):
             return [tuple(paths)]
+    # The reading that the user probably meant, so that the error names a file that is really
+    # missing.
     is_table = table_format(entry) and ":" not in entry
     raise no_such_file(entry, readings[0] if is_table else readings[-1])
 
@@ -95,6 +102,7 @@ def no_such_file(entry: str, names: list[str]) -> NMTError:
 
 def matching(pattern: str) -> list[str]:
     """The names that match a pattern, in order."""
+    # `Path.glob` accepts only relative patterns.
     root = Path(pattern).anchor
     return sorted(map(str, Path(root).glob(pattern.removeprefix(root))))
 
@@ -112,6 +120,7 @@ def readings_of(entry: str, config: DataConfig) -> list[list[str]]:
         readings.append([entry])
     for prefix in prefixes:
         readings.append([f"{prefix}.{language}" for language in languages])
+    # Each colon may be the separator, because names may contain colons, too.
     for colon in re.finditer(":", entry):
         readings.append([entry[: colon.start()], entry[colon.end() :]])
     return readings
@@ -144,9 +153,11 @@ def pair_of(texts: Sequence[str], config: DataConfig) -> Pair:
     if len(texts) == 2:
         return texts[0], texts[1]
     record = None
+    # Deep nesting raises RecursionError; a line like that is malformed, not a crash.
     with suppress(ValueError, RecursionError):
         # Parsing many digits is slow.
         record = json.loads(texts[0], parse_int=bool, parse_float=bool)
     if isinstance(record, dict):
+        # The form of Hugging Face's translation data sets: {"translation": {"en": ..., "de": ...}}.
         record = record.get("translation", record)
     return texts_of(record, config)

@@ -25,6 +25,8 @@ def script(character: str) -> str:
     """
     if not character.isalpha():
         return ""
+    # Python has no table of scripts, but the names of letters begin with them: LATIN SMALL LETTER
+    # A.
     first_word = re.match(r"[A-Z]+", unicodedata.name(character, ""))
     if first_word is None or first_word[0] in OF_ALL_SCRIPTS:
         return ""
@@ -34,6 +36,7 @@ def script(character: str) -> str:
 def scripts_of_text(lines: Iterable[str]) -> frozenset[str]:
     """The scripts that each account for at least a tenth of a text's letters."""
     letters = Counter[str]()
+    # Counted by character first, because a text has far fewer different characters than letters.
     for character, count in Counter("".join(lines)).items():
         letters[script(character)] += count
     del letters[""]
@@ -46,6 +49,7 @@ def scripts_of_characters(characters: str) -> frozenset[str]:
 
     Those of foreign names are not among them.
     """
+    # Lower case, so that scripts with two cases do not count each letter twice.
     counts = Counter(script(character) for character in set(characters.lower()))
     return frozenset(name for name, count in counts.items() if name and count >= ALPHABET)
 
@@ -57,6 +61,7 @@ def letters(text: str) -> str:
     keeps its digits and symbols, and text that is only punctuation keeps everything.
     """
     folded = text.casefold()
+    # `or`: the second form only if nothing is left, so that two lines of digits are not the same.
     return NO_LETTERS.sub("", folded) or NO_SYMBOLS.sub("", folded) or folded
 
 
@@ -64,6 +69,7 @@ def direction_of_text(text: str) -> str:
     """`rtl` if the first letter with a direction is written from right to left, otherwise `ltr`."""
     for character in text:
         direction = unicodedata.bidirectional(character)
+        # Rule P2 of the bidirectional algorithm (UAX #9): the first strong character decides.
         if direction in ("R", "AL"):
             return "rtl"
         if direction == "L":

@@ -20,10 +20,13 @@ OF_SENTENCEPIECE = "nmt_"
 
 def escaped(line: str) -> str:
     """Convert a line to the form that sentencepiece receives."""
+    # sentencepiece writes META for spaces, so a META in a text would come back as a space. ESCAPE
+    # goes first: otherwise, the escapes of META would be escaped again.
     return line.replace(ESCAPE, ESCAPE + "0").replace(META, ESCAPE + "1")
 
 
 def unescaped(text: str) -> str:
+    # The reverse order of `escaped`.
     return text.replace(ESCAPE + "1", META).replace(ESCAPE + "0", ESCAPE)
 
 
@@ -36,6 +39,7 @@ def stored_normalization(content: bytes) -> Normalization:
 
     # Importing the parser of whole models takes 50 ms. In the serialized message, the first field
     # is the name: its field number, its length in bytes, and its text.
+    # Lengths below 128 take one byte in protocol buffers; the names are shorter.
     spec = sentencepiece.SentencePieceNormalizer(model_proto=content).serialized_normalizer_spec()
     name = BEFORE_NORMALIZATION
     if spec[:1] == b"\n":
@@ -75,6 +79,7 @@ class SentencePieceTokenizer(Tokenizer):
         return str(self.processor.id_to_piece(id))
 
     def encode(self, lines: Sequence[str], side: int = SOURCE) -> list[list[int]]:
+        # A tag in a target is text like any other.
         if side != SOURCE or not self.tags:
             return self.encode_texts([escaped(line) for line in lines])
         # sentencepiece encodes no text as a control symbol, so tags are added here.
@@ -99,6 +104,7 @@ class SentencePieceTokenizer(Tokenizer):
         return encoded
 
     def decode(self, ids: Sequence[int], side: int = TARGET) -> str:
+        # Special symbols have no text.
         subwords = [int(id) for id in ids if id > UNK]
         return unescaped(str(self.processor.decode(subwords)))
 

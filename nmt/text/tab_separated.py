@@ -44,11 +44,13 @@ class Quotes:
     @property
     def are_of_spreadsheet(self) -> bool:
         """Whether every quotation mark in the table belongs to the quoting of a spreadsheet."""
+        # One row that breaks the rules shows that quotation marks belong to the text.
         if self.first_problem or not self.quoted:
             return False
         # A line break inside quotation marks proves nothing if each line is a row on its own.
         if self.broken and len(self.widths) > 1:
             return True
+        # Spreadsheets quote cells with a comma, and no others without need.
         has_other_style = self.bare_commas or self.needless or self.broken
         is_like_a_spreadsheet = self.quoted > 2 and not has_other_style
         return self.doubled > 0 or not self.bare or is_like_a_spreadsheet
@@ -73,12 +75,14 @@ class Quotes:
 def tab_separated_rows(path: Path) -> Rows:
     """The rows of a table; a notice says whether quotation marks are removed."""
     quotes = quotes_in(path)
+    # One decision for the whole table, so that equal cells are read alike in all rows.
     is_quoted = quotes.are_of_spreadsheet
     if is_quoted:
         log.warning(
             f"notice: {path}: removed the quotation marks that a spreadsheet put around "
             f"{quotes.quoted:,} cells"
         )
+    # Doubled quotation marks are those of a spreadsheet, so the user may want to correct that row.
     elif quotes.doubled and quotes.first_problem:
         log.warning(
             f"notice: {path}: cells look quoted by a spreadsheet, but line "
@@ -113,7 +117,9 @@ def records(path: Path, is_quoted: bool) -> Iterator[tuple[int, bytes]]:
         else:
             record = line
             first = number
+        # An odd number of quotation marks: a quoted cell continues on the next line.
         is_open = is_quoted and record.count(b'"') % 2 == 1
+        # Without the limit, one stray quotation mark would take the rest of the file into memory.
         if is_open and number - first < RECORD_LINES:
             continue
         yield first, record
@@ -139,6 +145,7 @@ def cells_of(row: str) -> list[str]:
     """The cells of a row, with the quotation marks around them."""
     if '"' not in row:
         return row.split("\t")
+    # Not `split`, because a quoted cell may contain tabs.
     return re.findall(rf"(?:^|\t)({CELL})", row)
 
 

@@ -64,6 +64,7 @@ def survey_of(rows: Rows) -> Survey:
 def titles(code: str, *others: str) -> set[str]:
     """What the header of a column in a language may say."""
     language = re.split("[-_]", code)[0]
+    # A header may say en_US, en, English, or the language's name in itself.
     return {code.casefold(), language.casefold(), *all_names(code), *others}
 
 
@@ -93,6 +94,7 @@ def header_of(survey: Survey, config: DataConfig) -> tuple[int, int] | None:
 
     Columns of language codes name the languages in every row.
     """
+    # If the second row says the same, both are data: language codes.
     first_rows = [columns_of_header(cells, config) for cells in survey.sample[:2]]
     is_header = bool(first_rows) and first_rows[0] not in first_rows[1:]
     return first_rows[0] if is_header else None
@@ -100,6 +102,7 @@ def header_of(survey: Survey, config: DataConfig) -> tuple[int, int] | None:
 
 def is_text_column(cells: Iterable[str]) -> bool:
     """Whether most cells have letters, and the cells are not the same few labels."""
+    # Empty cells say nothing about a column.
     filled = [cell for cell in cells if cell.strip()]
     with_letters = sum(LETTERS.search(cell) is not None for cell in filled)
     # A single letter, such as a Chinese one, may be a word.
@@ -112,6 +115,7 @@ def is_text_column(cells: Iterable[str]) -> bool:
 
 def text_columns(path: Path, survey: Survey, config: DataConfig) -> tuple[int, int]:
     """The columns of source and target, counted from 0; NMTError if they are not evident."""
+    # The user's choice comes first, then what the header says, then what the columns contain.
     if config.columns:
         if max(config.columns) > survey.width:
             raise NMTError(f"data.columns={config.columns}: {path} has {survey.width} columns")
@@ -120,6 +124,7 @@ def text_columns(path: Path, survey: Survey, config: DataConfig) -> tuple[int, i
     if header:
         return header
     # Longer headers would hide what the column contains.
+    # Only rows of the usual width, because a separator in a sentence shifts the columns after it.
     sample = [cells for cells in survey.sample if len(cells) == survey.width]
     if survey.width < 2 or len(sample) < FEWEST_ROWS:
         return 0, 1
@@ -135,6 +140,7 @@ def columns_of_sample(path: Path, sample: list[list[str]]) -> tuple[int, int]:
             lacking = 2 - candidates[0]
             log.warning(f"notice: {path}: column {lacking} contains hardly any text")
         return 0, 1
+    # Columns after the pair may contain text, too, such as comments or the names of authors.
     if candidates[:2] == [0, 1]:
         return 0, 1
     if len(candidates) == 2:
@@ -179,6 +185,7 @@ def pair_in(
     has_more_text = any(cells[width:])
     if lacks_text or (has_more_text and not is_chosen):
         problem = f"{len(cells)} columns, but most rows have {width}"
+        # The row may be fine, and the user can say so. A row that lacks a text cannot be.
         if not lacks_text:
             option = f"data.columns={shown(columns)}"
             problem += f", so a sentence may contain a {separator} (if not, pass {option})"
@@ -209,6 +216,7 @@ def read_table(
     counts: Counter[str],
 ) -> Iterator[Pair]:
     """The pairs of a table; malformed rows are errors or, with data.errors=skip, only counted."""
+    # Two passes: a table shows its columns only as a whole, and does not fit into memory.
     survey = survey_of(rows)
     columns = text_columns(path, survey, config)
     header = header_of(survey, config)

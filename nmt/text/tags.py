@@ -42,6 +42,7 @@ def separates_words(code: str, kind: str = "") -> bool:
     `ctype` (XLIFF) or `type` (TMX), such as lb, x-html-br or x-p.
     """
     kind = kind.lower()
+    # XLIFF 1.2 prefixes custom types with `x-`, and the elements of HTML with `x-html-`.
     element = kind.removeprefix("x-").removeprefix("html-")
     if kind in KINDS or element in SEPARATING:
         return True

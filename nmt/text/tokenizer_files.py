@@ -20,6 +20,7 @@ def load_tokenizer(path: Path) -> Tokenizer:
     if not content:
         raise NMTError(f"{path}: not a tokenizer (an empty file)")
     try:
+        # Not by the file's name, which is always tokenizer.model.
         tokenizer = kind_of_tokenizer(content)(content)
         # This raises an error if an entry is invalid UTF-8.
         vocabularies = [tokenizer.vocabulary(), tokenizer.vocabulary(SOURCE)]
@@ -30,6 +31,7 @@ def load_tokenizer(path: Path) -> Tokenizer:
     if entries[: len(SYMBOLS)] != SYMBOLS:
         raise NMTError(f"{problem} (its first entries are not {' '.join(SYMBOLS)})")
     for vocabulary in vocabularies:
+        # The limit keeps a hostile file from asking for a huge embedding matrix.
         if not len(SYMBOLS) < len(vocabulary) <= VOCABULARY_ENTRIES:
             raise NMTError(f"{problem} (it has {len(entries):,} entries)")
     return tokenizer
@@ -55,6 +57,7 @@ def read_tokenizer(folder: Path) -> Tokenizer:
     size = description.vocabulary_size
     source_size = config.source_vocabulary_size or size
     is_same = (
+        # Another vocabulary of the same size would give wrong translations without an error.
         sha256(path) == description.tokenizer
         and tokenizer.vocabulary_size == size
         and (tokenizer.source_vocabulary_size or tokenizer.vocabulary_size) == source_size

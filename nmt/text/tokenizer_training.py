@@ -92,6 +92,7 @@ def train_sentencepiece(
 def count_words(lines: Iterable[str]) -> Counter[str]:
     counts = Counter[str]()
     for line in lines:
+        # Lines are clean, so words are separated by single spaces.
         counts.update(line.split(" "))
     return counts
 
@@ -99,12 +100,15 @@ def count_words(lines: Iterable[str]) -> Counter[str]:
 def table_of(counts: Counter[str]) -> Iterator[str]:
     """Words and their counts, as sentencepiece reads them."""
     for word, count in counts.items():
+        # A tab would end the word in sentencepiece's table.
         if word and "\t" not in word:
             yield f"{word}\t{count}"
 
 
 def with_normalization(content: bytes, name: str) -> bytes:
     """A sentencepiece model that records how its lines were normalized."""
+    # In the model's own file, because a model directory must be complete without nmt's
+    # configuration.
     model = parse_sentencepiece(content)
     model.normalizer_spec.name = OF_SENTENCEPIECE + name
     return bytes(model.SerializeToString())
@@ -119,6 +123,7 @@ def train_wordpiece(
 
     # Each byte, at the start of a word and inside one, is a special symbol: its id is fixed.
     alphabet = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
+    # Then every text can be spelled, whatever the corpus contained.
     continuing = [CONTINUES + byte for byte in alphabet]
     trainer = tokenizers.trainers.WordPieceTrainer(
         vocab_size=vocabulary_size,

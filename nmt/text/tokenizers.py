@@ -72,6 +72,7 @@ class Tokenizer(ABC):
 
     def vocabulary(self, side: int = TARGET) -> list[str]:
         """All entries, in the order of their ids."""
+        # Only Marian's models may have a vocabulary for each side.
         size = self.vocabulary_size
         if side == SOURCE and self.source_vocabulary_size:
             size = self.source_vocabulary_size
@@ -95,4 +96,5 @@ class Tokenizer(ABC):
         write_file(path, self.content)
 
     def __reduce__(self) -> tuple[type, tuple[bytes]]:
+        # The libraries' objects cannot all be pickled, so a worker loads the file's content again.
         return type(self), (self.content,)

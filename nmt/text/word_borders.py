@@ -48,6 +48,8 @@ def words(text: str) -> float:
     """
     if text.isascii() or not WITHOUT_BLANKS.search(text):
         return text.count(" ") + 1
+    # Words of other scripts between the characters count as themselves, such as names in Latin
+    # letters.
     between = WITH_A_LETTER.findall(WITHOUT_BLANKS.sub(" ", text))
     counts = (len(kind.findall(text)) / size for kind, size in CHARACTERS_OF_A_WORD)
     return max(1, len(between) + sum(counts))
@@ -73,10 +75,12 @@ def is_word_border(text: str, at: int) -> bool:
     """
     if not 0 < at < len(text):
         return True
+    # Most positions: no marks, joiners or other scripts to consider.
     if text[at - 1 : at + 1].isascii():
         return not are_in_words(text[at - 1], text[at])
     if is_within_cluster(text, at):
         return False
+    # A mark has no script of its own, so the letter that it belongs to is compared.
     before = text[last_base(text, at)]
     after = text[at]
     if not are_in_words(before, after):
@@ -90,6 +94,7 @@ def is_word_border(text: str, at: int) -> bool:
         return True
     script_before = script(before)
     script_after = script(after)
+    # Digits and letters of all scripts continue any word.
     if not script_before or not script_after:
         return False
     return script_before != script_after
@@ -106,6 +111,7 @@ def is_within_cluster(text: str, at: int) -> bool:
         return True
     if IS_STACKING.match(text[at - 1]):
         return True
+    # The remaining cases of Unicode's segmentation (UAX #29), such as emoji and Hangul in parts.
     cluster = CLUSTER.match(text, last_base(text, at))
     return cluster is not None and cluster.end() > at
 

@@ -33,6 +33,7 @@ class WordPieceTokenizer(Tokenizer):
         super().__init__(content)
         tree = parse_json(content)
         # Ignore the rest of the file, such as regular expressions.
+        # A regular expression of a stranger could take exponential time.
         vocabulary = tree["model"]["vocab"]
         self.normalization = NORMALIZATIONS[tree.get(OF_WORDPIECE, BEFORE_NORMALIZATION)]
         if not isinstance(vocabulary, dict) or not has_consecutive_ids(vocabulary):
@@ -54,6 +55,7 @@ class WordPieceTokenizer(Tokenizer):
 
     def text_of(self, symbols: Sequence[str]) -> str:
         """The text whose bytes the symbols spell."""
+        # Byte-level vocabularies write each byte as a visible character (as GPT-2 does).
         return str(self.bytes.decode([symbol.removeprefix(CONTINUES) for symbol in symbols]))
 
     def subwords(self, ids: Sequence[int], side: int = TARGET) -> list[str]:
