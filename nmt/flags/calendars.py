@@ -78,9 +78,12 @@ def shifted(years: Iterable[str], shifts: Iterable[int]) -> set[str]:
 def usual_years(values: Iterable[str], text: str) -> set[str]:
     """The Gregorian years for those values that are years in the usual calendar of a text."""
     years = set[str]()
+    # A shorter number is hardly ever a year.
     numbers = [value for value in values if value.isdigit() and len(value) == 4]
     for letter, of_calendar, shifts in USUAL:
         if letter.search(text):
+            # Only years of recent centuries: other numbers of four digits are counts or Gregorian
+            # years.
             usual = [value for value in numbers if int(value) in of_calendar]
             years |= shifted(usual, shifts)
     return years

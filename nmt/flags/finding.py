@@ -1,7 +1,8 @@
 """Flags for likely failures of a translation, from its text, its source and token probabilities.
 
 Each flag is a rule whose thresholds human translations rarely exceed. docs/guides/translate.md has
-the false-alarm rates, and tests/plugins/judge has the share of injected failures that are detected.
+the false-alarm rates, and tests/core/test_flags.py has the share of injected failures that are
+detected.
 """
 
 import math
@@ -81,6 +82,7 @@ def broken_parts(text: str) -> int:
 
 def is_broken(source: str, translation: str) -> bool:
     """True if a translation has more characters that were damaged on the way than the source."""
+    # More than the source: a translation may well copy what is damaged there.
     return broken_parts(translation) > broken_parts(source)
 
 
@@ -101,16 +103,22 @@ def flags(
     is_broken_text = is_broken(source, translation)
     source = clean(source)
     translation = clean(translation)
+    # Broken text is not empty, although it may have no letter.
     has_letters = any(map(str.isalnum, translation)) or is_broken_text
     if not has_letters and any(map(str.isalnum, source)):
         return ["empty"]
     # URLs and placeholders have their own rules.
     before = without_placeholders(URL.sub(" ", source))
     after = without_placeholders(URL.sub(" ", translation))
+    # Both directions count: text that was dropped, and text that the model invented.
     shorter, longer = sorted((english_letters(before), english_letters(after)))
+    # The Latin names of placeholders are right in any script.
     without_names = without_placeholders(translation)
+    # The mean of logarithms is the logarithm of the geometric mean, which does not depend on
+    # length.
     mean = sum(log_probabilities) / len(log_probabilities) if log_probabilities else 0.0
     is_foreign = scripts is not None and is_wrong_script(source, without_names, scripts)
+    # A period or bracket after a URL usually belongs to the sentence.
     addresses = [address.rstrip(URL_END) for address in URL.findall(source)]
     raised = {
         "repetition": is_repetitive(
@@ -167,6 +175,7 @@ def count_flags(
     def flagged_lines(translations: list[str]) -> dict[str, list[int]]:
         lines: dict[str, list[int]] = {flag: [] for flag in (*FLAGS, ANY)}
         for number, pair in enumerate(zip(sources, translations, strict=True), 1):
+            # Without probabilities, which a file of translations does not have.
             raised = flags(*pair, scripts, language=language)
             for flag in raised:
                 lines[flag].append(number)
@@ -174,6 +183,7 @@ def count_flags(
                 lines[ANY].append(number)
         return lines
 
+    # People wrote the references, so flags on them show how often a rule errs on such text.
     false_alarms = flagged_lines(references) if references else None
     total = max(len(sources), 1)
     counts = []

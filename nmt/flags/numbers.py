@@ -110,12 +110,16 @@ def integer(digits: str) -> str:
 
 def numeral(written: str) -> Numeral:
     """The values of digits with marks between them."""
+    # Digits of any script, such as Arabic and Devanagari ones, so that equal numbers are equal
+    # texts.
     written = DIGIT.sub(in_ascii, written)
     values = set()
+    # Both readings are kept, because 1.234 is a thousand in German and a decimal in English.
     if INTEGER.fullmatch(written):
         values.add(integer(written))
     before, mark, decimals = split_at_last_mark(written)
     is_group = decimals == "000"  # 5,000 is hardly 5 with three decimals
+    # A decimal mark occurs once, so a mark that is also before it separates groups.
     if mark and not is_group and mark not in before and INTEGER.fullmatch(before):
         values.add(without_final_zeros(f"{integer(before)}.{decimals}"))
     parts = regex.split(r"\D", written)
@@ -142,6 +146,7 @@ def without_final_zeros(decimal: str) -> str:
 def times_power(value: str, power: int) -> str:
     """A value times a power of ten."""
     whole, _, decimals = value.partition(".")
+    # Moves the decimal point in the text, because values may have thousands of digits.
     decimals = decimals.ljust(power, "0")
     return without_final_zeros(f"{integer(whole + decimals[:power])}.{decimals[power:]}")
 
@@ -170,10 +175,14 @@ class Sum:
 
     def add_count(self, digits: str) -> None:
         values = numeral(digits).values
+        # Of two readings, the larger one: in East Asia, 1,234 has a group of digits.
         self.count = max(map(Decimal, values), default=Decimal(0))
 
     def add_unit(self, power: int) -> None:
+        # Tens, hundreds and thousands multiply only the count before them. Larger units multiply
+        # the whole sum since the last of them.
         if power < 4:
+            # 百 without a count is one hundred.
             count = Decimal(1) if self.count is None else self.count
             self.below_ten_thousand += count * 10**power
         elif self.total and not self.below_ten_thousand and self.count is None:
@@ -215,8 +224,10 @@ def numeral_of_sum(written: str) -> Numeral:
     """The values of digits and East Asian units in turn."""
     counts = [numeral(digits) for digits in regex.findall(PLAIN, written)]
     values = set()
+    # A line of thousands of units would be a number with as many digits.
     if len(written) <= LONGEST_SUM:
         values.add(value_of_sum(written))
+    # 30兆 may be 30 megabytes instead of 30 trillion.
     if written.endswith(OTHER_MEANING):
         values |= counts[0].values
     parts = set[str]().union(*(count.parts for count in counts))
@@ -227,11 +238,13 @@ def numeral_of_digits(match: "regex.Match[str]", text: str) -> Numeral:
     """The values of digits, with an era before them, or a unit or the sign of a decade after."""
     written = numeral(match["digits"])
     before = text[match.start() - 1] if match.start() else ""
+    # The last letters look like Turkish `bin`, a thousand.
     is_in_word = before.isascii() and before.isalpha()  # OCT2BIN
     if match["unit"] and not is_in_word:
         written.scaled = products(written.values, powers_of_unit(match["unit"]))
     if match["era"]:
         written.values |= shifted(written.values, ERAS[match["era"]])
+    # Added, not replaced: the text may also have Gregorian years.
     written.values |= usual_years(written.values, text)
     if match["decade"]:
         written.values |= {value[-2:] for value in written.values if len(value) == 4}
@@ -252,6 +265,7 @@ def han_years(text: str) -> set[str]:
 def values_in_words(text: str) -> set[str]:
     """Values that a text may have in words: Han numerals, hours after noon, and `two million`."""
     values = han_years(text)
+    # Also in ordinary words, such as 一 in 一般: a value too many only prevents an alarm.
     for han in HAN_NUMERAL.findall(text):
         if len(han) <= LONGEST_SUM:
             values.add(value_of_sum(han))
@@ -266,6 +280,7 @@ def values_in_words(text: str) -> set[str]:
         powers.update(powers_of_unit(unit[0]))
     if HUNDRED.search(text):
         powers.add(2)
+    # Any count may be meant, because words for counts are not parsed in any language.
     values |= products(COUNTS_IN_WORDS, powers)
     if FRACTION.search(text):
         values |= MINUTES
@@ -278,6 +293,7 @@ def missing_numerals(text: str, other: str) -> list[Numeral]:
     """The numerals in `text` that `other` lacks, even in parts or words."""
     values = values_in_words(other)
     for way in NUMERALS:
+        # Both ways, because `1 234` may be one number or two.
         for written in numerals(other, way):
             values |= written.stated()
     missing = []
@@ -296,6 +312,7 @@ def is_number_lost(source: str, translation: str) -> bool:
     lost = missing_numerals(source, translation)
     if not lost:
         return False
+    # A translation with another number in its place is wrong even if the number is small.
     if all(written.may_be_in_words() for written in lost):
         return bool(missing_numerals(translation, source))
     return True

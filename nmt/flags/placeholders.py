@@ -38,6 +38,7 @@ def are_numbered(text: str) -> bool:
 
 def names_of(matches: list["re.Match[str]"], is_numbering: bool) -> Iterator[str]:
     """Names of placeholders; with `is_numbering`, %s and {} get the numbers of their arguments."""
+    # printf numbers its arguments from 1 (%1$s), and Python's str.format from 0 ({0}).
     next_in_printf = FIRST_IN_PRINTF
     next_in_braces = FIRST_IN_BRACES
     for match in matches:
@@ -92,10 +93,13 @@ def is_placeholder_wrong(source: str, translation: str) -> bool:
     A translation may number the placeholders to reorder them. A directive inside a Latin word
     counts only if the other text has the directive, too.
     """
+    # If both or neither are numbered, they can be compared as they are.
     is_numbering = are_numbered(source) != are_numbered(translation)
     texts = (source, translation)
     before, after = (placeholders(text, APART, is_numbering) for text in texts)
     all_before, all_after = (placeholders(text, PLACEHOLDER, is_numbering) for text in texts)
+    # The union of counters takes the larger count, so a directive inside a word is accepted as a
+    # match.
     if before - (after | all_after):
         return True
     return not all(is_gloss(name, source) for name in after - (before | all_before))

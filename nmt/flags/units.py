@@ -109,6 +109,7 @@ def forms_of_units() -> dict[str, list[int]]:
         for word in words.split():
             form = word.replace("_", " ")
             powers.setdefault(form, []).append(power)
+    # The alternatives of a pattern are tried in order: `millions` must come before `mil`.
     longest_first = sorted(powers, key=len, reverse=True)
     return {form: powers[form] for form in longest_first}
 
@@ -118,6 +119,7 @@ def pattern_of_unit(form: str) -> str:
     # Thai words are followed by others without a blank. Elsewhere, a unit is a whole word.
     end = "" if is_thai(form) else r"(?![\p{L}\p{M}])"
     if form.endswith("*"):
+        # Endings of cases and numbers, as in миллионами, are short.
         return form.removesuffix("*") + r"[\p{L}\p{M}]{0,4}" + end
     return form + end
 
@@ -140,6 +142,7 @@ LONG_UNIT = "|".join(pattern_of_unit(form) for form in FORMS if is_long(form))
 def powers_of_unit(word: str) -> list[int]:
     """The powers of ten that a word matched by UNIT stands for."""
     word = word.lower()
+    # The longest form comes first here, too.
     for form, powers in FORMS.items():
         has_ending = form.endswith("*") and word.startswith(form[:-1])
         if word == form or has_ending:

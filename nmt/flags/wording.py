@@ -85,6 +85,7 @@ class Unit(NamedTuple):
 
 def units(text: str) -> list[Unit]:
     """The words or characters of a text."""
+    # A repeated phrase may begin a sentence the first time only.
     lowered = text.lower()
     result = []
     for begin, end in word_spans(lowered):
@@ -114,6 +115,7 @@ def lengths_to_examine(items: list[str]) -> list[int]:
     distances = set[int]()
     for index in range(len(items) - WINDOW + 1):
         window = tuple(items[index : index + WINDOW])
+        # A phrase that occurs twice in a row recurs at a distance of its own length.
         distances.add(index - latest.get(window, index))
         latest[window] = index
     long = [distance for distance in distances if distance > SHORT_PHRASE]
@@ -124,10 +126,12 @@ def repetitions(text: str) -> Iterator[Repetition]:
     """The longest repetition of each phrase length."""
     sequence = units(text)
     items = [unit.text for unit in sequence]
+    # No word occurs twice. Most sentences of a few words end here.
     if len(set(items)) == len(items):
         return
     for length in lengths_to_examine(items):
         longest, end = longest_run(items, length)
+        # A run of `length` items that equal those before them is one repetition of the phrase.
         if longest >= length:
             times = longest // length + 1
             begin = end - longest - length
@@ -165,6 +169,7 @@ def is_repetitive(source: str, translation: str) -> bool:
         is_frequent = repetition.times >= IN_A_ROW and has_letters
         if is_frequent or repetition.length >= shortest:
             times = max(times, repetition.times)
+    # The source may repeat words itself, as in a list or a chorus.
     times_in_source = [repetition.times for repetition in repetitions(source)]
     return times > max(times_in_source, default=1)
 
@@ -175,12 +180,14 @@ def is_copied(source: str, translation: str, scripts: frozenset[str] | None) -> 
     Foreign words count only in a phrase of lowercase words, because names keep their script.
     """
     after = units_with_letters(translation)
+    # Counted, so that a word that the source has once explains only one in the translation.
     common = Counter(after) & Counter(units_with_letters(source))
     fewest = COPIED_CHARACTERS if WITHOUT_BLANKS.search(translation) else COPIED_WORDS
     copied_letters = len("".join(common.elements()))
     all_letters = len("".join(after))
     if common.total() < fewest or copied_letters < COPIED_SHARE * all_letters:
         return False
+    # In the target's script, the share decides. In another one, names are often right as they are.
     if scripts is None or has_letter_of("".join(common), scripts):
         return True
     has_right_letters = has_letter_of(translation, scripts)
@@ -206,7 +213,9 @@ def foreign_phrases(text: str, scripts: frozenset[str]) -> list[list[str]]:
     is_in_word = False
     for at, sign in enumerate(text):
         if sign.isalpha():
+            # Letters of all scripts have the empty name, and belong to none in particular.
             is_in_word = script(sign) not in ("", *scripts)
+        # A mark belongs to the letter before it, whichever script that is.
         elif not unicodedata.category(sign).startswith("M"):
             is_in_word = False
         if is_in_word or sign in " '\u2019":
@@ -236,6 +245,7 @@ def is_wrong_script(source: str, translation: str, scripts: frozenset[str]) -> b
     into another script, Latin letters are usual in names, terms and abbreviations, but not in
     several lowercase words, nor as the whole translation.
     """
+    # A word that the source has in this script was meant to stay.
     folded = source.lower()
     for word in chain.from_iterable(foreign_phrases(translation, scripts)):
         is_long = len(LETTER.findall(word)) >= WRONG_LETTERS
@@ -257,6 +267,8 @@ def is_latin_instead(source: str, translation: str, scripts: frozenset[str]) -> 
         return False
     latin_words = list(chain.from_iterable(phrases))
     if not has_letter_of(translation, scripts):
+        # Abbreviations such as IBM may be a whole translation. Other words may not, unless the
+        # source has them.
         uncapitalized = [word.lower() for word in latin_words if word[1:].islower()]
         return any(word not in source for word in uncapitalized)
     latin_letters = len("".join(latin_words))
@@ -271,6 +283,7 @@ def is_han_instead(source: str, translation: str, scripts: frozenset[str]) -> bo
 
     `source` is in lower case. Both languages also use Han characters themselves.
     """
+    # Han characters of the source, such as Chinese names, may stay.
     runs = new_han(source, translation)
     han = "".join(runs)
     if "HANGUL" in scripts:

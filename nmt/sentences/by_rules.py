@@ -41,12 +41,14 @@ INVISIBLE_END = regex.compile(f"[{INVISIBLE}]+$")
 
 def ends_by_rules(text: str, rules: Rules) -> list[int]:
     """Where sentences end inside a line, by the rules of its language."""
+    # Once per line: a search from each mark would take quadratic time in a line of many marks.
     spans = enclosures(text)
     result = []
     begin = 0
     end_pattern = end_of(rules.stops)
     for match in end_pattern.finditer(text):
         candidate = Candidate(text, begin, match, spans, rules)
+        # The end of the line always ends a sentence, but is not inside the line.
         if candidate.next_begin < len(text) and candidate.is_end():
             begin = candidate.next_begin
             result.append(begin)
@@ -78,9 +80,11 @@ class Candidate:
                 self.end = span.begin
                 self.next_begin = span.begin
                 break
+        # The pattern of ends includes the blanks that follow the marks.
         self.is_before_blank = self.next_begin > self.end
         self.spans = enclosures_around(spans, self.end)
         self.following = text[self.next_begin : self.next_begin + TAIL]
+        # Bounded, so that patterns with `$` do not search a whole line for each of its marks.
         tail_begin = max(begin, self.end - TAIL)
         self.body = text[tail_begin : self.end]
         """The end of the sentence, or a short sentence."""
@@ -92,20 +96,24 @@ class Candidate:
         """The end of the sentence up to its mark."""
 
     def is_end(self) -> bool:
+        # First the cheapest check, which excludes most periods of numbers and names, as in 2.5.1.
         if not self.is_before_blank and not self.needs_no_blank():
             return False
         if AFTER_CLAUSE.match(self.following):
             return False
+        # The number of an item belongs to the item: `1. Open the door.`
         if LIST_NUMBER.fullmatch(self.body):
             return False
         if self.is_inside() or self.is_continued() or self.is_in_name():
             return False
+        # A single period is the only mark that abbreviations and numbers have, too.
         if regex.fullmatch(PERIOD, self.marks):
             return self.ends_with_period()
         if self.is_pause():
             return False
         if self.marks[-1] in "!?;" and not self.is_closed:
             return True
+        # After a quote or dots, a lowercase letter continues the sentence: `"What?" she asked.`
         return not self.is_lower(self.following)
 
     def needs_no_blank(self) -> bool:
@@ -119,6 +127,7 @@ class Candidate:
             return WITHOUT_BLANKS.match(self.following) is not None
         if last_mark == FULL_WIDTH_PERIOD:
             return not self.character_before_mark().isdigit()
+        # Without a blank, an ASCII mark is usually part of a name: `a.txt`, `System.IO`.
         return last_mark not in ".;\u2026"
 
     def is_pause(self) -> bool:
@@ -145,6 +154,8 @@ class Candidate:
         for span in self.spans:
             if not span.begin < self.end <= span.end:
                 continue
+            # Without capitals, nothing after the quote tells whether its sentence goes on, so it
+            # stays whole.
             if not self.rules.has_case:
                 return True
             if span.is_quote:
@@ -182,6 +193,7 @@ class Candidate:
     def is_continued(self) -> bool:
         """True if a quote, brackets or an exclamation do not end the sentence that they are in."""
         dash = DASH.match(self.following)
+        # Russian, for example, sets off reported speech by a dash, as in `«Привет!» — сказал он`.
         if dash:
             if self.is_lower(self.following[dash.end() :]):
                 return True
@@ -213,6 +225,7 @@ class Candidate:
             return True
         is_after_words = bool(self.text[self.begin : enclosure.begin].strip())
         if not is_after_words:
+            # A quote at the beginning is a sentence of its own, unless a verb of saying follows it.
             return enclosure.is_quote and self.is_before(rules.reporting)
         if not enclosure.is_quote:
             return True
@@ -228,6 +241,7 @@ class Candidate:
         """The quote or brackets whose closing mark ends the sentence."""
         if not self.is_closed:
             return None
+        # Marks of direction may stand after the closing mark.
         invisible = len(self.body) - len(INVISIBLE_END.sub("", self.body))
         last = self.end - invisible - 1
         for span in self.spans:
@@ -239,10 +253,12 @@ class Candidate:
         """Whether a single period ends the sentence, rather than an abbreviation or a number."""
         rules = self.rules
         following = self.following[0]
+        # Latin abbreviations occur in text of any script.
         if self.is_lower(following) or self.is_abbreviated(LATIN_ABBREVIATIONS):
             return False
         if not rules.has_periods:
             return self.ends_latin_word()
+        # Before initials, because an abbreviation may have a single letter, too.
         ends = self.ends_with_abbreviation()
         if ends is not None:
             return ends
@@ -256,11 +272,14 @@ class Candidate:
     def ends_with_abbreviation(self) -> bool | None:
         """Whether an abbreviation ends the sentence; None if the last word is none."""
         rules = self.rules
+        # The order decides for words in several lists: `и т. д.` ends in what looks like an
+        # initial.
         if self.is_abbreviated(rules.may_end):
             return True
         if self.following[0].isdigit() and self.is_abbreviated(rules.before_numbers):
             return False
         if self.is_abbreviated_after_number():
+            # A year may also end the first words of a sentence, as in `In 1812`.
             return not INTRODUCTION.fullmatch(self.body)
         return False if self.is_abbreviated(rules.abbreviations) else None
 
@@ -269,6 +288,8 @@ class Candidate:
         letters = LETTER.findall(self.tail.split()[-1])
         if len(letters) > LONG_WORD:
             return True
+        # In Thai text, a period after an English word ends an English sentence if a capital
+        # follows.
         is_latin_word = len(letters) > 1 and all(map(is_latin, letters))
         return is_latin_word and self.following[0].isupper()
 

@@ -69,10 +69,13 @@ def enclosures(text: str) -> list[Enclosure]:
     opened: list[int] = []
     for at, sign in enumerate(text):
         if sign in CLOSING or sign == STRAIGHT:
+            # Bounded: a line of thousands of opening marks would otherwise take quadratic time.
             partner = partner_of(text, at, opened[-DEEPEST:])
             if partner is not None:
                 # Marks that were opened inside, but not closed, have no partner.
                 del opened[opened.index(partner) :]
+                # Marks that are too far apart are used up all the same, so that later ones find
+                # their partners.
                 if at - partner <= LONGEST:
                     is_quote = text[partner] not in BRACKETS
                     pairs.append(Enclosure(partner, at, is_quote))
@@ -86,6 +89,7 @@ def enclosures(text: str) -> list[Enclosure]:
 def partner_of(text: str, at: int, opened: list[int]) -> int | None:
     """The index of the innermost opening mark that the mark at an index closes."""
     sign = text[at]
+    # Hebrew abbreviations, such as the title ד"ר, have a straight mark before their last letter.
     if sign == STRAIGHT and is_in_hebrew_word(text, at):
         return None
     for begin in reversed(opened):
@@ -97,6 +101,7 @@ def partner_of(text: str, at: int, opened: list[int]) -> int | None:
 
 def enclosures_around(spans: list[Enclosure], at: int) -> list[Enclosure]:
     """Those of sorted enclosures that may include the character before an index."""
+    # No enclosure is longer than LONGEST, so one that begins earlier cannot reach the index.
     first = bisect_left(spans, at - LONGEST - 1, key=BEGIN)
     last = bisect_left(spans, at, key=BEGIN)
     return [span for span in spans[first:last] if span.end >= at - 1]

@@ -182,4 +182,5 @@ def rules_of(code: str) -> Rules | None:
     language = ALIASES.get(language, language)
     if language in RULES:
         return RULES[language]
+    # sentencex handles scripts with capitals well. The empty name stands for an unknown script.
     return None if script in CASED_SCRIPTS else WITHOUT_CASE

@@ -84,6 +84,7 @@ def ends_of_sentencex(text: str, language: str) -> list[int]:
     language = subtags(language).language
     candidates = set[int]()
     end = 0
+    # `translate` replaces each character by one other, so lengths are those in the line.
     for sentence in sentencex.segment(language, text.translate(QUOTES)):
         end += len(sentence)
         candidates.add(end)
@@ -91,6 +92,7 @@ def ends_of_sentencex(text: str, language: str) -> list[int]:
     for match in END.finditer(text):
         if match[0][0] not in SENTENCEX_MARKS:
             candidates.add(match.end())
+    # Quotes may contain several sentences, which are split. Brackets stay in their sentence.
     brackets = [span for span in enclosures(text) if not span.is_quote]
     result = []
     begin = 0
@@ -132,6 +134,7 @@ def is_end(tail: str, following: str, language: str) -> bool:
     has_blank = tail != stripped
     if not has_blank and stripped[-1] in ".([":  # as in System.IO
         return False
+    # A number alone belongs to the item after it.
     if NUMBER.fullmatch(tail):
         return False
     if not stripped.endswith("."):
