@@ -192,7 +192,7 @@ def check_version(
     advice: str = "use the nmt version that wrote it",
 ) -> None:
     """Raise NMTError if a file does not have the current format version."""
-    # From a file that anyone may have written, so the message shows at most its beginning.
+    # The version may come from a file that anyone has written, so the message is short.
     if version != current:
         found = repr(version)[:20]
         raise NMTError(

@@ -24,8 +24,7 @@ def check_members(archive: zipfile.ZipFile, size: int) -> None:
     # Members may overlap in a crafted archive, and so claim the same bytes many times.
     if sum(member.file_size for member in archive.infolist()) > size:
         raise ValueError("it claims to contain more bytes than the file")
-    # torch does not compare a memory-mapped file with its checksums, so a flipped bit would become
-    # another weight.
+    # torch does not compare checksums, so a flipped bit would become another weight.
     damaged = archive.testzip()
     if damaged:
         raise ValueError(f"its member {damaged} is damaged: the checksum does not match")
