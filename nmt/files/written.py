@@ -32,6 +32,7 @@ CORPUS_NAMES = "|".join(
         r"(train|valid|test)(/[\w-]+\.arrow)?",
     )
 )
+# A pattern that never matches.
 NO_NAMES = "(?!)"
 CORPUS_MARK = "manifest.json"
 RUN_MARK = "config.yaml"

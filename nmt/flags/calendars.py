@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import regex
 
+# What to add to a year to get the Gregorian one: 2567 in Thailand is 2024.
 THAI = (-543,)
 VIKRAM = (-57, -56)
 SHAKA = (78, 79)

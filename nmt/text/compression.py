@@ -110,6 +110,8 @@ def open_stream(file: BufferedReader, compression: str) -> Any:
     # Python's gzip module reads all streams of a file, and checks each of them.
     if compression == ".gz":
         return gzip.open(file)
+    # The bzip2 command ignores what follows the last stream. nmt refuses it, because it may be
+    # damage.
     if compression == ".bz2":
         return Streams(file, bz2.BZ2Decompressor)
     if compression == ".xz":

@@ -6,6 +6,7 @@ from pathlib import PurePath
 
 from nmt.config import without_compression
 
+# Common languages are listed here, because loading Unicode's data for all of them takes 50 ms.
 LANGUAGES = {
     "LATIN": (
         "af az bs ca cs cy da de en eo es et eu fi fr ga gl hr hu id is it la lb lt lv ms mt nb nl "

@@ -79,7 +79,6 @@ def resolve(entry: str, config: DataConfig) -> list[tuple[Path, ...]]:
             resolved += resolve(name, config)
         if resolved:
             return list(dict.fromkeys(resolved))  # both files of a pair may match
-    # The first reading whose files all exist counts.
     readings = readings_of(entry, config)
     for names in readings:
         paths = [path for path in map(existing, names) if path]

@@ -95,6 +95,7 @@ def quotes_in(path: Path) -> Quotes:
     """Count the quoted cells of a table, until a row is not written like quoted cells."""
     quotes = Quotes()
     for number, record in records(path, is_quoted=True):
+        # Of lines, not of rows: equal widths mean that each line would be a row on its own.
         for line in record.split(b"\n"):
             quotes.widths[line.count(b"\t")] += 1
         text = record.decode(errors="replace")

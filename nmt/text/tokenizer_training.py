@@ -29,6 +29,7 @@ def train_tokenizer(
     """
     if config.kind != "wordpiece":
         return train_sentencepiece(lines, config, words, tags)
+    # Only structures, such as trees, have words. Preparation refuses word-pieces for them.
     assert not words
     if tags:
         raise NMTError(

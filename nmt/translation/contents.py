@@ -64,6 +64,8 @@ class Content:
 
 
 CONTENTS = (
+    # Formats come before those that they are written in: XLIFF before XML, JSON Lines before JSON.
+    # Bounded repetitions keep the time for a hostile beginning proportional to its length.
     Content(rb"PK[\3\5]", ZIP),
     Content(rb"(?i:<!DOCTYPE\s+html|<html[\s>])", HTML),
     Content(BEFORE_ROOT + rb"<xliff\s", XLIFF),

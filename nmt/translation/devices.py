@@ -27,6 +27,7 @@ def device_names(config: JobConfig) -> list[str]:
     count = compute.devices
     device = compute.device
     gpus = torch.cuda.device_count()
+    # On a CPU, one process already uses all cores.
     if device == "cpu" or (device == "auto" and gpus == 0):
         raise NMTError(f"devices={count} is for GPUs; on a CPU, use threads=N instead")
     if device not in ("auto", "cuda"):

@@ -69,6 +69,7 @@ def translate_lines(
     try:
         for line, ranked in zip(lines, translator.stream(lines, buffer), strict=True):
             best = ranked[0]
+            # A line of a document has no number that its reader knows, so messages quote the line.
             report(translator.stages, line, best, repr(shown(readable(line))), counts)
             yield Translated(best.text, best.details.alignment if best.details else None)
     except RefusedLine as error:

@@ -45,6 +45,7 @@ def tag_of_target(options: TranslatorOptions, models: Models) -> str:
     if not target or languages(models.tokenizer) or find_tag(target, models.tokenizer):
         return language_tag(target, models.tokenizer)
     description = models.descriptions[0]
+    # A model with a single target has no tags; it only confirms the user's choice.
     if match_language(language_of(target), [description.target]):
         return ""
     targets = [description.target] if description.target else []

@@ -213,6 +213,7 @@ def compressed(partial: Path, suffix: str) -> Path:
     """
     path = partial.with_name(f"{partial.name}{suffix}")
     try:
+        # Truncated, because a killed command may have left half a copy.
         descriptor = create(path, os.O_WRONLY | os.O_TRUNC)
         with (
             os.fdopen(descriptor, "wb") as file,

@@ -9,6 +9,7 @@ import regex
 from nmt.text import Tokenizer, clusters, origins, single_blanks
 from nmt.translation.limits import Limits
 
+# Invisible characters, such as joiners and variation selectors (Unicode's UAX #44).
 IGNORABLE = regex.compile(r"\p{Default_Ignorable_Code_Point}")
 EMOJI = regex.compile(r"\p{Extended_Pictographic}")
 BREAKING = re.compile("[\t-\r\x1c-\x1f\x85\u2028\u2029]")

@@ -37,6 +37,7 @@ class Words:
         first = bisect_right(self.ends, begin)
         last = bisect_left(self.begins, end)
         if begin == end:
+            # An empty span also touches the word that ends there.
             first = bisect_left(self.ends, begin)
         if first < last:
             return range(first, last)

@@ -84,6 +84,8 @@ class Translator:
                 f"target_prefix: has {target} tokens, but the model writes at most {positions}"
             )
 
+    # Cached in the instance's dictionary, which `frozen` does not protect. `replace` does not copy
+    # it, so another translator has a segmenter for its own limits.
     @cached_property
     def segmenter(self) -> Segmenter:
         return Segmenter(self.tokenizer, self.limits, self.source_prefix)
