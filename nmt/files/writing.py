@@ -27,9 +27,9 @@ def cache_folder() -> Path:
 
 def temporary_name(path: Path) -> Path:
     """A name in the same folder; `remove_leftovers` recognizes it."""
-    # In the same folder, because a rename is atomic only within a file system. Random, so that
-    # processes that write the same file do not share a temporary one. Hidden from patterns such as
-    # `*`.
+    # In the same folder, because a rename is atomic only within a
+    # file system. Random, so that processes that write the same file
+    # do not share a temporary one. Hidden from patterns such as `*`.
     return path.with_name(f".{path.name}.{secrets.token_hex(4)}.nmt-tmp")
 
 
@@ -64,8 +64,8 @@ def whole_file(path: Path) -> Iterator[Path]:
     temporary = temporary_name(path)
     try:
         yield temporary
-        # In this order: a rename may reach the disk before the content, and leave an empty file
-        # there.
+        # In this order: a rename may reach the disk before
+        # the content, and leave an empty file there.
         sync(temporary)
         temporary.replace(path)
         # The new name is an entry of the folder, which has to be on disk, too.
@@ -114,8 +114,8 @@ def whole_folder(folder: Path) -> Iterator[Path]:
             folder.rename(old)
         temporary.rename(folder)
         sync(folder.parent)
-        # Last: after a failure before this line, the old folder still exists under a temporary
-        # name.
+        # Last: after a failure before this line, the old
+        # folder still exists under a temporary name.
         shutil.rmtree(old, ignore_errors=True)
     except OSError as error:
         raise cannot_write(folder, error) from error

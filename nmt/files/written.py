@@ -90,8 +90,8 @@ def kind_of_folder(folder: Path) -> str | None:
         return "export" if entry.name in entries_of(ExporterEntry) else entry.name
     description = folder / MODEL_MARK
     if description.is_file():
-        # Many programs write a config.json; only nmt's has a format version. An unreadable one has
-        # no keys.
+        # Many programs write a config.json; only nmt's has
+        # a format version. An unreadable one has no keys.
         keys = keys_in(description)
         return "run" if not keys or "format_version" in keys else None
     return None

@@ -83,8 +83,8 @@ def usual_years(values: Iterable[str], text: str) -> set[str]:
     numbers = [value for value in values if value.isdigit() and len(value) == 4]
     for letter, of_calendar, shifts in USUAL:
         if letter.search(text):
-            # Only years of recent centuries: other numbers of four digits are counts or Gregorian
-            # years.
+            # Only years of recent centuries: other numbers
+            # of four digits are counts or Gregorian years.
             usual = [value for value in numbers if int(value) in of_calendar]
             years |= shifted(usual, shifts)
     return years

@@ -114,8 +114,8 @@ def flags(
     shorter, longer = sorted((english_letters(before), english_letters(after)))
     # The Latin names of placeholders are right in any script.
     without_names = without_placeholders(translation)
-    # The mean of logarithms is the logarithm of the geometric mean, which does not depend on
-    # length.
+    # The mean of logarithms is the logarithm of the
+    # geometric mean, which does not depend on length.
     mean = sum(log_probabilities) / len(log_probabilities) if log_probabilities else 0.0
     is_foreign = scripts is not None and is_wrong_script(source, without_names, scripts)
     # A period or bracket after a URL usually belongs to the sentence.

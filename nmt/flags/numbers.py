@@ -110,8 +110,8 @@ def integer(digits: str) -> str:
 
 def numeral(written: str) -> Numeral:
     """The values of digits with marks between them."""
-    # Digits of any script, such as Arabic and Devanagari ones, so that equal numbers are equal
-    # texts.
+    # Digits of any script, such as Arabic and Devanagari
+    # ones, so that equal numbers are equal texts.
     written = DIGIT.sub(in_ascii, written)
     values = set()
     # Both readings are kept, because 1.234 is a thousand in German and a decimal in English.

@@ -98,8 +98,8 @@ def is_placeholder_wrong(source: str, translation: str) -> bool:
     texts = (source, translation)
     before, after = (placeholders(text, APART, is_numbering) for text in texts)
     all_before, all_after = (placeholders(text, PLACEHOLDER, is_numbering) for text in texts)
-    # The union of counters takes the larger count, so a directive inside a word is accepted as a
-    # match.
+    # The union of counters takes the larger count, so
+    # a directive inside a word is accepted as a match.
     if before - (after | all_after):
         return True
     return not all(is_gloss(name, source) for name in after - (before | all_before))

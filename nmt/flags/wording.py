@@ -267,8 +267,8 @@ def is_latin_instead(source: str, translation: str, scripts: frozenset[str]) -> 
         return False
     latin_words = list(chain.from_iterable(phrases))
     if not has_letter_of(translation, scripts):
-        # Abbreviations such as IBM may be a whole translation. Other words may not, unless the
-        # source has them.
+        # Abbreviations such as IBM may be a whole translation.
+        # Other words may not, unless the source has them.
         uncapitalized = [word.lower() for word in latin_words if word[1:].islower()]
         return any(word not in source for word in uncapitalized)
     latin_letters = len("".join(latin_words))

@@ -154,8 +154,8 @@ class Candidate:
         for span in self.spans:
             if not span.begin < self.end <= span.end:
                 continue
-            # Without capitals, nothing after the quote tells whether its sentence goes on, so it
-            # stays whole.
+            # Without capitals, nothing after the quote tells
+            # whether its sentence goes on, so it stays whole.
             if not self.rules.has_case:
                 return True
             if span.is_quote:
@@ -272,8 +272,8 @@ class Candidate:
     def ends_with_abbreviation(self) -> bool | None:
         """Whether an abbreviation ends the sentence; None if the last word is none."""
         rules = self.rules
-        # The order decides for words in several lists: `и т. д.` ends in what looks like an
-        # initial.
+        # The order decides for words in several lists:
+        # `и т. д.` ends in what looks like an initial.
         if self.is_abbreviated(rules.may_end):
             return True
         if self.following[0].isdigit() and self.is_abbreviated(rules.before_numbers):
@@ -288,8 +288,8 @@ class Candidate:
         letters = LETTER.findall(self.tail.split()[-1])
         if len(letters) > LONG_WORD:
             return True
-        # In Thai text, a period after an English word ends an English sentence if a capital
-        # follows.
+        # In Thai text, a period after an English word
+        # ends an English sentence if a capital follows.
         is_latin_word = len(letters) > 1 and all(map(is_latin, letters))
         return is_latin_word and self.following[0].isupper()
 

@@ -74,8 +74,8 @@ def enclosures(text: str) -> list[Enclosure]:
             if partner is not None:
                 # Marks that were opened inside, but not closed, have no partner.
                 del opened[opened.index(partner) :]
-                # Marks that are too far apart are used up all the same, so that later ones find
-                # their partners.
+                # Marks that are too far apart are used up all the
+                # same, so that later ones find their partners.
                 if at - partner <= LONGEST:
                     is_quote = text[partner] not in BRACKETS
                     pairs.append(Enclosure(partner, at, is_quote))

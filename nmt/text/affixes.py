@@ -191,8 +191,8 @@ def particles_after(syllable: str) -> list[str]:
     """The Korean particles that may follow a syllable, by its final consonant."""
     particles = AFTER_ANY.split()
     if FIRST_SYLLABLE <= ord(syllable) <= LAST_SYLLABLE:
-        # Unicode numbers syllables by consonant, vowel and final consonant (section 3.12 of the
-        # standard).
+        # Unicode numbers syllables by consonant, vowel and
+        # final consonant (section 3.12 of the standard).
         final = (ord(syllable) - FIRST_SYLLABLE) % FINALS
         particles += (AFTER_CONSONANT if final else AFTER_VOWEL).split()
         if final in (0, FINAL_L):
@@ -207,8 +207,8 @@ def without_prefixes(word: str) -> list[str]:
         # A vowel point belongs to the letter before it, so no stem begins with one.
         if not EXTENDING.match(word[at]) and is_prefix(word[:at], word[at:]):
             stems.append(word[at:])
-    # The article loses its alif after the preposition, so removing letters alone does not restore
-    # it.
+    # The article loses its alif after the preposition,
+    # so removing letters alone does not restore it.
     merged = re.match("([وف]?)لل", word)
     if merged:
         stems.append(ARABIC_ARTICLE + word[merged.end() :])
@@ -227,8 +227,8 @@ def without_particles(word: str) -> list[str]:
         if not is_particle(ending, stem):
             continue
         stems.append(stem)
-        # The stem may be a word in taa, or one in taa marbuta that a pronoun has changed: both are
-        # returned.
+        # The stem may be a word in taa, or one in taa marbuta
+        # that a pronoun has changed: both are returned.
         if stem.endswith(TAA) and ARABIC_PRONOUN.fullmatch(without_vowel_points(ending)):
             arabic_stems.append(stem.removesuffix(TAA) + TAA_MARBUTA)
     return stems + arabic_stems

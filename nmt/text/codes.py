@@ -130,8 +130,8 @@ def match_language(code: str, codes: Iterable[str]) -> str | None:
         return code
     code = code_of_name(code, codes)
     for other in codes:
-        # The same code in another form needs no data, and is preferred to a code that only means
-        # the same.
+        # The same code in another form needs no data, and
+        # is preferred to a code that only means the same.
         if normalized(other) == normalized(code):
             return other
     language, script, region, is_plain = subtags(code)

@@ -29,14 +29,14 @@ def separator_of(path: Path) -> str:
     most = (0, 0)
     for separator in CELL_SEPARATORS:
         widths = Counter[int]()
-        # Each separator is tried as the whole table would be read, because a quoted cell may
-        # contain any.
+        # Each separator is tried as the whole table would
+        # be read, because a quoted cell may contain any.
         for _, cells in islice(comma_separated_rows(path, separator), FIRST_ROWS):
             if not isinstance(cells, MalformedLine) and len(cells) > 1:
                 widths[len(cells)] += 1
         for width, count in widths.most_common(1):  # none if no row has several cells
-            # Ties are broken by the order of CELL_SEPARATORS: a comma, then a semicolon, then a
-            # tab.
+            # Ties are broken by the order of CELL_SEPARATORS:
+            # a comma, then a semicolon, then a tab.
             if (count, -width) > most:
                 likely = separator
                 most = (count, -width)
@@ -68,8 +68,8 @@ class RowReader:
                     "those inside it doubled"
                 )
                 yield self.row[0][0], MalformedLine("malformed", problem)
-                # Only the first line of the malformed row is lost; the others may be good rows of
-                # their own.
+                # Only the first line of the malformed row is
+                # lost; the others may be good rows of their own.
                 self.read_again.extendleft(reversed(self.row[1:]))
                 parser = self.parser()
                 continue
@@ -88,8 +88,8 @@ class RowReader:
         return [without_breaks(cell) for cell in cells] or [""]
 
     def parser(self) -> Iterator[list[str]]:
-        # `strict`, because the default accepts a quotation mark that is never closed as the end
-        # of the file.
+        # `strict`, because the default accepts a quotation
+        # mark that is never closed as the end of the file.
         return csv.reader(
             self.texts(), delimiter=self.separator, skipinitialspace=True, strict=True
         )

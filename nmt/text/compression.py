@@ -90,8 +90,8 @@ class Streams(io.RawIOBase):
         """Skip padding; False at the end of the file."""
         padding = 0
         while compressed := self.next_compressed():
-            # Only xz allows padding between streams, in units of four bytes (section 2.2 of its
-            # specification).
+            # Only xz allows padding between streams, in units
+            # of four bytes (section 2.2 of its specification).
             self.unread = compressed.lstrip(b"\0") if self.padding_unit else compressed
             padding += len(compressed) - len(self.unread)
             if self.unread:
@@ -110,8 +110,8 @@ def open_stream(file: BufferedReader, compression: str) -> Any:
     # Python's gzip module reads all streams of a file, and checks each of them.
     if compression == ".gz":
         return gzip.open(file)
-    # The bzip2 command ignores what follows the last stream. nmt refuses it, because it may be
-    # damage.
+    # The bzip2 command ignores what follows the last
+    # stream. nmt refuses it, because it may be damage.
     if compression == ".bz2":
         return Streams(file, bz2.BZ2Decompressor)
     if compression == ".xz":

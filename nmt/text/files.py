@@ -109,8 +109,8 @@ def bounded_lines(file: BufferedReader, name: str | Path) -> Iterator[bytes]:
 
 def pieces_of_lines(file: BufferedReader) -> Iterator[bytes]:
     """Lines in UTF-8; those over LINE_BYTES come in several pieces."""
-    # One byte more than allowed: such a piece tells that the line is too long without reading all
-    # of it.
+    # One byte more than allowed: such a piece tells that
+    # the line is too long without reading all of it.
     if not UTF_16.match(file.peek(4)):
         return iter(partial(file.readline, LINE_BYTES + 1), b"")
     # By default, a carriage return would end a line, too.
@@ -148,8 +148,8 @@ def problem_of(content: bytes, first: bool = True) -> str:
 
 def without_end(line: bytes) -> bytes:
     """A line without the LF or CRLF at its end."""
-    # Not `strip`: white space may be part of a line, and a carriage return within it is no line
-    # end.
+    # Not `strip`: white space may be part of a line,
+    # and a carriage return within it is no line end.
     return line.removesuffix(b"\n").removesuffix(b"\r")
 
 
@@ -191,8 +191,8 @@ def decoded(
         except MalformedLine as error:
             if notice is None or error.counted_as != INVALID_UTF_8:
                 raise NMTError(f"{where}line {number}: {error}") from error
-            # One damaged line must not stop a long translation, and every input line needs an
-            # output line.
+            # One damaged line must not stop a long translation,
+            # and every input line needs an output line.
             notice(f"{where}line {number}: {error}, replaced")
             yield line.decode(errors="replace")
 

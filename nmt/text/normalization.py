@@ -81,12 +81,12 @@ def folded(line: str) -> str:
     # ASCII is in canonical form and has nothing to fold. Most lines of English end here.
     if line.isascii():
         return single_blanks(line)
-    # Invisible characters go first: between a letter and its accent, they would keep NFC from
-    # composing.
+    # Invisible characters go first: between a letter and
+    # its accent, they would keep NFC from composing.
     line = unicodedata.normalize("NFC", WITHOUT_INVISIBLE.sub("", line))
     if TO_FOLD.search(line):
-        # Again, because a folded letter may combine with the mark after it, such as half-width kana
-        # with a voiced sound mark.
+        # Again, because a folded letter may combine with the mark
+        # after it, such as half-width kana with a voiced sound mark.
         line = unicodedata.normalize("NFC", line.translate(FOLDINGS))
     return single_blanks(line)
 

@@ -84,8 +84,8 @@ def resolve(entry: str, config: DataConfig) -> list[tuple[Path, ...]]:
         paths = [path for path in map(existing, names) if path]
         if len(paths) == len(names):
             return [tuple(paths)]
-    # The reading that the user probably meant, so that the error names a file that is really
-    # missing.
+    # The reading that the user probably meant, so that
+    # the error names a file that is really missing.
     is_table = table_format(entry) and ":" not in entry
     raise no_such_file(entry, readings[0] if is_table else readings[-1])
 

@@ -25,8 +25,8 @@ def script(character: str) -> str:
     """
     if not character.isalpha():
         return ""
-    # Python has no table of scripts, but the names of letters begin with them: LATIN SMALL LETTER
-    # A.
+    # Python has no table of scripts, but the names of
+    # letters begin with them: LATIN SMALL LETTER A.
     first_word = re.match(r"[A-Z]+", unicodedata.name(character, ""))
     if first_word is None or first_word[0] in OF_ALL_SCRIPTS:
         return ""

@@ -108,8 +108,8 @@ def table_of(counts: Counter[str]) -> Iterator[str]:
 
 def with_normalization(content: bytes, name: str) -> bytes:
     """A sentencepiece model that records how its lines were normalized."""
-    # In the model's own file, because a model directory must be complete without nmt's
-    # configuration.
+    # In the model's own file, because a model directory
+    # must be complete without nmt's configuration.
     model = parse_sentencepiece(content)
     model.normalizer_spec.name = OF_SENTENCEPIECE + name
     return bytes(model.SerializeToString())

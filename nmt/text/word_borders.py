@@ -48,8 +48,8 @@ def words(text: str) -> float:
     """
     if text.isascii() or not WITHOUT_BLANKS.search(text):
         return text.count(" ") + 1
-    # Words of other scripts between the characters count as themselves, such as names in Latin
-    # letters.
+    # Words of other scripts between the characters count
+    # as themselves, such as names in Latin letters.
     between = WITH_A_LETTER.findall(WITHOUT_BLANKS.sub(" ", text))
     counts = (len(kind.findall(text)) / size for kind, size in CHARACTERS_OF_A_WORD)
     return max(1, len(between) + sum(counts))

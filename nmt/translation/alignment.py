@@ -87,8 +87,8 @@ class Describer:
         The text begins with the prefix. For part of a sentence, which repeats the tokens of the
         prefix, both are left out.
         """
-        # As in `Segmenter`, prefix and text are encoded as one string, because subwords may differ
-        # otherwise.
+        # As in `Segmenter`, prefix and text are encoded as
+        # one string, because subwords may differ otherwise.
         text = self.prefix + segment.text
         whole = self.clean(segment.text if segment.prefixed else text)
         if whole not in self.encoded:

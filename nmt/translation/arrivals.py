@@ -63,8 +63,8 @@ def arriving_blocks(
             end = time.monotonic() + patience
             with suppress(queue.Empty):
                 while len(block) < size:
-                    # `get` rejects a negative time. After the deadline, lines that are already in
-                    # the queue still join the block.
+                    # `get` rejects a negative time. After the deadline, lines
+                    # that are already in the queue still join the block.
                     item = arrived.get(timeout=max(end - time.monotonic(), 0.001))
                     if not isinstance(item, str):
                         break

@@ -115,8 +115,8 @@ def kind_of_content(head: bytes, may_be_code: bool) -> Kind | None:
     for content in CONTENTS:
         if re.match(content.pattern, start):
             return content.kind
-    # Only for doubtful suffixes, because text may look like code, such as a list whose items begin
-    # with `*`.
+    # Only for doubtful suffixes, because text may look
+    # like code, such as a list whose items begin with `*`.
     if may_be_code and is_mostly_code(start):
         return SOURCE_CODE
     return None

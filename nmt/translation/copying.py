@@ -56,8 +56,8 @@ def with_punctuation(line: str, span: Span) -> Span:
     A model would lose this punctuation without the words beside it.
     """
     begin, end = span
-    # `(?r)` matches backwards from `begin`; a forward search would be quadratic in the line's
-    # length.
+    # `(?r)` matches backwards from `begin`; a forward
+    # search would be quadratic in the line's length.
     before = PUNCTUATION_BEFORE.match(line, 0, begin)
     if before:
         begin = before.start()
@@ -72,8 +72,8 @@ def joined_spans(line: str, spans: list[Span]) -> list[Span]:
     joined = list[Span]()
     last = 0
     for begin, end in spans:
-        # Between two copies, punctuation alone would become a segment that gives the model nothing
-        # to read.
+        # Between two copies, punctuation alone would become
+        # a segment that gives the model nothing to read.
         if is_without_words(line[last:begin]):
             begin = joined.pop()[0] if joined else 0
         # A word within a tag ends before the tag does.

@@ -105,8 +105,8 @@ class DeviceTranslator:
         # Python's resource tracker is a process of its own. If it started later, with the first
         # worker, it would unblock the signal.
         resource_tracker.ensure_running()
-        # Futures enter the queue in input order, so results leave in that order, whichever device
-        # is first.
+        # Futures enter the queue in input order, so results
+        # leave in that order, whichever device is first.
         with steps.read_by_thread(self.submitted(lines, buffer), 2 * self.count) as pending:
             futures = iter(pending.get, None)
             yield from steps.lines_of(map(result, futures))

@@ -48,8 +48,8 @@ def translate_document(config: TranslateConfig) -> None:
                 show(len(translations))
         else:
             warn(f"{config.format}: the document has no text to translate")
-        # In one piece, because a format such as .docx is an archive, which cannot be written by
-        # lines.
+        # In one piece, because a format such as .docx is
+        # an archive, which cannot be written by lines.
         output.write(document.join(translations), len(translations))
         if document.notice:
             warn(document.notice)

@@ -31,8 +31,8 @@ def foreign_source(
     """The model's source language if a line is in another script, and was copied nearly whole."""
     if not copied or not is_in_other_script(line, description.source):
         return None
-    # A model that reads another script, as in a mixed corpus, does not copy it, and needs no
-    # warning.
+    # A model that reads another script, as in a mixed
+    # corpus, does not copy it, and needs no warning.
     copied_letters = sum(map(str.isalpha, "".join(copied)))
     all_letters = sum(map(str.isalpha, line))
     if copied_letters < FOREIGN_SHARE * all_letters:

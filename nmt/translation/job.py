@@ -55,8 +55,8 @@ def open_source(config: JobConfig, stack: ExitStack) -> "io.BufferedReader[Any]"
     if isinstance(config, TranslateConfig) and config.is_guess and is_pipe:
         name = name_of_input(config)
         with reading(name):
-            # Unlike `read`, `peek` leaves the bytes in the buffer, because a pipe cannot be
-            # rewound.
+            # Unlike `read`, `peek` leaves the bytes in the
+            # buffer, because a pipe cannot be rewound.
             head = source.peek(HEAD_BYTES)
         check_content(name, head)
     # Standard input stays open: at the end, a thread may still be reading it.
@@ -106,8 +106,8 @@ class Job:
         `stream` yields the results of lines, and may read ahead.
         """
         # Lines that `stream` has read, but not answered yet.
-        # Results come in input order, so the oldest one belongs to the next result. A thread may
-        # append while this one pops.
+        # Results come in input order, so the oldest one belongs to
+        # the next result. A thread may append while this one pops.
         pending = deque[str]()
 
         def remembered() -> Iterator[str]:
@@ -118,8 +118,8 @@ class Job:
         first = self.output.notes.lines + 1
         for number, result in enumerate(stream(remembered()), first):
             yield number, pending.popleft(), result
-            # After the yield: the caller has written the line by now, so progress counts written
-            # lines.
+            # After the yield: the caller has written the
+            # line by now, so progress counts written lines.
             self.show(number)
 
 

@@ -44,8 +44,8 @@ def limits_of(descriptions: list[ModelDescription], split: bool) -> Limits:
         characters, rare = learned_characters(descriptions)
     return Limits(
         split=split,
-        # Positions alone do not make a model translate sentences well that are longer than any in
-        # training.
+        # Positions alone do not make a model translate
+        # sentences well that are longer than any in training.
         longest=min([*lengths, *ends], default=None) if split else None,
         positions=min(ends, default=None),
         language=descriptions[0].source,

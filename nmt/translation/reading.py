@@ -70,7 +70,7 @@ class SourceReader:
         if characters is None:
             return text
         text = self.in_learned_case(text)
-        # Nothing below changes ASCII, and most lines of Latin script end here.
+        # Nothing below changes ASCII, and most English lines end here.
         if text.isascii():
             return text
         text = text.translate(self.plain_signs)
@@ -78,8 +78,8 @@ class SourceReader:
         if not unknown:
             return text
         pieces = list[str]()
-        # By grapheme cluster, because only the neighbors of an invisible character tell its
-        # purpose.
+        # By grapheme cluster, because only the neighbors
+        # of an invisible character tell its purpose.
         for begin, end in clusters(text):
             cluster = text[begin:end]
             # In an emoji, such characters are joiners, or select a picture instead of a sign.

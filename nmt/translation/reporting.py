@@ -32,8 +32,8 @@ def report(
     for stage in reversed(stages):  # translations leave the stages in reverse order
         fields |= stage.report(line, best)
     for note, details in best.notes.items():
-        # One warning per kind of note: a corpus may have millions of such lines. `summarize` has
-        # the rest.
+        # One warning per kind of note: a corpus may have
+        # millions of such lines. `summarize` has the rest.
         if not counts[note]:
             warn(f"{where}: {note}: {details}" if details else f"{where}: {note}")
         counts[note] += 1

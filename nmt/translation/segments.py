@@ -84,8 +84,8 @@ class Segmenter(SourceReader):
 
     def sentences_of(self, line: Line) -> list[Segment]:
         """A line's sentences and copied stretches, not encoded yet."""
-        # Segments are spans of the line as the model reads it; copies are looked up in what the
-        # user typed.
+        # Segments are spans of the line as the model reads
+        # it; copies are looked up in what the user typed.
         read = ReadLine(line.text, self.clean)
         sentences = list[Segment]()
         # No sentence crosses a copied stretch.
@@ -138,8 +138,8 @@ class Segmenter(SourceReader):
         [ids] = self.tokenizer.encode([self.clean(sentence.text)])
         # `Translator` has checked that a token fits beside the prefix, so the divisor is positive.
         count = math.ceil(len(ids) / (longest - len(prefix_ids)))
-        # Equal parts: cutting at the limit could leave a last part of one token, without any
-        # context.
+        # Equal parts: cutting at the limit could leave
+        # a last part of one token, without any context.
         length = math.ceil(len(ids) / count)
         parts = []
         for start in range(0, len(ids), length):
@@ -148,8 +148,8 @@ class Segmenter(SourceReader):
                 ids=prefix_ids + ids[start : start + length],
                 skipped=start,
                 prefixed=len(prefix_ids),
-                # Only the first part adjoins the segment before; all others are preceded by a
-                # space.
+                # Only the first part adjoins the segment
+                # before; all others are preceded by a space.
                 glued=sentence.glued and start == 0,
                 part=len(ids),
             )

@@ -68,8 +68,8 @@ class Translator:
     """Called with the number of lines after each search."""
 
     def __post_init__(self) -> None:
-        # Checked once, before any line is read: otherwise, each line would be refused for the same
-        # reason.
+        # Checked once, before any line is read: otherwise,
+        # each line would be refused for the same reason.
         source = len(self.segmenter.prefix_tokens(self.source_prefix))
         target = len(self.prefix)
         # At least one token of the source must fit beside the prefix.
@@ -116,8 +116,8 @@ class Translator:
 
     def translate_each(self, lines: list[str]) -> list[Outcome]:
         """Like `translate`, but with an error in place of each refused line."""
-        # Built from the end: the last stage calls the search, and the first one calls all other
-        # stages.
+        # Built from the end: the last stage calls the
+        # search, and the first one calls all other stages.
         rest: Rest = self.search
         for stage in reversed(self.stages):
             rest = partial(stage.translate, rest=rest)
@@ -143,12 +143,12 @@ class Translator:
         for start in range(0, len(order), AHEAD):
             indices = order[start : start + AHEAD]
             blocks.append([lines[index] for index in indices])
-        # Two threads suffice: one waits for the engine, which releases the GIL, and the other
-        # works.
+        # Two threads suffice: one waits for the engine,
+        # which releases the GIL, and the other works.
         with ThreadPoolExecutor(2) as pool:
             outcomes = chain.from_iterable(pool.map(self.search_at_once, blocks))
-            # `pool.map` returns results in the order of its blocks, whichever block is finished
-            # first.
+            # `pool.map` returns results in the order of its
+            # blocks, whichever block is finished first.
             results = dict(zip(order, outcomes, strict=True))
         return [results[index] for index in range(len(lines))]
 
@@ -170,8 +170,8 @@ class Translator:
         outcomes = list[Outcome]()
         for line, row, problem in zip(lines, rows, problems, strict=True):
             if problem:
-                # The index is unknown here, because stages pass on any selection of lines.
-                # `lines_of` sets it.
+                # The index is unknown here, because stages pass
+                # on any selection of lines. `lines_of` sets it.
                 outcomes.append(RefusedLine(0, problem))
             else:
                 outcomes.append(self.outcome(line, row, remaining))
@@ -221,8 +221,8 @@ class Translator:
     def constraints(self, segments: list[Segment]) -> Constraints | None:
         """The constraints of the first stage that has some."""
         for stage in self.stages:
-            # The engine takes one object. Only the stage that made it knows its type, so those of
-            # two stages cannot be merged.
+            # The engine takes one object. Only the stage that made it
+            # knows its type, so those of two stages cannot be merged.
             constraints = stage.constraints(segments)
             if constraints:
                 return constraints
@@ -251,8 +251,8 @@ class Translator:
             # A segment with fewer hypotheses repeats its last one.
             parts = [row[min(rank, len(row) - 1)] for row in hypotheses]
             joined = join(self.tokenizer, segments, parts, self.prefix)
-            # Segments are searched independently, so the probability of the line is the product of
-            # theirs.
+            # Segments are searched independently, so the
+            # probability of the line is the product of theirs.
             log_probability = sum((part.log_probability for part in parts), start=0.0)
             translation = Translation(
                 joined.text,
