@@ -185,6 +185,7 @@ class Sum:
             # 百 without a count is one hundred.
             count = Decimal(1) if self.count is None else self.count
             self.below_ten_thousand += count * 10**power
+        # A unit directly after a unit multiplies all that has been read.
         elif self.total and not self.below_ten_thousand and self.count is None:
             self.total *= 10**power  # 1万亿
         else:

@@ -209,6 +209,7 @@ def foreign_phrases(text: str, scripts: frozenset[str]) -> list[list[str]]:
 
     Hyphens end a phrase, too, because file names and commands have them.
     """
+    # A line break stands for whatever ends a phrase, so that `split` returns the phrases.
     kept = ["\n"] * len(text)
     is_in_word = False
     for at, sign in enumerate(text):

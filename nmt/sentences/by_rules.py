@@ -198,6 +198,7 @@ class Candidate:
             if self.is_lower(self.following[dash.end() :]):
                 return True
             if self.is_closed or self.marks[-1] in "!?\u2026":
+                # After a dash, only a capital begins a new sentence, such as the next speaker's.
                 letter = LETTER.search(self.following)
                 return letter is None or not letter[0].isupper()
         return self.is_before_particle() or self.is_enclosure_in_sentence()

@@ -242,6 +242,7 @@ def name_in(locale: Any, code: str) -> str:
     regional_name = names_of_languages.get(f"{language}_{region}")  # Brazilian Portuguese
     if region and regional_name is not None:
         return regional_name
+    # What CLDR has no combined name for follows in parentheses: the script, the region or both.
     notes = []
     name_in_script = names_of_languages.get(f"{language}_{script}")  # Traditional Chinese
     if name_in_script:

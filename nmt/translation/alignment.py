@@ -103,6 +103,7 @@ class Describer:
         whole, spans = self.encoding(segment)
         # The prefix has no place in the line, so its characters are subtracted from all spans.
         before = len(whole) - len(self.clean(segment.text))
+        # From the text with its prefix to the cleaned line, of which the segment is a stretch.
         offset = segment.start - before
         words = [range(0)] * segment.prefixed
         for begin, end in spans:
