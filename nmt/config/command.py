@@ -68,6 +68,7 @@ def conf_folders() -> tuple[Path, ...]:
     # A wheel contains conf/ in the package; in a clone, it is next to the package.
     in_wheel = package / "conf"
     core = in_wheel if in_wheel.is_dir() else package.parent / "conf"
+    # Sorted, because file systems list folders in any order, and the first one with an option wins.
     return core, *sorted((package / "plugins").glob("*/conf"))
 
 
@@ -77,6 +78,7 @@ def user_folders(config_dir: Path | None) -> list[Path]:
         raise NMTError(f"--config-dir {config_dir}: no such folder")
     folders = []
     for folder in (config_dir, Path("conf")):
+        # In a clone of nmt, ./conf is nmt's own folder.
         if folder and folder.is_dir() and folder.resolve() not in conf_folders():
             folders.append(folder.resolve())
     return folders

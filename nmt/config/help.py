@@ -102,6 +102,7 @@ class Help:
 
     def rows_of_keys(self) -> dict[str, Row]:
         """Each key -> its default and its meaning."""
+        # From the composed configuration, because YAML files may change the defaults of fields.
         defaults = self.defaults()
         rows = {}
         for name, member in self.members().items():
@@ -115,6 +116,7 @@ class Help:
 
         from nmt.config.composition import hydra_tree
 
+        # Not resolved: `run=runs/${name}` says more than the name of a run that nobody has chosen.
         tree: Any = OmegaConf.to_container(hydra_tree(self.command, []))
         defaults = {}
         for name, value in flatten(tree).items():
@@ -128,6 +130,7 @@ class Help:
     def is_read(self, key: str) -> bool:
         """False for a key or group that the command hides or that is only for other commands."""
         member = self.members().get(key)
+        # Commands share records, such as that of `preprocess` and `train`.
         if member and member.only_for and self.command.name not in member.only_for:
             return False
         hidden = self.command.hides.split()
@@ -147,6 +150,8 @@ class Help:
         for name, member in self.members().items():
             if "." in name:
                 group_name = name.split(".")[0]
+                # The first key's record: a group may contain keys of plugins, which have records of
+                # their own.
                 about.setdefault(group_name, first_sentence(member.record.__doc__))
         for name, group in groups(self.command, self.config_dir).items():
             if len(group.options) > 1:
@@ -206,6 +211,7 @@ def table(rows: Iterable[Row]) -> str:
     for name, text in rows:
         left = name
         wrapped = textwrap.wrap(text, WIDTH - width - len(INDENT + GAP))
+        # A long name would leave too few columns for the text of all rows.
         if len(name) > width:
             lines.append(f"{INDENT}{name}")
             left = ""

@@ -103,6 +103,7 @@ def members_of(cls: Any, offered: tuple[str, ...] = ()) -> tuple[Member, ...]:
     members: list[Member] = []
     for item in fields(cls):
         if "owner" in item.metadata:
+            # The field `plugins` is no key itself: its records are, each under its name.
             members += plugin_members(cls, item.metadata["owner"])
         elif item.init and "internal" not in item.metadata:
             members.append(Member(cls, item.name, item.type, default_of(item), item.metadata))
@@ -113,6 +114,7 @@ def members_of(cls: Any, offered: tuple[str, ...] = ()) -> tuple[Member, ...]:
         if member.name in offered:
             chosen.append(member)
         elif member.is_inline:
+            # The record is not offered by its name, but some of its keys may be.
             part = tuple(member.first_names.intersection(offered))
             if part:
                 metadata = {**member.metadata, "offered": part}
@@ -147,6 +149,8 @@ def keys_of(cls: Any, offered: tuple[str, ...] = ()) -> dict[str, Member]:
     keys: dict[str, Member] = {}
     for member in members_of(cls, offered):
         if member.is_inline:
+            # The owner may start from other values than the record's own defaults: `nmt parse` has
+            # split=never.
             defaults = flatten(to_tree(member.base)) if member.base else {}
             for name, key in member.keys.items():
                 keys[name] = replace(key, default=defaults.get(name, key.default))
@@ -167,6 +171,7 @@ def to_tree(record: Any) -> dict[str, Any]:
             tree |= to_tree(value)
         elif is_dataclass(value):
             tree[member.name] = to_tree(value)
+        # A record built in Python may lack plugins' records; `with_defaults` completes its tree.
         elif not member.plugin:
             tree[member.name] = value
     return tree
@@ -186,6 +191,7 @@ def texts_below_fields(cls: type) -> dict[str, str]:
     Python does not keep these strings, so they are read from the source.
     """
     texts: dict[str, str] = {}
+    # Base classes first, so that a subclass may describe an inherited field anew.
     for base in reversed(cls.__mro__):
         if not is_dataclass(base):
             continue

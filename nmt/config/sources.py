@@ -61,6 +61,7 @@ def sources_of(data: DataConfig) -> list[SourceConfig]:
 
 def without_shared_sets(data: DataConfig) -> DataConfig:
     """The keys of all sources after the first one, which uses the held-out sets for all sources."""
+    # Size 0, because an empty `valid` alone would mean to draw a set from the source's own train.
     sizes: dict[str, Any] = {}
     if data.valid:
         sizes["valid_size"] = 0
@@ -95,6 +96,7 @@ def source_of(data: DataConfig, entry: Any) -> SourceConfig:
     where = f"data.sources, {name!s:.60}"
     tree = to_tree(data)
     keys = [key for key in tree if key not in ("name", *OF_MIXTURE)]
+    # A source is built as a corpus of its own, which must not be a mixture again.
     tree |= {"sources": [], "temperature": 1.0}
     of_source: dict[str, Any] = {}
     for key, value in entry.items():
@@ -103,12 +105,14 @@ def source_of(data: DataConfig, entry: Any) -> SourceConfig:
         elif key not in keys:
             near = nearest(str(key), [*OF_SOURCE, *keys])
             raise NMTError(f"data.sources: unknown key {key!s:.60}; {near}")
+        # A group such as filters: the entry gives the keys that differ, and the rest stays.
         elif isinstance(tree[key], dict) and isinstance(value, dict):
             tree[key] = {**tree[key], **value}
         else:
             tree[key] = value
     corpus = build(DataConfig, tree, where)
     source = build(SourceConfig, {**of_source, "data": corpus, "name": name}, where)
+    # The name is part of the names of files, such as valid.NAME.en.
     if not LANGUAGE.fullmatch(source.name):
         raise NMTError(f"{where}: name: use only letters, digits, '-', '_' and '.'")
     return source
@@ -130,6 +134,7 @@ def held_out_name(data: DataConfig, number: int, source: SourceConfig, split: st
     Only the first source holds the pairs of a shared set.
     """
     is_first_of_several = number == 0 and data.sources
+    # An entry that names its own set has one for itself, also the first.
     if is_first_of_several and split not in data.sources[0] and getattr(data, split):
         return "all"
     return source.name

@@ -31,7 +31,9 @@ def explain(command: str, words: list[str], word: str, keys: list[str]) -> str:
     if from_plugin:
         return from_plugin
     name = word.partition("=")[0].lstrip("+~")
+    # Other toolkits write --max-steps for what is max_steps here.
     suggestion = nearest_key(name.lstrip("-").replace("-", "_"), keys)
+    # Text with an = in it: no key has a space.
     if "text" in keys and " " in word and not suggestion.startswith(DID_YOU_MEAN):
         suggestion = f"if this is input text, write text='{word}'"
     if name.startswith("-"):
@@ -54,6 +56,7 @@ def nearest_key(key: str, keys: list[str]) -> str:
     If none is near, list that group's keys, or the first parts of all keys.
     """
     group, _, last_part = key.rpartition(".")
+    # Only the last parts are compared: a common group would make any two keys similar.
     siblings = []
     if group:
         siblings = [name for name in keys if name.startswith(f"{group}.")]

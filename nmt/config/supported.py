@@ -67,6 +67,7 @@ class Program:
         """The keys that the program cannot reproduce."""
         for key, value in settings.items():
             rule = self.table.get(key)
+            # Nobody has checked what the program makes of this key. It might ignore it silently.
             if rule is None:
                 yield Problem(key, value, "")
             elif not rule.fits(value, settings):

@@ -91,6 +91,7 @@ class JobConfig:
 
     def check_text(self, text: str) -> None:
         """Raise NMTError unless the text is the only input, and one line."""
+        # Line N of the output belongs to line N of the input.
         if "\n" in text:
             raise NMTError("text: must be one line; for several, pass a file or standard input")
         if self.input != "-":
@@ -114,6 +115,7 @@ class TranslateConfig(JobConfig):
         super().__post_init__()
         self.settle_format()
         self.check_format()
+        # A line given on the command line may name its target language itself, as in '<2fr> Hello'.
         has_tags = SOURCE_TAG.match((self.text or "").lstrip()) is not None
         self.translator = replace(self.translator, results=self.needed_results(), has_tags=has_tags)
 
@@ -128,6 +130,7 @@ class TranslateConfig(JobConfig):
             )
         if self.format == "auto":
             self.format = document or "text"
+            # Only then may the content of the file contradict that it is lines of text.
             self.is_guess = document is None
 
     def check_format(self) -> None:
@@ -137,6 +140,7 @@ class TranslateConfig(JobConfig):
             raise SettingError(
                 "requires format=tsv or jsonl", key="decode.n_best", value=str(n_best)
             )
+        # Other programs tell the format of a document by its suffix.
         of_output = document_format(self.output)
         if self.is_document and of_output not in (None, self.format):
             raise SettingError(
@@ -151,6 +155,7 @@ class TranslateConfig(JobConfig):
 
     def needed_results(self) -> str:
         """What the output needs of the translator: see `TranslatorOptions.results`."""
+        # Documents need alignments to place markup, and flags need scores of tokens.
         if self.is_document or self.format == "jsonl":
             return "tokens"
         return "text" if self.format == "text" else "scores"
