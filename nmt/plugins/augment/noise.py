@@ -144,6 +144,7 @@ class Noise:
     ):
         self.tokenizer = load_tokenizer(tokenizer_file)
         self.noises = noises
+        # Philox has keys of 64-bit words.
         self.seed = seed % 2**64
         # The number of tags before the text of each source.
         self.tags = [int(source.data.tag is not None) for source in sources]
@@ -156,6 +157,8 @@ class Noise:
     def __call__(self, pairs: list[IdPair], sources: Ints, planned: MicroBatch) -> list[IdPair]:
         changed = []
         for row, (pair, number) in enumerate(zip(pairs, sources, strict=True)):
+            # A generator per pair, not one for all: the noise of a pair must not depend on its
+            # neighbors, or on which device computes its micro-batch.
             generator = sentence_generator(self.seed, planned.update, planned.micro_batch, row)
             changed.append(self.changed(pair, int(number), generator))
         return changed
@@ -163,9 +166,11 @@ class Noise:
     def changed(self, pair: IdPair, number: int, generator: Generator) -> IdPair:
         """Add noise to a pair as configured for the data source with this number."""
         noise = self.noises[number]
+        # Decoding and encoding again would give the same ids, and cost time.
         if noise == OFF:
             return pair
         source, target = pair
+        # Tags are symbols, not text: they are set aside, so that noise cannot change them.
         tags = self.tags[number]
         texts = (
             self.tokenizer.decode(source[tags:], SOURCE),
@@ -187,6 +192,7 @@ def growth_of(noise: NoiseConfig) -> float:
 
     On Multi30k, BPE-dropout 0.1 gave a factor of 1.4 on average.
     """
+    # Batches are planned with room for longer sentences, before the noise is drawn.
     if noise.bpe_dropout:
         return 1 + 6 * noise.bpe_dropout
     return 1.0 if noise == OFF else 1.25
