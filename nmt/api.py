@@ -222,6 +222,7 @@ class Model:
         """
         base = self.translator.options
         of_stages = dict[str, Any]()
+        # Stages are plugins, so their options are found and not listed.
         for record in base.plugins.values():
             of_stages |= to_tree(record)
         search: dict[str, Any] = {}
@@ -346,9 +347,11 @@ def score(hypotheses: Iterable[str], references: Iterable[str], **options: Any) 
 
     `options` are `metrics`, `language`, `lowercase` and `tokenize`.
     """
+    # Imported here, because `import nmt` must load nothing heavy.
     from nmt import evaluation
     from nmt.commands.score import ScoreConfig
 
+    # The other options of `nmt score` are about files and output.
     offered = ("metrics", "language", "lowercase", "tokenize")
     config = build(ScoreConfig, options, offered=offered)
     return evaluation.score(

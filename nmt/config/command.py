@@ -91,6 +91,7 @@ def groups(command: Command, config_dir: Path | None = None) -> dict[str, Group]
     for name in sorted(command.groups, key=without_mark):
         group = without_mark(name)
         options: set[str] = set()
+        # By the names of files: completion and help need not read what is in them.
         for folder in folders:
             options |= options_in(folder / group)
         groups[group] = Group(command.groups[name] or "", sorted(options))

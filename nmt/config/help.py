@@ -44,6 +44,7 @@ def topic_of(words: list[str]) -> str | None:
     from nmt.config.overrides import is_bare
 
     for word in words:
+        # `nmt translate FILE --help` asks about the command: FILE is not a group.
         if is_bare(word) and not exists(word):
             return word
     return None
@@ -139,6 +140,7 @@ class Help:
     def rows_of_first_page(self) -> list[Row]:
         """The keys outside of groups."""
         rows = []
+        # One sentence for each key, so that the first page fits a screen.
         for key, (name, meaning) in self.rows_of_keys().items():
             if "." not in key and self.is_read(key):
                 rows.append((name, first_sentence(meaning)))
@@ -183,6 +185,7 @@ def listed_options(options: Iterable[str]) -> str:
     names = []
     counts: dict[str, int] = {}
     for option in options:
+        # A folder such as table3 has an option per row, and the first page should fit a screen.
         folder, slash, _ = option.partition("/")
         if slash:
             counts[folder] = counts.get(folder, 0) + 1

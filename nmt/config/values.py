@@ -27,6 +27,7 @@ def matches(value: Any, kind: Any) -> bool:
     arguments = get_args(kind)
     if isinstance(kind, UnionType):
         return any(matches(value, option) for option in arguments)
+    # `isinstance` does not accept types such as list[str], alone or in a union.
     if get_origin(kind) is list:
         [item_kind] = arguments
         return isinstance(value, list) and all(matches(item, item_kind) for item in value)

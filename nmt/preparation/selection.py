@@ -21,6 +21,7 @@ def shuffled_range(count: int, seed: int) -> Iterator[Rows]:
     The random generator alone decides how a shuffle moves its items, not what they are. So the
     bytes of the numbers are shuffled one after the other, and only a part of each result is kept.
     """
+    # numpy's own order, so that a corpus prepared by an earlier version holds out the same pairs.
     start = 0
     window = FIRST_WINDOW
     while start < count:

@@ -231,6 +231,7 @@ def accepts(command: str, key: str, value: str) -> bool:
     member = keys_of(COMMANDS[command].config)[key]
     override = config.parse(f"{key}={value}")
     try:
+        # Text is taken as it was written; any other value is what Hydra reads in the word.
         if member.is_text:
             config.checked(key, value, member)
         else:

@@ -241,6 +241,7 @@ def entries_of(node: Any, name: str) -> Iterator[Entry]:
             yield from entries_of(child, f"{key}.")
     elif isinstance(node, yaml.SequenceNode) and name.endswith(DEFAULTS):
         for item in node.value:
+            # An entry is an option of the file's own group, or a mapping of a group to an option.
             if isinstance(item, yaml.ScalarNode):
                 yield Entry(name, item.start_mark.line + 1, item.value)
             else:

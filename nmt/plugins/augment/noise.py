@@ -65,6 +65,7 @@ def noisy(pair: Pair, config: NoiseConfig, generator: Generator) -> Pair:
 
 def without_end_punctuation(source: str, target: str, generator: Generator) -> Pair:
     """Remove the final punctuation from both sides if it is a single mark of the same kind."""
+    # Removed from one side alone, the model would learn to add or drop punctuation.
     if not any(source[-1] in marks and target[-1] in marks for marks in MARKS):
         return source, target
     source_body = source[:-1].rstrip()
@@ -105,6 +106,7 @@ def with_number(source: str, target: str, generator: Generator) -> Pair:
 
 def with_word(line: str, word: str, position: float) -> str:
     """Insert a word at a border between words; `position` is in [0, 1)."""
+    # The same relative position on both sides is only about the same place in the sentence.
     borders = [border.start() for border in BORDER.finditer(line)]
     places = [0, *borders, len(line)]
     place = places[int(position * len(places))]
@@ -188,7 +190,7 @@ class Noise:
 
 
 def growth_of(noise: NoiseConfig) -> float:
-    """The factor by which few sentences grow.
+    """The factor that few sentences exceed when they grow.
 
     On Multi30k, BPE-dropout 0.1 gave a factor of 1.4 on average.
     """

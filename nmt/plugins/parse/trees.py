@@ -200,6 +200,7 @@ def tree_of(line: str, where: str) -> Tree:
         trees = list(parse(line))
     except MalformedLine as error:
         raise NMTError(f"{where}: not a tree ({error})") from error
+    # Line N of the trees belongs to line N of the sentences.
     if len(trees) > 1:
         raise NMTError(f"{where}: {len(trees)} trees; write one tree per line")
     return trees[0] if trees else Tree()

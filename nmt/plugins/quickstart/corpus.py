@@ -130,6 +130,7 @@ def read_wheel(wheel: zipfile.ZipFile, source: str, target: str) -> Iterator[Pai
 def check_languages(names: set[str], source: str, target: str) -> None:
     """Raise NMTError if a wheel with these files has no translations in a language."""
     stems = {Path(name).stem for name in names if "/translations/" in name}
+    # Names in an archive may be anything, and these are printed.
     languages = sorted(stem for stem in stems if LANGUAGE.fullmatch(stem))
     for key, language in (("source", source), ("target", target)):
         if language not in languages:

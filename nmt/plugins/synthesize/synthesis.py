@@ -88,6 +88,7 @@ def write_translations(config: JobConfig, models: steps.Models) -> None:
                         "flags": flags_of(line, translation),
                     }
                 )
+            # All translations are stored, so that another choice needs no new search.
             record = {"line": number, "source": line, "translations": records}
             job.output.write(json.dumps(record, ensure_ascii=False) + "\n", number)
     steps.summarize(counts)
