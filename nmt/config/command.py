@@ -61,6 +61,7 @@ class Group(NamedTuple):
     """All options, in order; FOLDER/NAME for those in a subfolder."""
 
 
+# Once per process: the folders of plugins do not change while a command runs.
 @cache
 def conf_folders() -> tuple[Path, ...]:
     """The folders of the groups of nmt and of its plugins."""
@@ -77,6 +78,7 @@ def user_folders(config_dir: Path | None) -> list[Path]:
     if config_dir is not None and not config_dir.is_dir():
         raise NMTError(f"--config-dir {config_dir}: no such folder")
     folders = []
+    # In order of precedence: `--config-dir` is given for this command alone.
     for folder in (config_dir, Path("conf")):
         # In a clone of nmt, ./conf is nmt's own folder.
         if folder and folder.is_dir() and folder.resolve() not in conf_folders():

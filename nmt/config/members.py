@@ -32,6 +32,7 @@ class Member:
     def choices(self) -> tuple[Any, ...]:
         if "choices" not in self.metadata:
             return ()
+        # A function, because plugins are registered after the records are declared.
         return tuple(self.metadata["choices"]())
 
     @property
@@ -82,6 +83,7 @@ class Member:
     @property
     def text(self) -> str:
         """The string literal below the field."""
+        # Filled in here, so that help lists the choices that plugins add.
         choices = ", ".join(map(in_words, self.choices))
         return texts_below_fields(self.record)[self.name].replace("{choices}", choices)
 
@@ -105,6 +107,7 @@ def members_of(cls: Any, offered: tuple[str, ...] = ()) -> tuple[Member, ...]:
         if "owner" in item.metadata:
             # The field `plugins` is no key itself: its records are, each under its name.
             members += plugin_members(cls, item.metadata["owner"])
+        # Fields without `init` are computed from others, and internal ones are set by the program.
         elif item.init and "internal" not in item.metadata:
             members.append(Member(cls, item.name, item.type, default_of(item), item.metadata))
     if not offered:
@@ -117,6 +120,7 @@ def members_of(cls: Any, offered: tuple[str, ...] = ()) -> tuple[Member, ...]:
             # The record is not offered by its name, but some of its keys may be.
             part = tuple(member.first_names.intersection(offered))
             if part:
+                # `build` passes this on, so the keys that are not offered are unknown there, too.
                 metadata = {**member.metadata, "offered": part}
                 chosen.append(replace(member, metadata=metadata))
     return tuple(chosen)
@@ -139,6 +143,7 @@ def plugin_member(cls: Any, name: str, entry: OptionsEntry) -> Member:
 def default_of(item: Field[Any]) -> Any:
     """The default of a dataclass's field; MISSING if it has none."""
     if item.default_factory is not NO_DEFAULT:
+        # A new list or record for each call, so that nobody changes a shared one.
         return item.default_factory()
     return MISSING if item.default is NO_DEFAULT else item.default
 
@@ -168,6 +173,7 @@ def to_tree(record: Any) -> dict[str, Any]:
     for member in members_of(cast(Any, type(record))):
         value = value_in(record, member)
         if is_dataclass(value) and member.is_inline:
+            # As in YAML, the keys of an inline record are next to its owner's.
             tree |= to_tree(value)
         elif is_dataclass(value):
             tree[member.name] = to_tree(value)
@@ -196,6 +202,7 @@ def texts_below_fields(cls: type) -> dict[str, str]:
         if not is_dataclass(base):
             continue
         definition = cast(ast.ClassDef, ast.parse(inspect.getsource(base)).body[0])
+        # The string is a statement of its own, the next one after the field.
         for node, following in pairwise(definition.body):
             if isinstance(node, ast.AnnAssign) and isinstance(following, ast.Expr):
                 lines: str = ast.literal_eval(following.value)

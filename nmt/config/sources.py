@@ -45,6 +45,7 @@ def sources_of(data: DataConfig) -> list[SourceConfig]:
     """The sources of a corpus; if `data.sources` is empty, only the corpus itself."""
     if not data.sources:
         return [SourceConfig(data, data.name)]
+    # The type of the key is Any, so it has not been checked yet.
     if not isinstance(data.sources, list):
         raise NMTError("data.sources: must be a list, such as [{train: a}, {train: b}]")
     first, *later = data.sources
@@ -71,6 +72,7 @@ def without_shared_sets(data: DataConfig) -> DataConfig:
 
 
 def check_names(sources: list[SourceConfig]) -> None:
+    # Reports and held-out sets are found by the name of their source.
     names = [source.name for source in sources]
     common = max(names, key=names.count)
     if names.count(common) > 1:
@@ -92,6 +94,7 @@ def source_of(data: DataConfig, entry: Any) -> SourceConfig:
     """Build the source that an entry of `data.sources` describes."""
     if not isinstance(entry, dict):
         raise NMTError(f"data.sources: {entry!r:.60} is not a mapping, such as {{train: corpus/a}}")
+    # First of all, because every message below names the source.
     name = entry.get("name") or default_name(data, entry)
     where = f"data.sources, {name!s:.60}"
     tree = to_tree(data)
@@ -102,6 +105,7 @@ def source_of(data: DataConfig, entry: Any) -> SourceConfig:
     for key, value in entry.items():
         if key in OF_SOURCE:
             of_source[key] = value
+        # Before `build`, whose message would name the key as one of a whole corpus.
         elif key not in keys:
             near = nearest(str(key), [*OF_SOURCE, *keys])
             raise NMTError(f"data.sources: unknown key {key!s:.60}; {near}")
@@ -125,6 +129,7 @@ def default_name(data: DataConfig, entry: dict[str, Any]) -> Any:
     train = entry.get("train") or ""
     first = train[0] if isinstance(train, list) else train
     file_name = Path(str(first)).name.partition(".")[0]
+    # At most 50 letters, as LANGUAGE allows.
     return re.sub(r"[^\w-]", "_", file_name)[:50] or data.target
 
 

@@ -27,6 +27,7 @@ def explain(command: str, words: list[str], word: str, keys: list[str]) -> str:
 
     It is a plugin's answer or a suggestion: text= for input text, otherwise the nearest key.
     """
+    # A plugin knows the words of other toolkits, which may resemble a wrong key of nmt.
     from_plugin = answer(command, words)
     if from_plugin:
         return from_plugin
@@ -66,5 +67,6 @@ def nearest_key(key: str, keys: list[str]) -> str:
         close = difflib.get_close_matches(last_part, key_of_last_part, n=1, cutoff=cutoff)
         if close:
             return f"{DID_YOU_MEAN} {key_of_last_part[close[0]]}?"
+    # All keys would fill the screen.
     first_parts = dict.fromkeys(name.split(".")[0] for name in keys)
     return f"choose from {', '.join(siblings or first_parts)}"

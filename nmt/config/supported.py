@@ -20,6 +20,8 @@ Settings = Mapping[str, Any]
 class Rule:
     """Which values of a key a program supports, given the values of the other keys."""
 
+    # With the other keys, because some values depend on them: d_k must be d_model / heads, for
+    # example.
     fits: Callable[[Any, Settings], bool]
     needs: Callable[[str, Settings], str]
     """What the program needs, in words, for a key."""
@@ -75,6 +77,7 @@ class Program:
 
     def check(self, settings: Settings) -> None:
         """Raise NMTError for the first key that the program cannot reproduce."""
+        # The first one is enough for a message; lists of all problems come from `problems`.
         for problem in self.problems(settings):
             needs = f"needs {problem.needs}" if problem.needs else "lacks this key"
             raise SettingError(

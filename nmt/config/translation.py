@@ -41,6 +41,7 @@ class TranslatorOptions:
     Each command offers some of these keys.
     """
 
+    # A job that resumes compares the content of the model's files instead of their path.
     run: list[str] = setting(["runs/latest"], affects_output=False)
     """Run or model directory; a list is an ensemble, whose probabilities are averaged."""
     compute: Compute = inline(Compute())
@@ -70,8 +71,10 @@ class JobConfig:
     """Options of a job that processes many lines."""
 
     translator: TranslatorOptions = inline(TranslatorOptions())
+    # No translation depends on its neighbors, so the number of lines at a time may change.
     buffer: int = number(2000, 1, 10**9, affects_output=False)
     """Maximum number of lines to hold in memory, sort by length and search in batches."""
+    # The content of the input is compared, too, wherever it comes from.
     text: str | None = running_text(None, affects_output=False)
     """Line of text to translate instead of an input file; may be given without text= if it has no =
     and has spaces, ends a sentence or is in a script without spaces."""
@@ -135,6 +138,7 @@ class TranslateConfig(JobConfig):
 
     def check_format(self) -> None:
         """Raise NMTError for what the format cannot hold."""
+        # Text has one line per line of input, and a document has one place per sentence.
         n_best = self.translator.decode.n_best
         if n_best != 1 and self.format not in BY_LINE:
             raise SettingError(
