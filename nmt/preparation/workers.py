@@ -52,8 +52,8 @@ def worker_pool(count: int, **options: Any) -> Iterator[ProcessPoolExecutor]:
 
     `options` are passed to the executor; a custom initializer must call `begin`.
     """
-    # The executor names its processes only in private attributes (`kill_workers` came with Python
-    # 3.14), so they are those that did not exist before.
+    # The executor names its processes only in private attributes (Python 3.14 has a method to kill
+    # them), so they are those that did not exist before.
     before = set(active_children())
     options.setdefault("initializer", begin)
     pool = ProcessPoolExecutor(count, **options)
@@ -82,8 +82,8 @@ def map_in_order(
     """
     waiting: deque[Future[Any]] = deque()
     problem: NMTError | None = None
-    # `Executor.map` would submit all items at once (its `buffersize` came with Python 3.14), so
-    # that a whole corpus would wait in memory.
+    # The executor's own `map` would submit all items at once (before Python 3.14 it has no limit),
+    # so that a whole corpus would wait in memory.
     iterator = iter(items)
     while True:
         try:
