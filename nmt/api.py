@@ -46,7 +46,7 @@ def python_names() -> Iterator[None]:
     try:
         yield
     except NMTError as error:
-        # The same error, so that its traceback and its cause stay.
+        # The error object stays the same, and with it the traceback and the cause.
         error.args = (message_in_python(error),)
         raise
 
@@ -95,7 +95,7 @@ def check_foreign_names(values: dict[str, Any], names: Iterable[str]) -> None:
 
 def checked(lines: Iterable[str], name: str = "lines") -> Iterator[str]:
     """Yield the lines, or a single string as one line; NMTError for anything else."""
-    # A string is an iterable of strings, too: its characters would be translated one by one.
+    # A string is also an iterable: nmt would translate its characters one by one.
     if isinstance(lines, str):
         if "\n" in lines.strip():
             raise NMTError(f"{name}: one string is one line; use splitlines()")

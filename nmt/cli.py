@@ -35,7 +35,7 @@ def run(
     help: bool = False,
 ) -> int:
     """Run a command and return its exit code."""
-    # Here, because completion and the list of commands need neither Hydra nor OmegaConf.
+    # Imported here: completion and the list of commands need neither Hydra nor OmegaConf.
     from nmt.config import compose, help_text, to_yaml
 
     command = COMMANDS[name]
@@ -142,7 +142,7 @@ def main() -> None:
 
 def dispatch(words: list[str]) -> int:
     """Run an option such as --version, or a command, and return the exit code."""
-    # These need neither Typer nor the code of a command.
+    # The list of commands and the version need neither Typer nor the code of a command.
     if words in ([], ["--help"], ["-h"], ["--version"]):
         print_commands(words)
         return 0
@@ -158,7 +158,7 @@ def dispatch(words: list[str]) -> int:
     name = names[0]
     if name not in COMMANDS:
         refuse(words[words.index(name) :])
-    # Text to translate may begin with a dash, too; Typer then passes it on as a word.
+    # Text to translate may also begin with a dash. Typer then passes it on as a word.
     has_options = len(names) < len(words)
     with enough_memory_or(COMMANDS[name].memory):
         return run_with_options(name) if has_options else run(name, words[1:])

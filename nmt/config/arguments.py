@@ -80,7 +80,7 @@ def check_conflicts(command: Command, values: Values, given: set[str], bare: lis
     A value that is none of the words, such as a language in a file name, is only a default.
     """
     for key in given & values.keys():
-        # One word, or a list of all of them, such as several runs.
+        # The value is one of the words, or the list of all words, such as several runs.
         if values[key] in bare or values[key] == bare:
             raise NMTError(
                 f"{bare[-1]}: `nmt {command.name}` takes one {key}, but {key}= is also given"

@@ -93,7 +93,7 @@ class Parts:
             before = member.base
         else:
             before = getattr(self.base, member.name)
-        # The keys of the record are among its owner's, so it takes those that have its names.
+        # The tree has the keys of this record next to its owner's, so pick them out.
         tree = {}
         for name in member.first_names & self.rest.keys():
             tree[name] = self.rest.pop(name)
@@ -104,7 +104,7 @@ class Parts:
         raw = self.rest.pop(member.name, {} if member.plugin else MISSING)
         is_given = raw != MISSING
         is_built = is_dataclass(raw)
-        # Records in records are trees if they come from YAML, and may be built already in Python.
+        # A nested record is a tree if it comes from YAML. In Python, it may be a record already.
         if is_dataclass(member.type) and is_given and not is_built:
             return build(cast(Any, member.type), raw, "", f"{key}.")
         return checked(key, raw, member)

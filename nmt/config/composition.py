@@ -121,10 +121,9 @@ def options_and_tree(
             raise cause from error
         # OmegaConf ends its messages with full_key and object_type, which say nothing to users.
         raise NMTError(one_line(cause).partition(" full_key:")[0]) from error
-    # A file may also leave an argument without effect, which is no error of Hydra's.
+    # A file may also leave an argument without effect. Hydra does not report that.
     check_files(command, arguments, config_dir, None)
-    # Unresolved, so that in a configuration saved with --cfg the run's name still follows from
-    # others.
+    # Unresolved: in a configuration saved with --cfg, the run's name still follows from other keys.
     return options, OmegaConf.to_container(tree)
 
 

@@ -117,7 +117,7 @@ class DataConfig:
         check_name("data.name", self.name)
         check_language("data.source", self.source)
         check_language("data.target", self.target)
-        # Both sides would be the same file.
+        # With a prefix, both sides would be the same file.
         if self.source == self.target:
             raise NMTError(f"data.source and data.target are both {self.source}, but must differ")
 

@@ -107,7 +107,7 @@ def members_of(cls: Any, offered: tuple[str, ...] = ()) -> tuple[Member, ...]:
         if "owner" in item.metadata:
             # The field `plugins` is no key itself: its records are, each under its name.
             members += plugin_members(cls, item.metadata["owner"])
-        # Fields without `init` are computed from others, and internal ones are set by the program.
+        # Users cannot set computed fields (without `init`) and internal fields.
         elif item.init and "internal" not in item.metadata:
             members.append(Member(cls, item.name, item.type, default_of(item), item.metadata))
     if not offered:
@@ -120,7 +120,7 @@ def members_of(cls: Any, offered: tuple[str, ...] = ()) -> tuple[Member, ...]:
             # The record is not offered by its name, but some of its keys may be.
             part = tuple(member.first_names.intersection(offered))
             if part:
-                # `build` passes this on, so the keys that are not offered are unknown there, too.
+                # `build` passes the limit on to the record, which then refuses all other keys.
                 metadata = {**member.metadata, "offered": part}
                 chosen.append(replace(member, metadata=metadata))
     return tuple(chosen)

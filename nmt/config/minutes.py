@@ -76,7 +76,7 @@ def groups_to_settle(written: Any, keys: list[str]) -> list[str]:
     # A student of an experiment has a shape of its own; model.decoder=ssru alone is only a key.
     is_ssru = value_of(written, "model", "decoder") == "ssru"
     is_student = is_ssru and ("model.decoder" not in keys or "experiment" in keys)
-    # Its weights fit only their own shape.
+    # The weights at `init` fit only their own shape.
     if written["init"] or is_student:
         given.add("model")
     return [group for group in written["minutes_settles"] if group not in given]

@@ -75,7 +75,7 @@ class ModelConfig:
         # Section 3.5: each frequency has a sine and a cosine.
         if self.positions != "learned" and self.d_model % 2 != 0:
             raise SettingError(f"{width}: sinusoids need an even width", key="model.d_model")
-        # Its frequencies are divided by their number minus 1, which must not be 0.
+        # tensor2tensor divides by the number of frequencies minus 1, which must not be 0.
         if self.positions == "tensor2tensor" and self.d_model < 4:
             raise SettingError(
                 f"{width}: must be at least 4 with tensor2tensor positions", key="model.d_model"

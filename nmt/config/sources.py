@@ -139,7 +139,7 @@ def held_out_name(data: DataConfig, number: int, source: SourceConfig, split: st
     Only the first source holds the pairs of a shared set.
     """
     is_first_of_several = number == 0 and data.sources
-    # An entry that names its own set has one for itself, also the first.
+    # An entry that names a set of its own, even the first entry, does not share it.
     if is_first_of_several and split not in data.sources[0] and getattr(data, split):
         return "all"
     return source.name

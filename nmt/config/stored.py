@@ -39,7 +39,7 @@ def with_defaults(cls: Any, tree: Mapping[str, Any]) -> dict[str, Any]:
     for member in members_of(cls):
         name = member.name
         if member.is_inline:
-            # The keys of an inline record stand next to its owner's, in stored trees, too.
+            # In stored trees, as in YAML, the keys of an inline record stand next to its owner's.
             values = to_tree(member.base) if member.base else {}
             complete = with_defaults(member.type, {**values, **complete})
         elif is_dataclass(member.type):
@@ -50,7 +50,7 @@ def with_defaults(cls: Any, tree: Mapping[str, Any]) -> dict[str, Any]:
             if isinstance(stored, Mapping):
                 complete[name] = with_defaults(member.type, stored)
         elif name not in complete:
-            # From the tree as it was stored: `before` must not see values that were just filled in.
+            # From the stored tree, because `before` must not see values that were just filled in.
             value = value_before(member, tree)
             if value != MISSING:
                 complete[name] = value

@@ -245,7 +245,7 @@ class TrainerConfig:
     """32-true, bf16-mixed (faster on recent GPUs and CPUs, less memory), 16-mixed (older GPUs),
     bf16-true, 16-true or 64-true; auto: bf16-mixed if the device has instructions for bfloat16,
     otherwise 32-true."""
-    # The same: older runs were not compiled.
+    # Older runs did not compile.
     compile: bool | str = choice("auto", "auto", before=False)
     """true: compile the layers and the loss, which takes about a minute and speeds up updates;
     auto: only on GPUs."""
@@ -272,7 +272,7 @@ class TrainerConfig:
         self.precision = SHORT_PRECISIONS.get(self.precision, self.precision)
         if self.max_time is not None:
             seconds = parse_duration("trainer.max_time", self.max_time)
-            # Also one form per duration, the one that Lightning reads.
+            # One form per duration: the form that Lightning reads.
             self.max_time = lightning_duration(seconds)
 
 
@@ -343,6 +343,5 @@ class ExperimentConfig:
         if self.trainer == MISSING or self.optim == MISSING:
             return
         if self.optim.schedule in ENDING and self.optim.decay_steps is None:
-            # Written into the options, so that the run records it and refuses to resume with
-            # another end.
+            # The run records this value, and nmt refuses to resume the run with another end.
             self.optim = replace(self.optim, decay_steps=self.trainer.max_steps)

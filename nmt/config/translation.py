@@ -74,7 +74,7 @@ class JobConfig:
     # No translation depends on its neighbors, so the number of lines at a time may change.
     buffer: int = number(2000, 1, 10**9, affects_output=False)
     """Maximum number of lines to hold in memory, sort by length and search in batches."""
-    # The content of the input is compared, too, wherever it comes from.
+    # A job that resumes compares the content of its input, whether text or a file.
     text: str | None = running_text(None, affects_output=False)
     """Line of text to translate instead of an input file; may be given without text= if it has no =
     and has spaces, ends a sentence or is in a script without spaces."""

@@ -72,7 +72,7 @@ def encode_block(
     longest = np.maximum(*lengths)
     is_kept = pa.array(longest <= (math.inf if limit is None else limit))
     kept_lengths = [pa.array(side).filter(is_kept) for side in lengths]
-    # Only those of pairs that remain: the model sees no others.
+    # Dropped pairs do not count: the model never sees their characters.
     kept_texts = block.filter(is_kept).columns[:2]
     return EncodedBlock(
         ids=encoded.filter(is_kept),

@@ -222,7 +222,7 @@ class Reading:
         for split in reversed(splits):
             drawn[split] = self.draw(candidates, sizes[split])
         held_out = sum(map(len, drawn.values()))
-        # This drops the drawn pairs, too, because their lines have these letters.
+        # This also drops the drawn pairs themselves, because their lines have these letters.
         self.drop_alike(self.drawn, held_out)
         is_complete = all(len(drawn[split]) == sizes[split] for split in splits)
         # With fewer, hardly any pairs are left to train on.
@@ -275,7 +275,7 @@ class Reading:
         # The size is checked first: `next` would take a candidate from the set that is drawn later.
         while len(drawn) < size and (candidate := next(candidates, None)):
             _, (source, target) = candidate
-            # Within a set, too: similar lines would count several times in a score.
+            # Similar lines within a set would count several times in a score.
             is_new = letters(source) not in self.drawn[0] and letters(target) not in self.drawn[1]
             if is_new and words(source) >= self.data.held_out_min_words:
                 self.drawn[0].add(letters(source))

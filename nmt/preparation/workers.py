@@ -59,8 +59,8 @@ def worker_pool(count: int, **options: Any) -> Iterator[ProcessPoolExecutor]:
     pool = ProcessPoolExecutor(count, **options)
     try:
         yield pool
-    # Also after Ctrl-C: without the kill, `shutdown` would wait for items that nobody needs any
-    # more, perhaps for minutes.
+    # KeyboardInterrupt included: without the kill, `shutdown` would wait for items that nobody
+    # needs any more, perhaps for minutes.
     except BaseException:
         for worker in set(active_children()) - before:
             worker.kill()

@@ -144,7 +144,7 @@ def advice_on(command: str, word: Word) -> Advice:
     """The table's advice on a word, or else the key of ours that it means."""
     ours = our_keys(command)
     is_ours = any(f"{our}.".startswith(f"{word.key}.") for our in ours)
-    # A key of ours is no foreign word, but with dashes it is still not written as nmt wants it.
+    # A key of nmt is no foreign word, unless the user wrote it as an option with dashes.
     if is_ours and not word.is_option:
         return NO_ADVICE
     names = [word.key]

@@ -106,7 +106,7 @@ def with_number(source: str, target: str, generator: Generator) -> Pair:
 
 def with_word(line: str, word: str, position: float) -> str:
     """Insert a word at a border between words; `position` is in [0, 1)."""
-    # The same relative position on both sides is only about the same place in the sentence.
+    # The word order may differ, so the same relative position is only about the same place.
     borders = [border.start() for border in BORDER.finditer(line)]
     places = [0, *borders, len(line)]
     place = places[int(position * len(places))]

@@ -29,7 +29,7 @@ class ParseConfig(JobConfig):
 
 
 def run(config: ParseConfig) -> None:
-    # Here, so that help and completion do not load them.
+    # Imported here, so that help and completion do not load these modules.
     from nmt.plugins.parse.linear import choose_tree
     from nmt.plugins.parse.trees import model_sentence
 

@@ -68,7 +68,7 @@ def tree_lines(path: Path) -> Iterator[tuple[int, list[bytes]]]:
             depth = 0
         group.append(line)
         size += len(line)
-        # Brackets in words are written -LRB- and -RRB-, so all others belong to the tree.
+        # Treebanks write brackets in words as -LRB- and -RRB-. All other brackets form the tree.
         depth += line.count(b"(") - line.count(b")")
     if group:
         yield first, group

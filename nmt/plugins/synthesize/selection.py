@@ -51,7 +51,7 @@ def read_translations(folder: Path) -> Iterator[Record]:
 def worst(scores: NDArray[np.float64], share: float) -> NDArray[np.int64]:
     """Indices of the lowest `share` of the scores, rounded down; later lines first if equal."""
     later_first = -np.arange(len(scores))
-    # A score that is no number is the worst one, and comparable with the others.
+    # NaN cannot be ordered. It counts as the lowest score.
     lowest_first = np.nan_to_num(scores, nan=-np.inf, neginf=-np.inf)
     order = np.lexsort((later_first, lowest_first))  # the last key decides first
     # 0.29 * 100 is 28.999999999999996.

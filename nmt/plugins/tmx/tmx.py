@@ -81,7 +81,7 @@ def units(path: str | Path) -> Iterator[Unit]:
                 for _, element in parser.read_events():
                     size = 0
                     yield unit_of(element)
-                    # Here the caller has used the unit: it asks for the next one.
+                    # The caller has used the unit, because it asks for the next one.
                     free(element)
                 if size > LONGEST:
                     raise NMTError(
@@ -163,7 +163,7 @@ def text_in(unit: Unit, language: str) -> str:
         names = ", ".join(unit.segments) or "nothing"
         raise NMTError(f"no {language}, only {names}: pass data.source and data.target")
     text = text_of(segment)
-    # The limit that lines of text have, too.
+    # The same limit as for lines of text.
     if len(text.encode()) > LINE_BYTES:
         raise NMTError(f"a segment is longer than {LINE_BYTES:,} bytes")
     return text
