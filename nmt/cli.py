@@ -142,7 +142,6 @@ def main() -> None:
 
 def dispatch(words: list[str]) -> int:
     """Run an option such as --version, or a command, and return the exit code."""
-    # The list of commands and the version need neither Typer nor the code of a command.
     if words in ([], ["--help"], ["-h"], ["--version"]):
         print_commands(words)
         return 0

@@ -53,7 +53,6 @@ def changes_between(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Chan
 def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     """The changes between two trees, as "key: old -> new"; empty if there are none."""
     changes = changes_between(old, new)
-    # A message is one line, also if two configurations have nothing in common.
     text = ", ".join(map(str, changes[:MOST_CHANGES]))
     if len(changes) > MOST_CHANGES:
         text += f" and {len(changes) - MOST_CHANGES} more"
