@@ -26,6 +26,7 @@ from nmt.config import (
 )
 from nmt.errors import NMTError, SettingError
 
+# Only for annotations: `import nmt` must load nothing heavy.
 if TYPE_CHECKING:
     from nmt.evaluation import Score
     from nmt.translation import Translation, Translator
@@ -45,6 +46,7 @@ def python_names() -> Iterator[None]:
     try:
         yield
     except NMTError as error:
+        # The error object stays the same, and with it the traceback and the cause.
         error.args = (message_in_python(error),)
         raise
 
@@ -53,6 +55,7 @@ def message_in_python(error: NMTError) -> str:
     """`nmt train CORPUS` as nmt.train('CORPUS'), and decode.beam_size as beam_size."""
     message = str(error)
     if isinstance(error, SettingError):
+        # Search settings are arguments here: beam_size=1, not decode.beam_size=1.
         message = error.line(error.key.removeprefix("decode."))
     message = SEARCH_GROUP.sub("", message)
     return COMMAND_LINE.sub(call_of_command, message)
@@ -66,6 +69,7 @@ def call_of_command(command_line: re.Match[str]) -> str:
 def configuration(command: str, words: tuple[str | Path, ...], keys: dict[str, Any]) -> Any:
     """Compose a command's options from words and Python values; ${} in strings stays."""
     overrides = [*map(str, words)]
+    # Hydra parses overrides, so each value takes a form that Hydra reads back as the same value.
     for key, value in flatten(keys).items():
         if isinstance(value, list | tuple):
             texts = [str(item) for item in value]
@@ -83,6 +87,7 @@ def check_foreign_names(values: dict[str, Any], names: Iterable[str]) -> None:
     It contains our name and the caller's value.
     """
     for name in values.keys() - {*names}:
+        # Otherwise `build` would suggest the nearest of our names, which often is another setting.
         advice = answer("translate", [f"{name}={in_words(values[name])}"])
         if advice:
             raise NMTError(advice)
@@ -90,12 +95,14 @@ def check_foreign_names(values: dict[str, Any], names: Iterable[str]) -> None:
 
 def checked(lines: Iterable[str], name: str = "lines") -> Iterator[str]:
     """Yield the lines, or a single string as one line; NMTError for anything else."""
+    # A string is also an iterable: nmt would translate its characters one by one.
     if isinstance(lines, str):
         if "\n" in lines.strip():
             raise NMTError(f"{name}: one string is one line; use splitlines()")
         lines = [lines]
     if not isinstance(lines, Iterable):
         raise NMTError(f"{name}={lines!r:.60}: must be a string or an iterable of strings")
+    # One by one, because a stream may be endless.
     for index, line in enumerate(lines):
         if not isinstance(line, str):
             raise NMTError(f"{name}[{index}]={line!r:.60}: must be a string")
@@ -132,6 +139,8 @@ class Model:
         assert translator.models
         self.translator = translator
         self.models = translator.models
+        # The threads of a library do not survive a fork, so a call in the new process could wait
+        # forever.
         self.process = os.getpid()
         self.engine = translator.options.compute.engine
         # The last call's search settings, and its translator. One attribute, because threads read
@@ -169,6 +178,7 @@ class Model:
 
         They have scores and flags, and the best one comes first.
         """
+        # A list, because the flags need the lines again after the search.
         texts = [*checked(lines)]
         flags_of = translation.flagger(self.models)
         rows = self.searching(search, details=True).translate(texts)
@@ -198,6 +208,7 @@ class Model:
         for name in ("format", "overwrite", "buffer"):
             if name in options:
                 of_job[name] = options.pop(name)
+        # The command would name only the file, not the argument.
         require(Path(input).exists(), f"input={input}: no such file")
         words = {"input": str(input), "output": str(output), **of_job}
         config = replace(build(TranslateConfig, words), translator=self.options_with(options))
@@ -211,6 +222,7 @@ class Model:
         """
         base = self.translator.options
         of_stages = dict[str, Any]()
+        # Stages are plugins, so their options are found and not listed.
         for record in base.plugins.values():
             of_stages |= to_tree(record)
         search: dict[str, Any] = {}
@@ -219,6 +231,7 @@ class Model:
             group = given if key in of_stages else search
             group[key] = value
         check_foreign_names(search, vars(base.decode))
+        # The base has the settings of `load`, which calls without them keep.
         decode = build(DecodeConfig, search, base=base.decode)
         options = build(TranslatorOptions, of_stages | given, base=replace(base, decode=decode))
         for key, value in given.items():
@@ -229,6 +242,7 @@ class Model:
 
     def score(self, pairs: Iterable[tuple[str, str]], *more: object) -> list[float]:
         """Return ln P(target | source) for each pair, including the end symbol."""
+        # A common mistake is score(sources, targets), as in other toolkits.
         rows: list[Any] = []
         if isinstance(pairs, Iterable):
             rows = [*pairs]
@@ -257,9 +271,12 @@ class Model:
     def translator_with(self, search: dict[str, Any], details: bool) -> "Translator":
         options = self.options_with(search)
         decode = files.expected_search(options.decode, self.models.descriptions[0])
+        # Stages may have read large files, such as a glossary, so they are made anew only if they
+        # change.
         stages = self.translator.stages
         if options.plugins != self.translator.options.plugins:
             stages = translation.stages_of(options, self.models)
+        # The weights are shared: only the settings differ.
         engine = self.translator.engine.with_search(decode)
         return replace(self.translator, engine=engine, details=details, stages=stages)
 
@@ -283,12 +300,14 @@ def load(run: str | Path | Sequence[str | Path] = "runs/latest", **options: Any)
     decode = settings.pop("decode", {})
     if not isinstance(decode, dict):
         raise NMTError(f"decode={decode!r:.60}: pass search settings by name, such as beam_size=1")
+    # Search settings may be given by name or, as in a configuration, in `decode`.
     for key in vars(DecodeConfig()):
         if key in settings:
             decode = {**decode, key: settings.pop(key)}
     check_foreign_names(settings, keys_of(TranslatorOptions))
     tree = {**settings, "run": list(map(str, runs)), "decode": decode}
     config = build(TranslatorOptions, tree)
+    # Several devices mean several processes, which a model in this process cannot offer.
     if config.compute.devices != 1:
         raise NMTError(
             "devices: a model runs on one device; load one for each device='cuda:NUMBER'"
@@ -317,6 +336,7 @@ def train(*words: str | Path, **keys: Any) -> Path:
     resumes the run.
     """
     config = configuration("train", words, keys)
+    # An interrupted training returns an exit code; callers in Python expect the exception.
     if commands.COMMANDS["train"].run(config):
         raise KeyboardInterrupt
     return Path(config.run)
@@ -327,9 +347,11 @@ def score(hypotheses: Iterable[str], references: Iterable[str], **options: Any) 
 
     `options` are `metrics`, `language`, `lowercase` and `tokenize`.
     """
+    # Imported here, because `import nmt` must load nothing heavy.
     from nmt import evaluation
     from nmt.commands.score import ScoreConfig
 
+    # The other options of `nmt score` are about files and output.
     offered = ("metrics", "language", "lowercase", "tokenize")
     config = build(ScoreConfig, options, offered=offered)
     return evaluation.score(

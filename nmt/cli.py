@@ -35,6 +35,7 @@ def run(
     help: bool = False,
 ) -> int:
     """Run a command and return its exit code."""
+    # Imported here: completion and the list of commands need neither Hydra nor OmegaConf.
     from nmt.config import compose, help_text, to_yaml
 
     command = COMMANDS[name]
@@ -48,6 +49,7 @@ def run(
         return 0
     try:
         config = compose(command, overrides, config_dir)
+    # Each process of a training composes the same configuration and meets the same mistake.
     except NMTError as error:
         raise SameForAll(str(error)) from error
     name_latest(config)
@@ -61,6 +63,7 @@ def name_latest(config: Any) -> None:
     """
     from nmt.config import as_list, exists
 
+    # Commands name their runs in several ways; those without a run have none of these keys.
     runs = getattr(config, "run", None)
     if not runs and hasattr(config, "translator"):
         runs = getattr(config.translator, "run", None)
@@ -79,6 +82,8 @@ def run_with_options(name: str) -> int:
     import typer
     from typer.exceptions import TyperException
 
+    # Typer's completion, markup and tracebacks are off: nmt does these itself, without importing
+    # rich.
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
     # nmt prints the help of commands itself and explains mistyped options as it does mistyped keys.
@@ -89,10 +94,12 @@ def run_with_options(name: str) -> int:
         config_dir: Annotated[Path | None, typer.Option("--config-dir")] = None,
         help: Annotated[bool, typer.Option("--help")] = False,
     ) -> int:
+        # Options may precede the command, as in `nmt --cfg train`, so its name may be anywhere.
         words.remove(name)
         return run(name, words, cfg, config_dir, help)
 
     try:
+        # In standalone mode, Typer would print errors in its own form and end the process.
         return int(app(standalone_mode=False))
     except TyperException as error:
         raise SameForAll(error.format_message()) from error
@@ -106,6 +113,7 @@ def print_commands(words: list[str]) -> None:
     print("Usage: nmt COMMAND [KEY=VALUE]... [OPTIONS]\n")
     print('Neural machine translation with the Transformer of "Attention Is All You Need".\n')
     print("Commands (for details, run nmt COMMAND --help)")
+    # From the registry, without importing the commands.
     for name, entry in entries_of(CommandEntry).items():
         print(f"  {name:12}{entry.summary}")
     print("\nOptions")
@@ -115,11 +123,14 @@ def print_commands(words: list[str]) -> None:
 
 def main() -> None:
     """Run the command line and exit."""
+    # Before anything imports torch, which reads these variables once.
     hardware.set_gpu_defaults()
     try:
         code = dispatch(sys.argv[1:])
     except KeyboardInterrupt:
         code = INTERRUPTED
+    # For example `nmt translate ... | head`, which is no mistake. BrokenPipeError is an OSError, so
+    # it comes first.
     except BrokenPipeError:
         discard_output()
         code = CLOSED_PIPE
@@ -149,6 +160,7 @@ def dispatch(words: list[str]) -> int:
     name = names[0]
     if name not in COMMANDS:
         refuse(words[words.index(name) :])
+    # Text to translate may also begin with a dash. Typer then passes it on as a word.
     has_options = len(names) < len(words)
     with enough_memory_or(COMMANDS[name].memory):
         return run_with_options(name) if has_options else run(name, words[1:])
@@ -166,6 +178,8 @@ def discard_output() -> None:
     """Discard buffered output, so that Python does not report the closed pipe again on exit."""
     for stream in (sys.stdout, sys.stderr):
         if stream:
+            # Python flushes the streams once more on exit, which would fail in the same way. The
+            # documentation of the module `signal` recommends this.
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
@@ -176,11 +190,13 @@ def complain(error: Exception) -> None:
     """
     from nmt.training import is_first_process
 
+    # One line, also if it quotes another library's error, which may have several.
     message = " ".join(str(error).splitlines())
     if len(message) > LONGEST:
         message = f"{message[:LONGEST]}..."
     if is_first_process():
         print(f"nmt: {message}", file=sys.stderr)
+    # Only this process has the error, so it also says where it runs.
     elif not isinstance(error, SameForAll):
         import socket
 

@@ -64,6 +64,7 @@ class SettingError(NMTError):
         return f"{line}; {self.advice}" if self.advice else line
 
     def within(self, where: str) -> "SettingError":
+        # A new error, because the line was fixed when this one was created.
         return SettingError(
             self.problem,
             key=self.key,
@@ -96,6 +97,8 @@ def is_out_of_memory(error: BaseException) -> bool:
     """Whether an error says that memory ran out; libraries raise several types of errors for it."""
     if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
         return True
+    # RuntimeError is what torch and C++ libraries raise, ImportError what the dynamic linker
+    # causes. Other errors may quote a user's text, in which the pattern would find anything.
     if not isinstance(error, RuntimeError | ImportError):
         return False
     return OUT_OF_MEMORY.search(str(error)) is not None
@@ -110,6 +113,7 @@ def enough_memory_or(advice: str) -> Iterator[None]:
         if not is_out_of_memory(error):
             raise
         message = f"out of memory: {advice}"
+        # A MemoryError of Python's own has no message.
         if str(error):
             message += f" ({one_line(error)})"
         raise NMTError(message) from error

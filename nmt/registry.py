@@ -20,17 +20,22 @@ GROUP = "nmt.plugins"
 E = TypeVar("E", bound=Entry[Any])
 
 
+# Once per process: entries name their code by path, so filling the registry imports no plugin's
+# libraries.
 @cache
 def registry() -> dict[type[Entry[Any]], dict[str, Entry[Any]]]:
     """Extension point -> name -> entry: first the core's, then those of plugins."""
     folder = Path(__file__).parent / "plugins"
+    # Found in the folder, so that a plugin is added or removed with its folder. Sorted, so that
+    # help and messages have the same order on every file system.
     built_in = sorted(file.parent.name for file in folder.glob("*/plugin.py"))
     paths = {"core": "nmt.commands:register"}
     paths.update({name: f"nmt.plugins.{name}.plugin:register" for name in built_in})
     paths.update({point.name: point.value for point in entry_points(group=GROUP)})
     entries: dict[type[Entry[Any]], dict[str, Entry[Any]]] = {kind: {} for kind in KINDS}
     for plugin, path in paths.items():
-
+        # The default argument binds the plugin of this turn. A closure would see the next one,
+        # should a plugin keep `add`.
         def add(entry: Entry[Any], plugin: str = plugin) -> None:
             others = entries[type(entry)]
             if entry.name in others:
@@ -40,6 +45,8 @@ def registry() -> dict[type[Entry[Any]], dict[str, Entry[Any]]]:
 
         try:
             import_attribute(path)(add)
+        # A plugin of another package may fail in any way, for example if it was made for another
+        # version. Errors of our own plugins are bugs, so their traceback stays.
         except Exception as error:
             if plugin == "core" or plugin in built_in:
                 raise

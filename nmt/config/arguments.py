@@ -43,6 +43,7 @@ class Arguments:
 
 def read_words(command: Command, words: list[str], config_dir: Path | None) -> Arguments:
     """Convert arguments to overrides; NMTError at the first mistake."""
+    # Mistakes that Hydra would report in terms of its grammar, or as an unknown key.
     check_words(command, words)
     bare = [word for word in words if is_bare(word) or is_entry(command, word)]
     named = [as_written(command, word) for word in words if word not in bare]
@@ -51,11 +52,14 @@ def read_words(command: Command, words: list[str], config_dir: Path | None) -> A
     if not bare:
         return Arguments(named)
     values = values_of(command, bare)
+    # ~KEY removes a key, so it gives no value that could contradict one of the words.
     given = {key_of(word) for word in named if not word.startswith("~")}
     check_conflicts(command, values, given, bare)
     short: list[str] = []
     whole_groups: Values = {}
     for key, value in values.items():
+        # A group is set after Hydra has composed the rest, and key by key, so that the user's own
+        # keys stay.
         if isinstance(value, dict):
             whole_groups[key] = value
         elif key not in given:
@@ -76,6 +80,7 @@ def check_conflicts(command: Command, values: Values, given: set[str], bare: lis
     A value that is none of the words, such as a language in a file name, is only a default.
     """
     for key in given & values.keys():
+        # The value is one of the words, or the list of all words, such as several runs.
         if values[key] in bare or values[key] == bare:
             raise NMTError(
                 f"{bare[-1]}: `nmt {command.name}` takes one {key}, but {key}= is also given"
@@ -85,6 +90,7 @@ def check_conflicts(command: Command, values: Values, given: set[str], bare: lis
 def check_words(command: Command, words: list[str]) -> None:
     """Raise NMTError for an unknown option, and for KEY=VALUE with blanks."""
     for word in words:
+        # Typer passes unknown options on, so that they are answered here like unknown keys.
         if word.startswith("-") and not TEXT_OR_INPUT.search(word):
             keys = [*keys_of(command.config), *groups(command)]
             raise NMTError(explain(command.name, words, word, keys))
@@ -103,13 +109,16 @@ def is_entry(command: Command, word: str) -> bool:
     keys = [*keys_of(command.config), *groups(command)]
     if name in keys:
         return False
+    # Only a system may have a list of runs, so its name may resemble a key.
     if value.startswith("[") and value.endswith("]"):
         return True
     if exists(value) and Path(value).is_dir():
         is_corpus = (Path(value) / "manifest.json").exists()
         return not is_corpus  # a corpus is no system
+    # Otherwise a mistyped key with a plain value would silently become a system.
     if not exists(value) and "/" not in value:
         return False
+    # A file or path as a value, such as refrence=ref.de: more likely a mistyped key.
     is_near_key = nearest_key(name, keys).startswith(DID_YOU_MEAN)
     return not is_near_key and not answer(command.name, [word])
 
@@ -121,6 +130,7 @@ def as_written(command: Command, word: str) -> str:
     """
     key, _, value = word.partition("=")
     member = keys_of(command.config).get(key)
+    # Other types keep Hydra's grammar, in which 1e3 is a number and true a truth value.
     if member is None or not member.is_text or value == "null":
         return word
     meaning = single_value(word)
@@ -129,6 +139,7 @@ def as_written(command: Command, word: str) -> str:
             return word  # refused later
         if member.is_list:
             return list_as_written(key, value, meaning)
+    # Quotes that Hydra would remove are removed here, before the text is quoted again.
     is_quoted = isinstance(meaning, str) and value.startswith(("'", '"'))
     text = meaning if is_quoted else value
     return set_text(key, literal(text) if "literal" in member.metadata else text)
@@ -138,6 +149,7 @@ def list_as_written(key: str, value: str, meaning: Any) -> str:
     """An override with a list of strings; `meaning` is the value as Hydra reads it."""
     if is_list_of_texts(meaning):
         return f"{key}={value}"
+    # Hydra cannot parse such items, for example letters beyond ASCII, or reads them as numbers.
     items = value[1:-1].split(",")
     return set_text(key, [item.strip() for item in items])
 
@@ -165,10 +177,14 @@ def check_overrides(
                 f"{text!r:.62} cannot be parsed; quote special characters: 'KEY=\"VALUE\"'"
             )
         key = override.key_or_group
+        # Hydra accepts =VALUE.
         if not key:
             raise NMTError(f"{text!r} is not KEY=VALUE; `nmt {command.name} --help` lists the keys")
+        # A key, or a group such as data.filters={min_words: 2}. Hydra would not refuse `hydra.*`,
+        # with which an argument could change where it looks for files.
         if key not in options and not any(is_inside(name, key) for name in keys):
             raise NMTError(explain(command.name, words, text, [*keys, *options]))
+        # A sweep needs `hydra.main`; `compose` would fail with a message about it.
         if override.is_sweep_override():
             raise NMTError(f"{text}: give one value; write a list as [a,b]")
         if key in options:

@@ -27,6 +27,7 @@ def build(
     keys with `group`, which ends in a dot. Keys that the tree omits get their values from `base`;
     if `offered` is given, only its keys are accepted.
     """
+    # Records inside this one are built without `where`, so that an error gets it only once.
     if where:
         try:
             return build(cls, tree, "", group, base, offered)
@@ -35,9 +36,11 @@ def build(
     if not isinstance(tree, dict):
         name = group.rstrip(".") or "content"
         raise NMTError(f"{name}: not a mapping of names to values")
+    # A copy, because members take their keys out of it: what remains is unknown.
     parts = Parts(dict(tree), group, base)
     for member in members_of(cast(Any, cls), offered):
         parts.add(member)
+    # YAML's keys may be numbers or truth values.
     for name in map(str, parts.rest):
         keys = [f"{group}{key}" for key in keys_of(cast(Any, cls), offered)]
         key = f"{group}{name}"
@@ -45,7 +48,9 @@ def build(
     values = parts.values
     if parts.of_plugins:
         values["plugins"] = parts.of_plugins
+    # Either way, `__post_init__` checks the rules between keys. `replace` keeps `base` unchanged.
     record = replace(base, **values) if base is not None else cls(**values)
+    # A plugin's rule may need the owner's keys, so the owner is built first.
     for options in parts.of_plugins.values():
         check = getattr(options, "check", None)
         if check:
@@ -77,6 +82,8 @@ class Parts:
 
     def is_needed(self, member: Member) -> bool:
         """Whether to build a value even if the tree lacks it, because no default applies."""
+        # A plugin's record is always built, so that `plugins[NAME]` exists at run time. A required
+        # key is built to raise the error that names it.
         is_missing = self.base is None and member.default == MISSING
         return member.name in self.rest or member.plugin or is_missing
 
@@ -86,6 +93,7 @@ class Parts:
             before = member.base
         else:
             before = getattr(self.base, member.name)
+        # The tree has the keys of this record next to its owner's, so pick them out.
         tree = {}
         for name in member.first_names & self.rest.keys():
             tree[name] = self.rest.pop(name)
@@ -96,6 +104,7 @@ class Parts:
         raw = self.rest.pop(member.name, {} if member.plugin else MISSING)
         is_given = raw != MISSING
         is_built = is_dataclass(raw)
+        # A nested record is a tree if it comes from YAML. In Python, it may be a record already.
         if is_dataclass(member.type) and is_given and not is_built:
             return build(cast(Any, member.type), raw, "", f"{key}.")
         return checked(key, raw, member)
@@ -106,6 +115,7 @@ def checked(key: str, value: Any, member: Member) -> Any:
     if value == MISSING:
         raise SettingError(f"{key}: a value is needed; pass {key}=VALUE", key=key)
     value = converted(value, member)
+    # Ranges and choices of a list hold for each of its items.
     items = value if isinstance(value, list) else [value]
     are_accepted = all(is_accepted(item, member) for item in items)
     if not are_accepted or not matches(value, member.type):
@@ -117,13 +127,17 @@ def checked(key: str, value: Any, member: Member) -> Any:
 
 def converted(value: Any, member: Member) -> Any:
     """Convert YAML's types to the key's: a single string to a list, 1.10 to a string, 1 to 1.0."""
+    # Not a truth value: YAML reads words such as `no` and `on` as one, so the word that was meant
+    # is unknown.
     is_item = not matches(value, member.type) and not isinstance(value, bool | dict)
     if member.is_list and is_item:
         items = value if isinstance(value, list | tuple) else as_list(value)
         return [str(item) if is_number(item) else item for item in items]
     if is_number(value):
+        # A name such as 2024, which YAML reads as a number.
         if str in member.types and not {int, float} & member.types:
             return str(value)
+        # So that 1 and 1.0 are the same value when the configurations of runs are compared.
         if float in member.types and int not in member.types:
             return float(value)
     return value
@@ -136,6 +150,7 @@ def is_accepted(item: Any, member: Member) -> bool:
         least, most = limits
         return bool(least <= item <= most)
     choices = member.choices
+    # A key may have choices besides numbers or truth values; their type is checked elsewhere.
     return not choices or not isinstance(item, str) or item in choices
 
 

@@ -61,6 +61,7 @@ class Group(NamedTuple):
     """All options, in order; FOLDER/NAME for those in a subfolder."""
 
 
+# Once per process: the folders of plugins do not change while a command runs.
 @cache
 def conf_folders() -> tuple[Path, ...]:
     """The folders of the groups of nmt and of its plugins."""
@@ -68,6 +69,7 @@ def conf_folders() -> tuple[Path, ...]:
     # A wheel contains conf/ in the package; in a clone, it is next to the package.
     in_wheel = package / "conf"
     core = in_wheel if in_wheel.is_dir() else package.parent / "conf"
+    # Sorted, because file systems list folders in any order, and the first one with an option wins.
     return core, *sorted((package / "plugins").glob("*/conf"))
 
 
@@ -76,7 +78,9 @@ def user_folders(config_dir: Path | None) -> list[Path]:
     if config_dir is not None and not config_dir.is_dir():
         raise NMTError(f"--config-dir {config_dir}: no such folder")
     folders = []
+    # In order of precedence: `--config-dir` is given for this command alone.
     for folder in (config_dir, Path("conf")):
+        # In a clone of nmt, ./conf is nmt's own folder.
         if folder and folder.is_dir() and folder.resolve() not in conf_folders():
             folders.append(folder.resolve())
     return folders
@@ -89,6 +93,7 @@ def groups(command: Command, config_dir: Path | None = None) -> dict[str, Group]
     for name in sorted(command.groups, key=without_mark):
         group = without_mark(name)
         options: set[str] = set()
+        # By the names of files: completion and help need not read what is in them.
         for folder in folders:
             options |= options_in(folder / group)
         groups[group] = Group(command.groups[name] or "", sorted(options))

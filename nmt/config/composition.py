@@ -33,6 +33,7 @@ REFUSALS = (
     HydraException,
     OmegaConfBaseException,
     yaml.YAMLError,
+    # For example a number of thousands of digits, which Python refuses to convert.
     ValueError,
     RecursionError,  # groups that build on each other
 )
@@ -47,6 +48,7 @@ def power_law(x1: float, y1: float, x2: float, y2: float, x: Any) -> float:
     For defaults in YAML that depend on another key. An `x` that is no positive number is refused
     later, by the name of its key.
     """
+    # A message about a logarithm would not name the key that is wrong.
     if not isinstance(x, int | float) or x <= 0:
         return y1
     exponent = log(y2 / y1) / log(x2 / x1)
@@ -69,6 +71,7 @@ class OurGroups(SOURCES["FileConfigSource"]):  # type: ignore[misc,name-defined]
         return "groups"
 
     def is_config(self, config_path: str) -> bool:
+        # The user's ./conf is on the search path, and may be that of any program that uses Hydra.
         return not config_path.startswith("hydra/") and super().is_config(config_path)
 
 
@@ -86,6 +89,7 @@ def to_yaml(command: Command, words: list[str], config_dir: Path | None = None) 
     """The options as YAML; if the command has experiments, the YAML is an experiment."""
     _, tree = options_and_tree(command, words, config_dir)
     text = OmegaConf.to_yaml(OmegaConf.create(tree))
+    # Without this comment, Hydra would put the keys of the file below `experiment`.
     if f"{OPTIONAL}experiment" in command.groups:
         return f"# @package _global_\n{text}"
     return text
@@ -97,28 +101,36 @@ def options_and_tree(
     config_dir: Path | None,
 ) -> tuple[Any, Any]:
     """A command's checked options, and their tree, in which interpolations are not resolved."""
+    # Not in the `try`: these errors are about arguments, so no file is their cause.
     arguments = read_words(command, words, config_dir)
     check_hidden_keys(command, words)
     try:
         tree = composed_tree(command, arguments, config_dir)
         with missing_values_of(tree):
+            # `build` gets plain dicts and knows nothing of OmegaConf.
             resolved = OmegaConf.to_container(tree, resolve=True)
         options: Any = build(command.config, resolved)
+    # Its message already names the key and says what to pass.
     except MissingValue:
         raise
     except REFUSALS as error:
         cause = cause_of(error)
+        # Hydra names the key of most mistakes, but not the file and the line.
         check_files(command, arguments, config_dir, cause)
         if isinstance(cause, NMTError):
             raise cause from error
+        # OmegaConf ends its messages with full_key and object_type, which say nothing to users.
         raise NMTError(one_line(cause).partition(" full_key:")[0]) from error
+    # A file may also leave an argument without effect. Hydra does not report that.
     check_files(command, arguments, config_dir, None)
+    # Unresolved: in a configuration saved with --cfg, the run's name still follows from other keys.
     return options, OmegaConf.to_container(tree)
 
 
 def composed_tree(command: Command, arguments: Arguments, config_dir: Path | None) -> Any:
     """The tree of the arguments, of the model at `init`, and of a plan for a training time."""
     given = arguments.keys
+    # Composed without the model first, because only the tree tells whether an experiment sets init.
     tree = hydra_tree(command, arguments.overrides, config_dir)
     with missing_values_of(tree):
         init = tree.get("init")
@@ -152,6 +164,7 @@ def cause_of(error: BaseException) -> BaseException:
     """The error that Hydra wraps in one of its own."""
     if isinstance(error, NMTError):
         return error
+    # Hydra's message has the useful half of an error in its cause.
     return error.__cause__ or error
 
 
@@ -179,19 +192,29 @@ def hydra_tree(
     """
     name = f"nmt {command.name}"  # a file of this name would take precedence
     defaults: list[Any] = ["_self_"]
+    # `_self_` comes first: options of groups replace the defaults of the fields.
     defaults += [{group: option} for group, option in command.groups.items()]
     # The last group is the experiment, whose keys take precedence over those of a model.
     defaults.insert(-1, f"{name} init")
     tree: dict[str, Any] = {"defaults": defaults}
+    # Every key gets its field's default. So YAML files need only what differs, and Hydra knows all
+    # keys.
     for key, member in keys_of(command.config).items():
         set_at(tree, key, member.default)
     ConfigStore.instance().store(name, tree)
     ConfigStore.instance().store(f"{name} init", literal(initial or {}))
+    # Hydra takes an option from the first folder that has it, so no user's file replaces one of
+    # nmt.
     core, *of_plugins = conf_folders()
     folders = [f"groups://{folder}" for folder in (*of_plugins, *user_folders(config_dir))]
     Plugins.instance().register(OurGroups)
+    # Hydra refuses a second initialization in a process, but the Python API composes many times.
     GlobalHydra.instance().clear()
+    # Not `hydra.main`: it rewrites sys.argv, from which Lightning starts its other processes. Each
+    # of these composes the same tree again. With `version_base`, Hydra does not warn about defaults
+    # of earlier versions.
     with initialize_config_dir(str(core), version_base="1.3"):
+        # Quoted, because a folder's name may contain commas, brackets or ${}.
         return hydra_compose(name, [set_text("hydra.searchpath", folders), *overrides])
 
 

@@ -39,6 +39,7 @@ class Compute:
     def __post_init__(self) -> None:
         if self.engine != "auto":  # plugins are registered after this class is created
             self.check_precision()
+        # With auto, the engine is not chosen yet.
         if self.devices != 1 and self.engine not in ("auto", "torch"):
             raise SettingError(
                 "only engine=torch uses several GPUs; for CPU cores, set threads",

@@ -42,6 +42,7 @@ class FilterConfig:
     """Drop repeated pairs."""
 
     def __post_init__(self) -> None:
+        # All pairs would be dropped.
         if self.max_words is not None and self.min_words > self.max_words:
             raise SettingError(
                 f"must be at most max_words={self.max_words}",
@@ -93,6 +94,7 @@ class DataConfig:
     temperature: float = number(1.0, 0.01, 1000.0)
     """sources: temperature T; shares are proportional to (weight x pairs)^(1/T), so T > 1 favors
     small sources."""
+    # Any, because each entry is completed with the keys of `data` before it is checked.
     sources: Any = field(default_factory=list)
     """Corpora to train on together. Each entry maps the keys whose values differ from those of
     `data`, such as {train: corpus/a, tag: <bt>}, and may set name, weight or share; see
@@ -101,6 +103,8 @@ class DataConfig:
     plugins: dict[str, Any] = plugin_options("data")
 
     def __post_init__(self) -> None:
+        # A tag with the name of a special symbol or of a byte would share its entry in the
+        # vocabulary.
         if self.tag is not None and not SOURCE_TAG.fullmatch(self.tag):
             raise SettingError(
                 "must be a word in angle brackets, such as <2de>, but not <s> or <0x41>",
@@ -109,9 +113,11 @@ class DataConfig:
             )
         if self.columns:
             self.check_columns()
+        # Names of a folder and suffixes of files: checked here, before anything is written.
         check_name("data.name", self.name)
         check_language("data.source", self.source)
         check_language("data.target", self.target)
+        # With a prefix, both sides would be the same file.
         if self.source == self.target:
             raise NMTError(f"data.source and data.target are both {self.source}, but must differ")
 
@@ -137,5 +143,6 @@ def check_language(key: str, code: str) -> None:
 
 def structured_targets(kind: Any) -> StructuredTargets | None:
     """What differs for a kind of corpus whose targets are not text; None for other kinds."""
+    # An unknown kind has none: a model may be used without the plugin that read its corpus.
     entry = entries_of(CorpusEntry).get(str(kind))
     return entry.structured if entry else None

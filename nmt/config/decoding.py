@@ -13,6 +13,7 @@ MAX_TOKENS = 1_000_000
 class DecodeConfig:
     """Beam search (section 6.1), or sampling."""
 
+    # The paper's search (section 6.1): beam 4, alpha 0.6, at most 50 tokens longer than the source.
     beam_size: int = number(4, 1, 10_000)
     """Number of hypotheses per sentence; 1: greedy search."""
     length_penalty: float = number(0.6, 0.0, 10.0)
@@ -53,11 +54,13 @@ class DecodeConfig:
                 key="decode.max_length",
                 value=str(self.max_length),
             )
+        # Without do_sample, these keys would silently have no effect.
         is_sampling = (self.temperature, self.top_k, self.top_p) != (1, 0, 1)
         if is_sampling and not self.do_sample:
             raise NMTError(
                 "decode.temperature, top_k and top_p are for sampling; pass decode.do_sample=true"
             )
+        # Samples are drawn one by one, but a beam holds no more hypotheses than its size.
         if not self.do_sample and self.n_best > self.beam_size:
             raise SettingError(
                 f"must be at most decode.beam_size={self.beam_size}",

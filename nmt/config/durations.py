@@ -27,6 +27,7 @@ def parse_duration(key: str, value: str) -> int:
     if match:
         days, hours, minutes, seconds = (int(number or 0) for number in match.groups())
         total = ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+    # The pattern also matches an empty string.
     if total == 0:
         raise SettingError(
             "must be a duration, such as 15m, 2h, 1d12h, or '00:02:30:00' for 2.5 hours",

@@ -28,6 +28,7 @@ def setting(default: Any, **metadata: Any) -> Any:
     - `internal=True`: the program sets the value, and users cannot.
     - `before`: the value of older runs, see `nmt.config.stored`.
     """
+    # Dataclasses refuse a list as a default, because all records would share it.
     if isinstance(default, list):
         return field(default_factory=default.copy, metadata=metadata)
     return field(default=default, metadata=metadata)
@@ -66,10 +67,12 @@ def inline(default: Any, *offered: str) -> Any:
 
     `offered` limits them to certain keys or fields.
     """
+    # The default is also in the metadata, where `Member.base` finds it without a record.
     metadata = {"inline": default, "offered": offered}
     return field(default_factory=lambda: default, metadata=metadata)
 
 
 def plugin_options(owner: str) -> Any:
     """A field for the records that plugins add to this one."""
+    # Only by keyword, so that it has no place among the arguments given by position.
     return field(default_factory=dict, kw_only=True, metadata={"owner": owner})

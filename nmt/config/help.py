@@ -44,6 +44,7 @@ def topic_of(words: list[str]) -> str | None:
     from nmt.config.overrides import is_bare
 
     for word in words:
+        # `nmt translate FILE --help` asks about the command: FILE is not a group.
         if is_bare(word) and not exists(word):
             return word
     return None
@@ -102,6 +103,7 @@ class Help:
 
     def rows_of_keys(self) -> dict[str, Row]:
         """Each key -> its default and its meaning."""
+        # From the composed configuration, because YAML files may change the defaults of fields.
         defaults = self.defaults()
         rows = {}
         for name, member in self.members().items():
@@ -115,9 +117,11 @@ class Help:
 
         from nmt.config.composition import hydra_tree
 
+        # Not resolved: `run=runs/${name}` says more than the name of a run that nobody has chosen.
         tree: Any = OmegaConf.to_container(hydra_tree(self.command, []))
         defaults = {}
         for name, value in flatten(tree).items():
+            # OmegaConf's ??? would tell nothing to a reader.
             defaults[name] = in_words(value).replace(MISSING, "REQUIRED")
         return defaults
 
@@ -128,6 +132,7 @@ class Help:
     def is_read(self, key: str) -> bool:
         """False for a key or group that the command hides or that is only for other commands."""
         member = self.members().get(key)
+        # Commands share records, such as that of `preprocess` and `train`.
         if member and member.only_for and self.command.name not in member.only_for:
             return False
         hidden = self.command.hides.split()
@@ -136,6 +141,7 @@ class Help:
     def rows_of_first_page(self) -> list[Row]:
         """The keys outside of groups."""
         rows = []
+        # One sentence for each key, so that the first page fits a screen.
         for key, (name, meaning) in self.rows_of_keys().items():
             if "." not in key and self.is_read(key):
                 rows.append((name, first_sentence(meaning)))
@@ -147,6 +153,8 @@ class Help:
         for name, member in self.members().items():
             if "." in name:
                 group_name = name.split(".")[0]
+                # The first key's record: a group may contain keys of plugins, which have records of
+                # their own.
                 about.setdefault(group_name, first_sentence(member.record.__doc__))
         for name, group in groups(self.command, self.config_dir).items():
             if len(group.options) > 1:
@@ -178,6 +186,7 @@ def listed_options(options: Iterable[str]) -> str:
     names = []
     counts: dict[str, int] = {}
     for option in options:
+        # A folder such as table3 has an option per row, and the first page should fit a screen.
         folder, slash, _ = option.partition("/")
         if slash:
             counts[folder] = counts.get(folder, 0) + 1
@@ -206,6 +215,7 @@ def table(rows: Iterable[Row]) -> str:
     for name, text in rows:
         left = name
         wrapped = textwrap.wrap(text, WIDTH - width - len(INDENT + GAP))
+        # A long name would leave too few columns for the text of all rows.
         if len(name) > width:
             lines.append(f"{INDENT}{name}")
             left = ""

@@ -32,6 +32,7 @@ class Member:
     def choices(self) -> tuple[Any, ...]:
         if "choices" not in self.metadata:
             return ()
+        # A function, because plugins are registered after the records are declared.
         return tuple(self.metadata["choices"]())
 
     @property
@@ -82,6 +83,7 @@ class Member:
     @property
     def text(self) -> str:
         """The string literal below the field."""
+        # Filled in here, so that help lists the choices that plugins add.
         choices = ", ".join(map(in_words, self.choices))
         return texts_below_fields(self.record)[self.name].replace("{choices}", choices)
 
@@ -103,7 +105,9 @@ def members_of(cls: Any, offered: tuple[str, ...] = ()) -> tuple[Member, ...]:
     members: list[Member] = []
     for item in fields(cls):
         if "owner" in item.metadata:
+            # The field `plugins` is no key itself: its records are, each under its name.
             members += plugin_members(cls, item.metadata["owner"])
+        # Users cannot set computed fields (without `init`) and internal fields.
         elif item.init and "internal" not in item.metadata:
             members.append(Member(cls, item.name, item.type, default_of(item), item.metadata))
     if not offered:
@@ -113,8 +117,10 @@ def members_of(cls: Any, offered: tuple[str, ...] = ()) -> tuple[Member, ...]:
         if member.name in offered:
             chosen.append(member)
         elif member.is_inline:
+            # The record is not offered by its name, but some of its keys may be.
             part = tuple(member.first_names.intersection(offered))
             if part:
+                # `build` passes the limit on to the record, which then refuses all other keys.
                 metadata = {**member.metadata, "offered": part}
                 chosen.append(replace(member, metadata=metadata))
     return tuple(chosen)
@@ -137,6 +143,7 @@ def plugin_member(cls: Any, name: str, entry: OptionsEntry) -> Member:
 def default_of(item: Field[Any]) -> Any:
     """The default of a dataclass's field; MISSING if it has none."""
     if item.default_factory is not NO_DEFAULT:
+        # A new list or record for each call, so that nobody changes a shared one.
         return item.default_factory()
     return MISSING if item.default is NO_DEFAULT else item.default
 
@@ -147,6 +154,8 @@ def keys_of(cls: Any, offered: tuple[str, ...] = ()) -> dict[str, Member]:
     keys: dict[str, Member] = {}
     for member in members_of(cls, offered):
         if member.is_inline:
+            # The owner may start from other values than the record's own defaults: `nmt parse` has
+            # split=never.
             defaults = flatten(to_tree(member.base)) if member.base else {}
             for name, key in member.keys.items():
                 keys[name] = replace(key, default=defaults.get(name, key.default))
@@ -164,9 +173,11 @@ def to_tree(record: Any) -> dict[str, Any]:
     for member in members_of(cast(Any, type(record))):
         value = value_in(record, member)
         if is_dataclass(value) and member.is_inline:
+            # As in YAML, the keys of an inline record are next to its owner's.
             tree |= to_tree(value)
         elif is_dataclass(value):
             tree[member.name] = to_tree(value)
+        # A record built in Python may lack plugins' records; `with_defaults` completes its tree.
         elif not member.plugin:
             tree[member.name] = value
     return tree
@@ -186,10 +197,12 @@ def texts_below_fields(cls: type) -> dict[str, str]:
     Python does not keep these strings, so they are read from the source.
     """
     texts: dict[str, str] = {}
+    # Base classes first, so that a subclass may describe an inherited field anew.
     for base in reversed(cls.__mro__):
         if not is_dataclass(base):
             continue
         definition = cast(ast.ClassDef, ast.parse(inspect.getsource(base)).body[0])
+        # The string is a statement of its own, the next one after the field.
         for node, following in pairwise(definition.body):
             if isinstance(node, ast.AnnAssign) and isinstance(following, ast.Expr):
                 lines: str = ast.literal_eval(following.value)

@@ -37,10 +37,12 @@ def leave_to_the_clock(tree: "DictConfig", keys: list[str]) -> None:
     if tree.minutes is None:
         if max_time_sets_updates(written, keys):
             tree.minutes = minutes_of(str(tree.trainer.max_time))
+            # The time sets only the updates, so it settles no group.
             tree.minutes_settles = []
         return
     if "trainer.max_steps" in keys:
         raise NMTError("trainer.max_steps: minutes= sets this key; pass only one of them")
+    # An experiment may have set a precision; with minutes=, the device decides, as for the rest.
     if written["minutes_settles"] and "trainer.precision" not in keys:
         tree.trainer.precision = "auto"
     # Neither the user nor an experiment set the name, and the minutes are not a saved
@@ -56,6 +58,7 @@ def max_time_sets_updates(written: Any, keys: list[str]) -> bool:
     """Whether trainer.max_time works like minutes=."""
     if "trainer.max_time" not in keys or "trainer.max_steps" in keys:
         return False
+    # A schedule that never ends need not know its last update: training may stop at any one.
     ends = value_of(written, "optim", "schedule") in ENDING
     return ends and value_of(written, "optim", "decay_steps") is None
 
@@ -73,6 +76,7 @@ def groups_to_settle(written: Any, keys: list[str]) -> list[str]:
     # A student of an experiment has a shape of its own; model.decoder=ssru alone is only a key.
     is_ssru = value_of(written, "model", "decoder") == "ssru"
     is_student = is_ssru and ("model.decoder" not in keys or "experiment" in keys)
+    # The weights at `init` fit only their own shape.
     if written["init"] or is_student:
         given.add("model")
     return [group for group in written["minutes_settles"] if group not in given]
@@ -81,6 +85,7 @@ def groups_to_settle(written: Any, keys: list[str]) -> list[str]:
 def keys_to_keep(written: Any, keys: list[str], settled: list[str]) -> list[str]:
     """The user's keys in the groups that minutes= sets, including keys of a saved configuration."""
     kept: list[str] = []
+    # A configuration saved with --cfg lists the keys that the user set when it was saved.
     for key in [*written["minutes_keeps"], *keys]:
         group, _, name = key.partition(".")
         is_saved = key in written["minutes_keeps"]

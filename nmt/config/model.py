@@ -12,6 +12,7 @@ class ModelConfig:
 
     name: str = MISSING
     """Second part of the run's name, after the corpus name."""
+    # The defaults are the base model of Table 3.
     encoder_layers: int = number(6, 1, 1000)
     """Number of encoder layers (N)."""
     decoder_layers: int = number(6, 1, 1000)
@@ -65,13 +66,16 @@ class ModelConfig:
     """Maximum sequence length in tokens with learned positions; sinusoids have no limit."""
     norm: str = choice("post", "post", "pre")
     """post (the paper: LayerNorm(x + Sublayer(x))) or pre (x + Sublayer(LayerNorm(x)))."""
+    # The paper gives no value; this is PyTorch's default.
     norm_epsilon: float = number(1e-5, 1e-12, 1.0)
     """Constant added to the variance in LayerNorm."""
 
     def __post_init__(self) -> None:
         width = f"model.d_model={self.d_model}"
+        # Section 3.5: each frequency has a sine and a cosine.
         if self.positions != "learned" and self.d_model % 2 != 0:
             raise SettingError(f"{width}: sinusoids need an even width", key="model.d_model")
+        # tensor2tensor divides by the number of frequencies minus 1, which must not be 0.
         if self.positions == "tensor2tensor" and self.d_model < 4:
             raise SettingError(
                 f"{width}: must be at least 4 with tensor2tensor positions", key="model.d_model"
@@ -83,6 +87,7 @@ class ModelConfig:
                 key="model.heads",
                 value=str(self.heads),
             )
+        # Filled in here, so that a run records widths and not how to compute them.
         self.d_k = self.d_k or self.d_model // self.heads
         self.d_v = self.d_v or self.d_model // self.heads
 

@@ -9,10 +9,12 @@ from hydra.core.override_parser.types import Override, Quote, QuotedString
 from hydra.errors import HydraException
 
 
+# Several checks parse the same word.
 @lru_cache(maxsize=4096)
 def parse(word: str) -> Override | None:
     """Parse an override with Hydra; return None if that fails."""
     try:
+        # Undocumented, but the only way to read a word by the same grammar as `compose`.
         return OverridesParser.create().parse_override(word)
     except (HydraException, RecursionError, ValueError):
         # A number of thousands of digits is a ValueError.
@@ -31,6 +33,7 @@ def set_text(key: str, value: str | list[str]) -> str:
     """An override that sets a key to a string or list of strings, quoted if Hydra requires it."""
     if isinstance(value, list):
         return f"{key}=[{','.join(map(quoted, value))}]"
+    # Hydra decides: its rules for values without quotes are too many to repeat here.
     plain = f"{key}={value}"
     if single_value(plain) == value:
         return plain
@@ -62,6 +65,7 @@ def is_bare(word: str) -> bool:
     key, equals, _ = word.partition("=")
     if not equals:
         return not re.fullmatch(r"~[\w.]+", word)
+    # So a path such as runs/heads=4, and text with an = in it, are not taken for KEY=VALUE.
     return re.search(r"[^!-~]|/", key) is not None
 
 

@@ -45,6 +45,7 @@ def sources_of(data: DataConfig) -> list[SourceConfig]:
     """The sources of a corpus; if `data.sources` is empty, only the corpus itself."""
     if not data.sources:
         return [SourceConfig(data, data.name)]
+    # The type of the key is Any, so it has not been checked yet.
     if not isinstance(data.sources, list):
         raise NMTError("data.sources: must be a list, such as [{train: a}, {train: b}]")
     first, *later = data.sources
@@ -61,6 +62,7 @@ def sources_of(data: DataConfig) -> list[SourceConfig]:
 
 def without_shared_sets(data: DataConfig) -> DataConfig:
     """The keys of all sources after the first one, which uses the held-out sets for all sources."""
+    # Size 0, because an empty `valid` alone would mean to draw a set from the source's own train.
     sizes: dict[str, Any] = {}
     if data.valid:
         sizes["valid_size"] = 0
@@ -70,6 +72,7 @@ def without_shared_sets(data: DataConfig) -> DataConfig:
 
 
 def check_names(sources: list[SourceConfig]) -> None:
+    # Reports and held-out sets are found by the name of their source.
     names = [source.name for source in sources]
     common = max(names, key=names.count)
     if names.count(common) > 1:
@@ -91,24 +94,29 @@ def source_of(data: DataConfig, entry: Any) -> SourceConfig:
     """Build the source that an entry of `data.sources` describes."""
     if not isinstance(entry, dict):
         raise NMTError(f"data.sources: {entry!r:.60} is not a mapping, such as {{train: corpus/a}}")
+    # First of all, because every message below names the source.
     name = entry.get("name") or default_name(data, entry)
     where = f"data.sources, {name!s:.60}"
     tree = to_tree(data)
     keys = [key for key in tree if key not in ("name", *OF_MIXTURE)]
+    # A source is built as a corpus of its own, which must not be a mixture again.
     tree |= {"sources": [], "temperature": 1.0}
     of_source: dict[str, Any] = {}
     for key, value in entry.items():
         if key in OF_SOURCE:
             of_source[key] = value
+        # Before `build`, whose message would name the key as one of a whole corpus.
         elif key not in keys:
             near = nearest(str(key), [*OF_SOURCE, *keys])
             raise NMTError(f"data.sources: unknown key {key!s:.60}; {near}")
+        # A group such as filters: the entry gives the keys that differ, and the rest stays.
         elif isinstance(tree[key], dict) and isinstance(value, dict):
             tree[key] = {**tree[key], **value}
         else:
             tree[key] = value
     corpus = build(DataConfig, tree, where)
     source = build(SourceConfig, {**of_source, "data": corpus, "name": name}, where)
+    # The name is part of the names of files, such as valid.NAME.en.
     if not LANGUAGE.fullmatch(source.name):
         raise NMTError(f"{where}: name: use only letters, digits, '-', '_' and '.'")
     return source
@@ -121,6 +129,7 @@ def default_name(data: DataConfig, entry: dict[str, Any]) -> Any:
     train = entry.get("train") or ""
     first = train[0] if isinstance(train, list) else train
     file_name = Path(str(first)).name.partition(".")[0]
+    # At most 50 letters, as LANGUAGE allows.
     return re.sub(r"[^\w-]", "_", file_name)[:50] or data.target
 
 
@@ -130,6 +139,7 @@ def held_out_name(data: DataConfig, number: int, source: SourceConfig, split: st
     Only the first source holds the pairs of a shared set.
     """
     is_first_of_several = number == 0 and data.sources
+    # An entry that names a set of its own, even the first entry, does not share it.
     if is_first_of_several and split not in data.sources[0] and getattr(data, split):
         return "all"
     return source.name

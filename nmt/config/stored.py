@@ -39,13 +39,18 @@ def with_defaults(cls: Any, tree: Mapping[str, Any]) -> dict[str, Any]:
     for member in members_of(cls):
         name = member.name
         if member.is_inline:
+            # In stored trees, as in YAML, the keys of an inline record stand next to its owner's.
             values = to_tree(member.base) if member.base else {}
             complete = with_defaults(member.type, {**values, **complete})
         elif is_dataclass(member.type):
+            # A missing group is completed like a missing key, for example the options of a later
+            # plugin.
             stored = complete.get(name, {})
+            # Anything else is a damaged file, which `build` refuses with the name of the key.
             if isinstance(stored, Mapping):
                 complete[name] = with_defaults(member.type, stored)
         elif name not in complete:
+            # From the stored tree, because `before` must not see values that were just filled in.
             value = value_before(member, tree)
             if value != MISSING:
                 complete[name] = value
@@ -75,6 +80,7 @@ def build_stored(cls: type[Record], tree: Any, where: str, group: str = "") -> R
     if not isinstance(tree, Mapping):
         name = group.rstrip(".") or "content"
         raise NMTError(f"{where}: {name}: not a mapping of names to values")
+    # Before `build`, which would suggest the nearest key, as if the user had mistyped it.
     for key in unknown_keys(cls, tree, group):
         raise SettingError(
             f"unknown key {shown(key)}: a newer nmt, or a plugin that is not installed, wrote it",

@@ -27,11 +27,14 @@ def explain(command: str, words: list[str], word: str, keys: list[str]) -> str:
 
     It is a plugin's answer or a suggestion: text= for input text, otherwise the nearest key.
     """
+    # A plugin knows the words of other toolkits, which may resemble a wrong key of nmt.
     from_plugin = answer(command, words)
     if from_plugin:
         return from_plugin
     name = word.partition("=")[0].lstrip("+~")
+    # Other toolkits write --max-steps for what is max_steps here.
     suggestion = nearest_key(name.lstrip("-").replace("-", "_"), keys)
+    # Text with an = in it: no key has a space.
     if "text" in keys and " " in word and not suggestion.startswith(DID_YOU_MEAN):
         suggestion = f"if this is input text, write text='{word}'"
     if name.startswith("-"):
@@ -54,6 +57,7 @@ def nearest_key(key: str, keys: list[str]) -> str:
     If none is near, list that group's keys, or the first parts of all keys.
     """
     group, _, last_part = key.rpartition(".")
+    # Only the last parts are compared: a common group would make any two keys similar.
     siblings = []
     if group:
         siblings = [name for name in keys if name.startswith(f"{group}.")]
@@ -63,5 +67,6 @@ def nearest_key(key: str, keys: list[str]) -> str:
         close = difflib.get_close_matches(last_part, key_of_last_part, n=1, cutoff=cutoff)
         if close:
             return f"{DID_YOU_MEAN} {key_of_last_part[close[0]]}?"
+    # All keys would fill the screen.
     first_parts = dict.fromkeys(name.split(".")[0] for name in keys)
     return f"choose from {', '.join(siblings or first_parts)}"

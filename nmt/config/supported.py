@@ -20,6 +20,8 @@ Settings = Mapping[str, Any]
 class Rule:
     """Which values of a key a program supports, given the values of the other keys."""
 
+    # With the other keys, because some values depend on them: d_k must be d_model / heads, for
+    # example.
     fits: Callable[[Any, Settings], bool]
     needs: Callable[[str, Settings], str]
     """What the program needs, in words, for a key."""
@@ -67,6 +69,7 @@ class Program:
         """The keys that the program cannot reproduce."""
         for key, value in settings.items():
             rule = self.table.get(key)
+            # Nobody has checked what the program makes of this key. It might ignore it silently.
             if rule is None:
                 yield Problem(key, value, "")
             elif not rule.fits(value, settings):
@@ -74,6 +77,7 @@ class Program:
 
     def check(self, settings: Settings) -> None:
         """Raise NMTError for the first key that the program cannot reproduce."""
+        # The first one is enough for a message; lists of all problems come from `problems`.
         for problem in self.problems(settings):
             needs = f"needs {problem.needs}" if problem.needs else "lacks this key"
             raise SettingError(

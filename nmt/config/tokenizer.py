@@ -7,6 +7,7 @@ from typing import Any
 from nmt.config.fields import MISSING, choice, number
 from nmt.errors import SettingError
 
+# Sentencepiece would choose other ids by default, and have no padding.
 PAD = 0
 BOS = 1
 EOS = 2
@@ -20,6 +21,7 @@ LEAST_WORDPIECES = 600
 
 def normalization_before(tokenizer: Mapping[str, Any]) -> str:
     """How text was normalized before `tokenizer.normalization` existed."""
+    # Models of earlier versions were trained on NFKC text; Marian's models bring their own rules.
     return "none" if tokenizer.get("kind") == "marian" else "nfkc"
 
 
@@ -48,7 +50,9 @@ class TokenizerConfig:
     \u00b2), or none."""
 
     def __post_init__(self) -> None:
+        # Every byte has an entry, so that any character can be written.
         least = LEAST_WORDPIECES if self.kind == "wordpiece" else LEAST_ENTRIES
+        # The vocabulary of an imported model is as large as it is.
         if self.kind != "marian" and self.vocabulary_size < least:
             raise SettingError(
                 f"must be at least {least} to contain every byte",

@@ -26,6 +26,7 @@ SHORT_PRECISIONS = {"32": "32-true", "bf16": "bf16-mixed", "16": "16-mixed", "64
 
 def inverse_square_root(ratio: float) -> float:
     """The decay of equation 3, from the ratio optim.warmup / step."""
+    # step^-0.5, scaled to be 1 at the end of warm-up, where the linear rise of equation 3 meets it.
     return math.sqrt(ratio)
 
 
@@ -90,6 +91,7 @@ class OptimConfig:
     decay_changes: list[list[int]] | None = None
     """Changes of decay_steps during the run, as [update, decay_steps from there on]; minutes=
     records them here."""
+    # Adam as in section 5.3. PyTorch's own defaults are 0.999 and 1e-8.
     beta1: float = number(0.9, 0.0, 0.999999)
     """Adam's decay rate for the running mean of the gradient."""
     beta2: float = number(0.98, 0.0, 0.999999)
@@ -108,12 +110,14 @@ class OptimConfig:
 
     def __post_init__(self) -> None:
         end = self.decay_steps
+        # The key would have no effect.
         if end is not None and self.schedule not in ENDING:
             raise SettingError(
                 f"optim.schedule={self.schedule} never reaches 0",
                 key="optim.decay_steps",
                 value=str(end),
             )
+        # The rate would have to fall before it has reached its maximum.
         if end is not None and self.warmup >= end:
             self.refuse_warmup(end)
         self.check_changes()
@@ -133,6 +137,7 @@ class OptimConfig:
 
     def check_changes(self) -> None:
         """Raise NMTError unless `decay_changes` are in order, and each moves the end."""
+        # minutes= writes the changes to the run's config.yaml, and a resumed run reads them there.
         latest = 0
         for change in self.decay_changes or []:
             is_next = len(change) == 2 and latest < change[0] < change[1]
@@ -166,6 +171,7 @@ class BatchingConfig:
     device count."""
 
     def __post_init__(self) -> None:
+        # Each micro-batch must have room for at least one token.
         if self.tokens_per_update < self.micro_batches:
             raise SettingError(
                 f"must be at least batching.micro_batches={self.micro_batches}",
@@ -234,10 +240,12 @@ class TrainerConfig:
     batching.micro_batches; -1: all."""
     num_nodes: int = number(1, 1, 10_000, decides=False)
     """Number of machines, each with `devices` devices."""
+    # Older runs, which lack this key, trained in 32 bits.
     precision: str = choice("auto", "auto", *PRECISIONS, *SHORT_PRECISIONS, before="32-true")
     """32-true, bf16-mixed (faster on recent GPUs and CPUs, less memory), 16-mixed (older GPUs),
     bf16-true, 16-true or 64-true; auto: bf16-mixed if the device has instructions for bfloat16,
     otherwise 32-true."""
+    # Older runs did not compile.
     compile: bool | str = choice("auto", "auto", before=False)
     """true: compile the layers and the loss, which takes about a minute and speeds up updates;
     auto: only on GPUs."""
@@ -260,9 +268,11 @@ class TrainerConfig:
                 key="trainer.devices",
                 value=in_words(self.devices),
             )
+        # One name per precision, so that runs with precision=32 and 32-true count as the same.
         self.precision = SHORT_PRECISIONS.get(self.precision, self.precision)
         if self.max_time is not None:
             seconds = parse_duration("trainer.max_time", self.max_time)
+            # One form per duration: the form that Lightning reads.
             self.max_time = lightning_duration(seconds)
 
 
@@ -311,6 +321,7 @@ class ExperimentConfig:
     )
     """Precision of float32 matrix products: highest, high (TF32 on a GPU) or medium
     (bfloat16)."""
+    # MISSING, not a default: Hydra's groups fill these, and a command without a group lacks it.
     data: DataConfig = MISSING
     tokenizer: TokenizerConfig = MISSING
     model: ModelConfig = MISSING
@@ -325,10 +336,12 @@ class ExperimentConfig:
     def __post_init__(self) -> None:
         sources_of(self.data)  # raises NMTError for mistakes in an entry
         check_name("name", self.name)
+        # An empty path would be the working directory.
         require(bool(self.prepared.strip()), "prepared: must name a folder")
         require(bool(self.run.strip()), "run: must name a folder")
         # `nmt preprocess` may lack these groups.
         if self.trainer == MISSING or self.optim == MISSING:
             return
         if self.optim.schedule in ENDING and self.optim.decay_steps is None:
+            # The run records this value, and nmt refuses to resume the run with another end.
             self.optim = replace(self.optim, decay_steps=self.trainer.max_steps)

@@ -41,6 +41,7 @@ class TranslatorOptions:
     Each command offers some of these keys.
     """
 
+    # A job that resumes compares the content of the model's files instead of their path.
     run: list[str] = setting(["runs/latest"], affects_output=False)
     """Run or model directory; a list is an ensemble, whose probabilities are averaged."""
     compute: Compute = inline(Compute())
@@ -70,8 +71,10 @@ class JobConfig:
     """Options of a job that processes many lines."""
 
     translator: TranslatorOptions = inline(TranslatorOptions())
+    # No translation depends on its neighbors, so the number of lines at a time may change.
     buffer: int = number(2000, 1, 10**9, affects_output=False)
     """Maximum number of lines to hold in memory, sort by length and search in batches."""
+    # A job that resumes compares the content of its input, whether text or a file.
     text: str | None = running_text(None, affects_output=False)
     """Line of text to translate instead of an input file; may be given without text= if it has no =
     and has spaces, ends a sentence or is in a script without spaces."""
@@ -91,6 +94,7 @@ class JobConfig:
 
     def check_text(self, text: str) -> None:
         """Raise NMTError unless the text is the only input, and one line."""
+        # Line N of the output belongs to line N of the input.
         if "\n" in text:
             raise NMTError("text: must be one line; for several, pass a file or standard input")
         if self.input != "-":
@@ -114,6 +118,7 @@ class TranslateConfig(JobConfig):
         super().__post_init__()
         self.settle_format()
         self.check_format()
+        # A line given on the command line may name its target language itself, as in '<2fr> Hello'.
         has_tags = SOURCE_TAG.match((self.text or "").lstrip()) is not None
         self.translator = replace(self.translator, results=self.needed_results(), has_tags=has_tags)
 
@@ -128,15 +133,18 @@ class TranslateConfig(JobConfig):
             )
         if self.format == "auto":
             self.format = document or "text"
+            # Only then may the content of the file contradict that it is lines of text.
             self.is_guess = document is None
 
     def check_format(self) -> None:
         """Raise NMTError for what the format cannot hold."""
+        # Text has one line per line of input, and a document has one place per sentence.
         n_best = self.translator.decode.n_best
         if n_best != 1 and self.format not in BY_LINE:
             raise SettingError(
                 "requires format=tsv or jsonl", key="decode.n_best", value=str(n_best)
             )
+        # Other programs tell the format of a document by its suffix.
         of_output = document_format(self.output)
         if self.is_document and of_output not in (None, self.format):
             raise SettingError(
@@ -151,6 +159,7 @@ class TranslateConfig(JobConfig):
 
     def needed_results(self) -> str:
         """What the output needs of the translator: see `TranslatorOptions.results`."""
+        # Documents need alignments to place markup, and flags need scores of tokens.
         if self.is_document or self.format == "jsonl":
             return "tokens"
         return "text" if self.format == "text" else "scores"

@@ -21,6 +21,7 @@ def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def is_inside(key: str, group: str) -> bool:
     """Whether a key is a group, or one of its keys."""
+    # The dots keep `model` from containing `models`.
     return f"{key}.".startswith(f"{group}.")
 
 
@@ -41,6 +42,7 @@ def changes_between(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Chan
     old_values = flatten(old)
     new_values = flatten(new)
     changes = []
+    # A dict as an ordered set.
     for key in {**old_values, **new_values}:
         change = Change(key, old_values.get(key), new_values.get(key))
         if change.old != change.new:

@@ -15,6 +15,7 @@ exists = os.path.exists  # unlike Path.exists, False for a string that cannot be
 
 
 def is_number(value: Any) -> bool:
+    # In Python, a bool is an int.
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -26,6 +27,7 @@ def matches(value: Any, kind: Any) -> bool:
     arguments = get_args(kind)
     if isinstance(kind, UnionType):
         return any(matches(value, option) for option in arguments)
+    # `isinstance` does not accept types such as list[str], alone or in a union.
     if get_origin(kind) is list:
         [item_kind] = arguments
         return isinstance(value, list) and all(matches(item, item_kind) for item in value)
@@ -61,6 +63,7 @@ def in_words(value: Any) -> str:
 def shown(value: Any) -> str:
     """A value on one line without control characters, cut to SHOWN characters."""
     line = " ".join(str(value).split())
+    # The value may come from somebody else's file, and control characters can rewrite a terminal.
     printable = "".join(letter for letter in line if letter.isprintable())
     return printable if len(printable) <= SHOWN else f"{printable[:SHOWN]}..."
 
@@ -76,6 +79,8 @@ def as_list(value: Any) -> list[str]:
 def check_name(key: str, name: str) -> None:
     """Raise NMTError unless each part of a path can be the name of a file or folder."""
     for part in name.split("/"):
+        # An empty part would be an absolute path, and `..` begins with a dot: no name leaves its
+        # folder.
         is_blank = not part.strip() or not part.isprintable()
         is_hidden = part.startswith(".")
         if is_blank or is_hidden or len(part.encode()) > LONGEST_NAME:

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from nmt.preparation.selection import Flags, Rows
 from nmt.text import Pair
 
+# `pa.string` has offsets of 32 bits. That suffices, because long lines end a block early.
 TEXT_SCHEMA = pa.schema(
     {
         "source": pa.string(),
@@ -25,6 +26,8 @@ Numbered = list[tuple[int, Pair]]
 @contextmanager
 def arrow_writer(path: Path, schema: pa.Schema) -> Iterator[Callable[[pa.RecordBatch], None]]:
     """Open an Arrow stream file and yield a function that appends blocks, except empty ones."""
+    # The stream format, not the file format: blocks are only read in order, and nothing must be
+    # known about them in advance.
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, schema) as writer:
 
         def write(block: pa.RecordBatch) -> None:
@@ -41,6 +44,7 @@ def arrow_blocks(path: Path, chosen: Flags | None = None) -> Iterator[pa.RecordB
     """
     start = 0
     with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as reader:
+        # Flags have the order of the whole file, so they are cut at the borders of its blocks.
         for block in reader:
             end = start + len(block)
             if chosen is None:
@@ -54,6 +58,7 @@ def arrow_rows(path: Path, rows: Rows) -> Iterator[pa.RecordBatch]:
     """For each block of an Arrow stream file, its part of these ascending rows."""
     start = 0
     for block in arrow_blocks(path):
+        # Ascending rows make this one pass over the file: a block's rows are next to each other.
         begin, end = np.searchsorted(rows, [start, start + len(block)])
         yield block.take(pa.array(rows[begin:end] - start))
         start += len(block)
@@ -69,6 +74,7 @@ def text_block(numbered: Numbered) -> pa.RecordBatch:
 
 def with_first_line(block: pa.RecordBatch, first: int) -> pa.RecordBatch:
     """A text block whose lines are counted from `first` instead of 0."""
+    # A worker does not know how many pairs the blocks before its own have.
     lines = pc.add(block.column("line"), first)
     index = block.schema.get_field_index("line")
     return block.set_column(index, TEXT_SCHEMA.field("line"), lines)

@@ -25,6 +25,7 @@ LETTER_OR_MARK = regex.compile(r"[\p{L}\p{M}]")
 
 def lacks(tokenizer: Tokenizer, character: str, side: int) -> bool:
     """Whether a tokenizer has no entry for a character, so spells it in bytes or not at all."""
+    # By encoding, not by looking it up: each kind of tokenizer writes its entries differently.
     ids = tokenizer.encode([character], side)[0]
     if tokenizer.kind == "wordpiece":
         return len(ids) > 1  # its entries are bytes
@@ -43,6 +44,7 @@ def first_lines(
         texts = block.column(side).to_pylist()
         numbers = block.column("line").to_pylist()
         for text, line in zip(texts, numbers, strict=True):
+            # The set shrinks, and the corpus is read only until the last character has been found.
             for character in sought.intersection(text):
                 lines[character] = line
                 sought.discard(character)
@@ -61,6 +63,7 @@ def lacking_characters(
     lacking = [sign for sign, _ in counts.most_common() if lacks(tokenizer, sign, side)]
     if not lacking:
         return ""
+    # Only for the characters that are shown, because this reads the corpus again.
     lines = first_lines(blocks, lacking[:SHOWN], side)
     shown = []
     for sign in lacking[:SHOWN]:
@@ -95,6 +98,8 @@ def recorded_characters(
     if max(len(source), len(target)) > RECORDED_CHARACTERS:
         return None
     learned = learned_characters(tokenizer, source, SOURCE)
+    # Rare letters are recorded apart from unknown characters. A word with a letter that training
+    # has, if rarely, is translated and not copied.
     rare_letters = filter(LETTER_OR_MARK.match, source.keys() - learned)
     return {
         "source": "".join(sorted(learned)),
@@ -105,5 +110,6 @@ def recorded_characters(
 
 def learned_characters(tokenizer: Tokenizer, counts: Counter[str], side: int) -> set[str]:
     """The characters of a side that the vocabulary spells, or that are frequent."""
+    # Sentencepiece writes a blank as another character, so no entry contains one.
     spelled = {" ", *"".join(tokenizer.vocabulary(side))}
     return {sign for sign, count in counts.items() if sign in spelled or count >= LEARNED}

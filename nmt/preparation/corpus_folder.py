@@ -45,9 +45,12 @@ def preprocess(config: ExperimentConfig, say: Say) -> tuple[Manifest, bool]:
     folder = Path(config.prepared)
     existing_corpus(config)  # check before hashing the sources, which takes time
     initial = initial_vocabulary(config)
+    # Before the lock is taken, because hashing large files takes long and needs no lock.
     content = content_of(config, corpora, initial)
     with files.only_process(folder, "prepared", replaced=True):
+        # Only the holder of the lock knows that no other process uses these files.
         files.remove_leftovers(folder.parent, re.escape(folder.name))
+        # Under the lock: another process may have prepared the corpus since the first check.
         existing = existing_corpus(config, content)
         if existing:
             return existing, False
@@ -56,17 +59,21 @@ def preprocess(config: ExperimentConfig, say: Say) -> tuple[Manifest, bool]:
             "or pass data.name=OTHER"
         )
         with (
+            # Training holds a shared lock on this file. Replacing the corpus below it would mix two
+            # corpora.
             files.locked_file(folder / TOKENIZER, True, in_use),
             files.whole_folder(folder) as temporary,
         ):
             try:
                 tokenizer = initial.tokenizer if initial else None
                 manifest = prepare(config, temporary, say, tokenizer, content)
+            # The kernel kills a process without a message if memory runs out.
             except BrokenProcessPool as error:
                 raise NMTError(
                     "a worker process died, perhaps out of memory: try workers=1, or lower "
                     "tokenizer.sample or tokenizer.vocabulary_size"
                 ) from error
+            # The manifest is written last. Until then, the folder is no corpus for any reader.
             manifest.write(temporary)
             return manifest, True
 
@@ -97,6 +104,7 @@ def content_of(
         "sources": digests,
     }
     if initial:
+        # Only its tokenizer: other weights with the same vocabulary give the same corpus.
         content["init"] = {"tokenizer": initial.description.tokenizer}
     return content
 
@@ -114,6 +122,7 @@ def existing_corpus(
     if not is_kept:
         files.check_replaceable(folder)
         if folder.exists():
+            # Before work that takes long, and before anything of the user's could be replaced.
             check_ours(folder)
         return None
     manifest = read_manifest(folder)
@@ -122,6 +131,7 @@ def existing_corpus(
     # A configuration built in Python may lack plugins' keys, which `read_manifest` adds.
     content = {**content, "data": with_defaults(DataConfig, content["data"])}
     if manifest.content != content:
+        # Weights, temperature and noise matter only in training, so they may differ.
         old = {**manifest.content, "data": decisive(manifest.content["data"])}
         new = {**content, "data": decisive(content["data"])}
         if old != new:

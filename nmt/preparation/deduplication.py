@@ -27,6 +27,7 @@ TASK_PAIRS = 1 << 20
 """The pairs that a task compares. With more than BUCKETS times as many pairs, tasks grow."""
 BUCKET_BITS = 10
 BUCKETS = 1 << BUCKET_BITS
+# 12 bytes, because numpy does not align the fields.
 RECORD = np.dtype([("hash", np.uint64), ("row", np.uint32)])  # rows are counted within the run
 
 
@@ -35,7 +36,10 @@ def pair_hashes(pairs: Iterable[Pair]) -> Hashes:
 
 
 def pair_digest(pair: Pair) -> bytes:
+    # A clean line has no tab, because normalization turns blanks into spaces.
     text = "\t".join(pair).encode()
+    # Not Python's hash, which differs between worker processes. With 64 bits, the probability that
+    # any two of 40 million different pairs have the same hash is about 4e-5.
     return hashlib.blake2b(text, digest_size=8).digest()
 
 
@@ -76,8 +80,11 @@ class HashFile:
 
     def write_run(self) -> None:
         """Write the hashes that wait, ordered by bucket."""
+        # EMPTY, because no hashes may wait, and numpy cannot concatenate nothing.
         hashes = np.concatenate([EMPTY, *self.waiting])
         buckets = (hashes >> np.uint64(64 - BUCKET_BITS)).astype(np.uint16)
+        # Stable, so that within a bucket the first of equal hashes is the first in the corpus. For
+        # 16-bit integers, numpy then uses a radix sort, which takes linear time.
         order = np.argsort(buckets, kind="stable")
         records = np.empty(len(hashes), RECORD)
         records["hash"] = hashes[order]
@@ -85,6 +92,7 @@ class HashFile:
         self.file.write(records.tobytes())
         self.run_rows.append(self.pairs)
         starts = np.searchsorted(buckets[order], np.arange(BUCKETS + 1))
+        # In records from the beginning of the file, where the runs follow one another without gaps.
         self.bucket_starts.append(self.pairs + starts)
         self.pairs += len(hashes)
         self.waiting = []
@@ -92,9 +100,12 @@ class HashFile:
 
     def tasks(self) -> Iterator[list[RunPart]]:
         """For each task, the part of each run to compare."""
+        # The last run may be shorter. Workers open the file by its path, so nothing may stay in the
+        # buffer.
         self.write_run()
         self.file.flush()
         count = min(BUCKETS, self.pairs // TASK_PAIRS + 1)
+        # Hashes are uniform, so equal numbers of buckets have about equal numbers of pairs.
         edges = [BUCKETS * task // count for task in range(count + 1)]
         for first, last in pairwise(edges):
             yield [
@@ -108,6 +119,7 @@ def hash_file(path: Path) -> Iterator[HashFile]:
     """Open a temporary file of hashes and remove it at the end."""
     with path.open("wb") as file:
         yield HashFile(file)
+    # After an error, the whole temporary folder of the corpus is removed instead.
     path.unlink()
 
 

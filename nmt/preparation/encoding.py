@@ -61,19 +61,23 @@ def encode_block(
     texts = [block.column(side).to_pylist() for side in (0, 1)]
     ids = [tokenizer.encode(lines, side) for side, lines in enumerate(texts)]
     if tag:
+        # Added as an id: a tokenizer might split the tag, or a text might contain it.
         tag_id = tokenizer.tag_id(tag)
         ids[0] = [[tag_id, *line] for line in ids[0]]
     lengths = [np.fromiter(map(len, side), np.int32, len(side)) for side in ids]
+    # The end symbol takes a position in a batch, so planning counts it; `max_tokens` does not.
     with_end = [side + 1 for side in lengths]
     columns = [*ids, *with_end, block.column("line")]
     encoded = pa.record_batch(columns, schema=IDS_SCHEMA)
     longest = np.maximum(*lengths)
     is_kept = pa.array(longest <= (math.inf if limit is None else limit))
     kept_lengths = [pa.array(side).filter(is_kept) for side in lengths]
+    # Dropped pairs do not count: the model never sees their characters.
     kept_texts = block.filter(is_kept).columns[:2]
     return EncodedBlock(
         ids=encoded.filter(is_kept),
         dropped=len(block) - is_kept.true_count,
+        # Counters are small, so sending them to the main process costs little.
         lengths=[Counter(side.to_pylist()) for side in kept_lengths],
         characters=[Counter("".join(side.to_pylist())) for side in kept_texts],
     )
@@ -84,6 +88,7 @@ def usual_and_longest(lengths: Counter[int]) -> dict[str, int]:
     if not lengths:
         return {"p99": 0, "max": 0}
     ascending = sorted(lengths)
+    # From the counts, because a list of all lengths would grow with the corpus.
     so_far = np.cumsum([lengths[length] for length in ascending])
     usual = math.ceil(0.99 * int(so_far[-1]))
     return {

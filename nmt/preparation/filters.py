@@ -28,6 +28,7 @@ def has_length_ratio(pair: Pair, max_ratio: float) -> bool:
     fewest, most = sorted(map(words, pair))
     if most <= max_ratio * fewest:
         return True
+    # Words between blanks are counted, not estimated, so the ratio is exact.
     if not any(map(WITHOUT_BLANKS.search, pair)):
         return False
     shorter, longer = sorted(pair, key=words)
@@ -42,6 +43,7 @@ def reason_to_drop(pair: Pair, config: FilterConfig) -> str | None:
     Token limits and duplicates are checked elsewhere.
     """
     source, target = pair
+    # First, because `words` counts at least one word in any line.
     if not source or not target:
         return "empty side"
     fewest, most = sorted(map(words, pair))
@@ -73,6 +75,7 @@ class Cleaning:
         skipped = Counter[str]()
         raw = list(pairs_of_block(block, self.corpus.data, skipped))
         suspicions = Suspicions(self.corpus.data)
+        # The raw pairs, because notices quote the user's files.
         suspicions.inspect(raw, sample)
         clean = [self.corpus.as_read(pair, self.normalization) for pair in raw]
         dropped = Counter[str]()
@@ -83,6 +86,7 @@ class Cleaning:
                 dropped[reason] += 1
             else:
                 kept.append((line, pair))
+        # Hashes of clean pairs, because pairs that the model cannot distinguish are the same.
         hashes = pair_hashes(pair for _, pair in kept) if self.is_hashed else EMPTY
         if self.is_unique:
             # Otherwise, a pair that fills much of the corpus would fill the memory when hashes are

@@ -50,13 +50,17 @@ class Preparation:
         self.say = say
         self.pool = pool
         self.initial = initial
+        # The workers read the tokenizer from this file: sending it with each block would cost more.
         self.tokenizer_file = folder / TOKENIZER
+        # A corpus without data.sources has one source, so nothing below needs a case for it.
         self.sources = sources_of(config.data)
         self.counts: dict[str, Any] = {}
         self.characters: dict[str, str] | None = None  # see `Manifest`
         normalization = NORMALIZATIONS[config.tokenizer.normalization]
         self.readings: list[Reading] = []
         for number, source in enumerate(self.sources):
+            # Clean pairs wait in a file, because they are read again to draw held-out sets, to
+            # learn the vocabulary and to encode them.
             text = folder / f"text-{number}.arrow"
             self.readings.append(
                 Reading(source.data, config.seed, text, say, self.map, normalization)
@@ -64,6 +68,7 @@ class Preparation:
 
     def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
         """Like `map`, but in the worker processes."""
+        # Twice as many items as workers: a worker that finishes finds its next item in the queue.
         return map_in_order(self.pool, 2 * self.config.workers, function, items)
 
     def run(self, content: dict[str, Any]) -> Manifest:
@@ -71,10 +76,12 @@ class Preparation:
         self.read_sources()
         self.compare_sources()
         self.check_sources()
+        # With init=, the pairs must have the ids that the model's embeddings have.
         tokenizer = self.initial or self.learned()
         tokenizer.save(self.tokenizer_file)
         # Check now what training would refuse: a vocabulary unfit for a transform.
         transforms_for(self.tokenizer_file, self.sources, self.config.seed)
+        # Train comes first: if it loses all pairs to the token limit, nothing else need be encoded.
         self.write_ids("train")
         for split in HELD_OUT:
             self.write_texts(split)
@@ -93,6 +100,9 @@ class Preparation:
     def read_sources(self) -> None:
         """Read the held-out sets of all sources, and then all training pairs."""
         self.for_each_source(Reading.read_held_out)
+        # The given held-out sets of all sources are known before any training pair is read, so that
+        # one pass over each source finds its training pairs that any of them contains. EMPTY is
+        # there because numpy cannot concatenate nothing.
         hashes = [EMPTY]
         for reading in self.readings:
             hashes += reading.given.values()
@@ -111,6 +121,8 @@ class Preparation:
 
     def compare_sources(self) -> None:
         """Drop training pairs like other sources' held-out lines, and sum the counts."""
+        # Training pairs that are also in a given held-out set are only counted: the user chose both
+        # files. Lines like those of a drawn set are dropped.
         in_train = np.concatenate([reading.in_given for reading in self.readings])
         drawn_sources: set[str] = set()
         drawn_targets: set[str] = set()
@@ -118,6 +130,7 @@ class Preparation:
             drawn_sources |= reading.drawn[0]
             drawn_targets |= reading.drawn[1]
         for reading in self.readings:
+            # A single source has dropped them while it drew its sets.
             if len(self.readings) > 1 and (drawn_sources or drawn_targets):
                 reading.drop_alike((drawn_sources, drawn_targets))
             reading.require_pairs(reading.pairs_left > 0)
@@ -137,6 +150,7 @@ class Preparation:
             "dropped": dropped,
         }
         if any("in_train" in counts for counts in of_sources):
+            # A source that draws a set from its own train has no such count.
             total["in_train"] = sum(counts.get("in_train", 0) for counts in of_sources)
         return total
 
@@ -152,6 +166,8 @@ class Preparation:
     def learned(self) -> Tokenizer:
         """Learn the vocabulary from a random sample of the training pairs."""
         samples = self.samples()
+        # Both sides, because the languages share one vocabulary (section 5.1). The targets of a
+        # structured corpus are not text: their words become entries as they are.
         sides: tuple[int, ...] = (0, 1)
         entries: set[str] = set()
         for reading in self.readings:
@@ -166,6 +182,7 @@ class Preparation:
             samples,
             sides,
             self.config.tokenizer,
+            # The order of a set of strings differs between processes, but it decides the ids.
             sorted(entries),
             sorted(tags),
         )
@@ -176,6 +193,8 @@ class Preparation:
         config = self.config.tokenizer
         sizes = [reading.pairs_left for reading in self.readings]
         total = sum(sizes)
+        # The sample is drawn from all sources together, so each contributes in proportion to its
+        # size.
         numbers = random_rows(total, min(total, config.sample), self.config.seed)
         self.say(f"training a {config.kind} vocabulary on {len(numbers):,} pairs")
         # Pairs are numbered through all sources: those of source i begin at begins[i].
@@ -197,6 +216,7 @@ class Preparation:
         if not data.sources:
             return
         for number, (source, reading) in enumerate(zip(self.sources, self.readings, strict=True)):
+            # "all" is the set that has just been written for the corpus as a whole.
             name = held_out_name(data, number, source, split)
             if reading.held_out[split] and name != "all":
                 self.write_lines(f"{split}.{name}", reading.data, reading.held_out[split])
@@ -224,9 +244,13 @@ class Preparation:
         counts = self.counts[split]
         if split == "train":
             for reading, source_kept in zip(self.readings, statistics.of_sources, strict=True):
+                # Only encoding shows which pairs are too long in tokens, so look again whether
+                # pairs are left.
                 reading.counts["train"]["dropped"] = counts["dropped"]
                 reading.require_pairs(source_kept > 0)
             tokenizer = load_tokenizer(self.tokenizer_file)
+            # The model description lists these characters; translation copies unknown ones to its
+            # output.
             self.characters = recorded_characters(tokenizer, statistics.characters)
             self.report_lacking(statistics.characters)
         source_lengths, target_lengths = statistics.lengths
@@ -251,11 +275,14 @@ class Preparation:
                 encode = partial(
                     encode_block,
                     tokenizer_file=self.tokenizer_file,
+                    # Filters are only for training pairs: held-out sets stay whole.
                     limit=reading.data.filters.max_tokens if split == "train" else None,
                     tag=reading.data.tag,
                 )
                 before = statistics.pairs
                 for encoded in self.map(encode, reading.blocks_of(split)):
+                    # The workers count, because counting in the main process would keep them
+                    # waiting.
                     write(encoded.ids)
                     self.counts[split]["dropped"] += Counter({"too long (tokens)": encoded.dropped})
                     statistics.add(encoded)

@@ -54,6 +54,8 @@ def blocks(items: Iterable[Item]) -> Iterator[list[Item]]:
 def shares_letters(block: pa.RecordBatch, sides: Letters) -> Flags:
     """For each pair of a block, whether one of its lines has such letters."""
     sources, targets = sides
+    # Letters are compared, not lines: a line that differs only in case, digits or punctuation from
+    # a held-out one would still give the translation away.
     flags = []
     for source, target in text_pairs(block):
         flags.append(letters(source) in sources or letters(target) in targets)
@@ -98,6 +100,7 @@ class Reading:
     def read_held_out(self) -> None:
         """Read the held-out sets that are not drawn from train."""
         if not self.corpus.structured:
+            # Before the first task, with which the pool forks its workers.
             Suspicions(self.data).languages.load_model()
         for split in HELD_OUT:
             dropped = Counter[str]()
@@ -107,18 +110,21 @@ class Reading:
 
     def add_given(self, split: str, pairs: list[Pair], dropped: Counter[str]) -> None:
         """Inspect and keep a held-out set of the corpus."""
+        # An empty file is a mistake. Without data.valid, valid_size pairs are drawn instead.
         require(
             split != "valid" or bool(pairs),
             "data.valid has no pairs, but training needs some to validate on",
         )
         self.held_out[split] = pairs
         self.counts[split] = {"read": len(pairs) + dropped.total(), "dropped": dropped}
+        # In this process, not in workers: a held-out set is held in memory anyway.
         suspicions = Suspicions(self.data)
         if not self.corpus.structured:
             for number, block in enumerate(blocks(pairs)):
                 first = 1 + number * BLOCK_PAIRS
                 suspicions.inspect(block, suspicions.next_sample(), first)
         self.report(split, suspicions)
+        # Raw pairs are kept for scoring, but training pairs are hashed as the model reads them.
         as_read = (self.corpus.as_read(pair, self.normalization) for pair in pairs)
         self.given[split] = pair_hashes(as_read)
 
@@ -150,6 +156,7 @@ class Reading:
         hash_path = self.text.with_suffix(".hashes")
         with arrow_writer(self.text, TEXT_SCHEMA) as write, hash_file(hash_path) as hashes:
             for block in self.map(cleaning, self.blocks_to_clean(suspicions, skipped)):
+                # `read` still counts only earlier blocks, and so does `shift` below.
                 write(with_first_line(block.text, read + 1))
                 suspicions.merge(block.suspicions, shift=read)
                 is_in_train |= are_among(given, block.hashes)
@@ -161,15 +168,18 @@ class Reading:
                 dropped += block.dropped
                 self.say(f"read {read:,} pairs")
             self.keep = np.ones(written, np.bool_)
+            # Only after the last block, because any two blocks may contain equal pairs.
             for rows in self.map(partial(repeated_rows, path=hash_path), hashes.tasks()):
                 self.keep[rows] = False
         self.report("train", suspicions)
         self.in_given = given[is_in_train]
+        # By subtraction: workers drop pairs that repeat within a block, and do not count them.
         repeated = read - dropped.total() - self.pairs_left
         if repeated:
             dropped["duplicates"] = repeated
         self.counts["train"] = {"read": read + skipped.total(), "dropped": skipped + dropped}
         self.require_pairs(self.pairs_left > 0)
+        # Drawn last: only pairs that pass the filters and are no duplicates may be drawn.
         missing = [split for split in HELD_OUT if split not in self.given]
         if missing:
             self.hold_out(missing)
@@ -205,12 +215,14 @@ class Reading:
         Then drop the remaining pairs in which a line has the same letters as a drawn line.
         """
         sizes = {"valid": self.data.valid_size, "test": self.data.test_size}
+        # One stream for all sets, so that no pair is in two of them.
         candidates = self.in_random_order()
         drawn: dict[str, Numbered] = {}
         # Draw the test set first, so that it does not depend on whether data.valid is given.
         for split in reversed(splits):
             drawn[split] = self.draw(candidates, sizes[split])
         held_out = sum(map(len, drawn.values()))
+        # This also drops the drawn pairs themselves, because their lines have these letters.
         self.drop_alike(self.drawn, held_out)
         is_complete = all(len(drawn[split]) == sizes[split] for split in splits)
         # With fewer, hardly any pairs are left to train on.
@@ -225,6 +237,8 @@ class Reading:
         for split in splits:
             self.counts[split] = {"read": len(drawn[split]), "dropped": Counter()}
             if self.corpus.structured:
+                # `text` has the linear form of the trees that the model reads, but a score needs
+                # the trees.
                 lines = [line for line, _ in drawn[split]]
                 self.held_out[split] = self.originals(lines)
             else:
@@ -232,7 +246,9 @@ class Reading:
 
     def originals(self, lines: list[int]) -> list[Pair]:
         """The raw pairs of these lines of train; `text` holds the pairs as the model reads them."""
+        # The dict keeps the order of `lines`, although the file is read in its own order.
         originals = dict.fromkeys(lines, ("", ""))
+        # Skipped lines were counted when the corpus was read first.
         pairs = self.corpus.read("train", Counter()) or ()
         for line, pair in enumerate(pairs, start=1):
             if line in originals:
@@ -256,8 +272,10 @@ class Reading:
     def draw(self, candidates: Iterator[tuple[int, Pair]], size: int) -> Numbered:
         """Take the next `size` candidates in which no line has the letters of a drawn line."""
         drawn: Numbered = []
+        # The size is checked first: `next` would take a candidate from the set that is drawn later.
         while len(drawn) < size and (candidate := next(candidates, None)):
             _, (source, target) = candidate
+            # Similar lines within a set would count several times in a score.
             is_new = letters(source) not in self.drawn[0] and letters(target) not in self.drawn[1]
             if is_new and words(source) >= self.data.held_out_min_words:
                 self.drawn[0].add(letters(source))
@@ -274,6 +292,7 @@ class Reading:
         """
         kept = self.pairs_left
         start = 0
+        # All pairs of the file, also those that were dropped before, so that flags match rows.
         for alike in self.map(partial(shares_letters, sides=sides), arrow_blocks(self.text)):
             self.keep[start : start + len(alike)] &= ~alike
             start += len(alike)
@@ -293,6 +312,7 @@ class Reading:
         """The pairs of a split, as the model reads them."""
         if split == "train":
             return arrow_blocks(self.text, self.keep)
+        # Held-out sets are not in `text`: they are kept raw, and converted here.
         pairs = (
             (line, self.corpus.as_read(raw, self.normalization))
             for line, raw in enumerate(self.held_out[split], start=1)
@@ -304,6 +324,7 @@ def are_among(given: Hashes, hashes: Hashes) -> Flags:
     """For each of the ascending `given` hashes, whether it is among `hashes`."""
     flags = np.zeros(len(given), bool)
     if len(given):
+        # A hash above all given ones has the place behind the last one, which is not a valid index.
         places = np.searchsorted(given, hashes).clip(max=len(given) - 1)
         flags[places[given[places] == hashes]] = True
     return flags

@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 Flags = NDArray[np.bool_]
 Rows = NDArray[np.int64]
 BLOCK = 1 << 16
+# Held-out sets usually fit into the first window. Each further window shuffles all numbers again,
+# so windows grow. The largest has 8 bytes for each of 2^24 numbers, 128 MiB.
 FIRST_WINDOW = 1 << 16
 WINDOW_GROWTH = 8
 LARGEST_WINDOW = 1 << 24
@@ -19,6 +21,7 @@ def shuffled_range(count: int, seed: int) -> Iterator[Rows]:
     The random generator alone decides how a shuffle moves its items, not what they are. So the
     bytes of the numbers are shuffled one after the other, and only a part of each result is kept.
     """
+    # numpy's own order, so that a corpus prepared by an earlier version holds out the same pairs.
     start = 0
     window = FIRST_WINDOW
     while start < count:
@@ -29,8 +32,11 @@ def shuffled_range(count: int, seed: int) -> Iterator[Rows]:
 
 def shuffled_part(count: int, seed: int, part: slice) -> Rows:
     numbers = np.zeros(len(range(count)[part]), np.int64)
+    # One byte of the numbers per pass. All passes begin with the same seed, so all bytes of a
+    # number move to the same place.
     for shift in range(0, count.bit_length(), 8):
         digits = np.empty(count, np.uint8)
+        # In blocks, because the range of all numbers would have 8 bytes for each of them.
         for start in range(0, count, BLOCK):
             end = min(start + BLOCK, count)
             digits[start:end] = (np.arange(start, end) >> shift) & 0xFF
@@ -45,6 +51,8 @@ def random_rows(count: int, size: int, seed: int) -> Rows:
     # If most numbers are drawn, the others are fewer.
     fewer = min(size, count - size)
     is_among = np.zeros(count, np.bool_)
+    # Draws may hit a number twice, so the loop draws what is missing. At most half of all numbers
+    # are drawn, so every round finds at least about half of its numbers, and few rounds suffice.
     while missing := fewer - np.count_nonzero(is_among):
         is_among[random.integers(0, count, missing)] = True
     return np.flatnonzero(is_among if fewer == size else ~is_among)
@@ -52,9 +60,11 @@ def random_rows(count: int, size: int, seed: int) -> Rows:
 
 def nth_flagged(flags: Flags, numbers: Rows) -> Rows:
     """The same as `np.flatnonzero(flags)[numbers]`, without a list of all flagged rows."""
+    # Counts per block tell in which block each number is. Only those blocks are then listed.
     blocks = range(0, len(flags), BLOCK)
     counts = [np.count_nonzero(flags[start : start + BLOCK]) for start in blocks]
     begins = np.cumsum([0, *counts])
+    # Numbers may have any order, which the result keeps; sorted, those of a block are together.
     order = np.argsort(numbers, kind="stable")
     edges = np.searchsorted(numbers[order], begins)
     rows = np.empty(len(numbers), np.int64)

@@ -55,6 +55,7 @@ def of_shift(sides: Sequence[NDArray[np.float64]], lines: int) -> tuple[NDArray[
 def length_agreement(lengths: Sequence[NDArray[np.float64]], lines: int) -> float:
     """The correlation of line lengths; 0 if all lines have the same length."""
     source, target = of_shift(lengths, lines)
+    # Not numpy.corrcoef, which warns and returns NaN if all lines have the same length.
     spread = float(source.std() * target.std())
     if spread < 1e-9:
         return 0.0
@@ -65,7 +66,9 @@ def length_agreement(lengths: Sequence[NDArray[np.float64]], lines: int) -> floa
 def anchor_agreement(anchors: Sequence[list[frozenset[str]]], lines: int) -> float:
     """The share of anchored lines whose partners have the same anchors; 0 if few lines have any."""
     source, target = anchors
+    # A shift leaves lines without partners at one end of each side; zip drops those at the far end.
     partners = zip(source[max(0, -lines) :], target[max(0, lines) :], strict=False)
+    # Most lines have no anchors. Their agreement would say nothing.
     anchored = [(one, other) for one, other in partners if one or other]
     if len(anchored) < LEAST_ANCHORED:
         return 0.0
@@ -83,6 +86,8 @@ class Agreement:
     def shift(self) -> int:
         """How many lines further down the targets are; 0 if they are where they belong."""
         least_advantage = LEAST_ADVANTAGE if self.pairs >= CHUNK_PAIRS else OF_FEW
+        # Either measure suffices: many texts have no anchors, and all lines may have the same
+        # length. But the other measure must not speak clearly for the place where the lines are.
         for agreement, counterpart in (
             (self.by_length, self.by_anchor),
             (self.by_anchor, self.by_length),
@@ -100,7 +105,10 @@ def agreement_of(pairs: Sequence[Pair]) -> Agreement:
     lengths = []
     for side in (0, 1):
         lines = [pair[side] for pair in pairs]
+        # Sets, because a translation may change the order of numbers.
         anchors.append([frozenset(ANCHOR.findall(line)) for line in lines])
+        # Logarithms, so that a few very long lines do not decide the correlation. `log1p` accepts
+        # empty lines.
         lengths.append(np.log1p([len(line) for line in lines]))
     shifts = range(-LARGEST_SHIFT, LARGEST_SHIFT + 1)
     by_length = {shift: length_agreement(lengths, shift) for shift in shifts}
@@ -113,6 +121,7 @@ def chunks(pairs: Sequence[Pair]) -> Iterator[tuple[int, Sequence[Pair]]]:
     size = CHUNK_PAIRS if len(pairs) > FEW_PAIRS else CHUNK_PAIRS // 2
     begins = list(range(0, len(pairs), size))
     if len(begins) > 1 and len(pairs) - begins[-1] < LEAST_PAIRS:
+        # The last pairs are too few to be judged alone, so the chunk before them takes them.
         begins.pop()
     for begin, end in pairwise([*begins, len(pairs)]):
         if end - begin >= LEAST_PAIRS:
@@ -139,6 +148,7 @@ class Shifts:
                 self.shifted.append(Shift(lines, first_of_chunk, last_of_chunk))
             self.chunks += 1
             self.by_length += agreement.by_length[0]
+            # The maximum, not the sum: chunks without anchors have an agreement of 0.
             self.most_by_anchor = max(self.most_by_anchor, agreement.by_anchor[0])
 
     def merge(self, later: "Shifts", shift: int) -> None:
@@ -154,6 +164,8 @@ class Shifts:
         if self.shifted and len(self.shifted) >= LEAST_SHIFTED * self.chunks:
             return [self.shift_notice(inspected)]
         differ_in_length = self.by_length < UNRELATED * self.chunks
+        # Languages of very different writing may not agree in length, but one chunk whose anchors
+        # agree shows that the sides belong together.
         are_unrelated = differ_in_length and self.most_by_anchor < UNRELATED
         if self.chunks >= LEAST_CHUNKS and are_unrelated:
             return [

@@ -40,6 +40,7 @@ CLOSE = (
 @cache
 def identifier() -> Any:
     """py3langid's model; None if it is not installed."""
+    # An optional package: without it, languages are told apart by their scripts alone.
     if find_spec("py3langid") is None:
         return None
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
@@ -67,12 +68,14 @@ def language_of_group(lines: Sequence[str], languages: tuple[str, str]) -> str:
     name = main_script(text)
     if not name:
         return ""
+    # The script is certain and cheap. Only if both languages are written in it is the model needed.
     in_script = [code for code in languages if name in (scripts_of_language(code) or ())]
     if len(in_script) == 1:
         return in_script[0]
     if not in_script or not identifier():
         return ""
     code = str(identifier().classify(text)[0])
+    # A close language counts as the expected one: the model confuses them, also in good corpora.
     for language in languages:
         if are_close(code, language):
             return language
@@ -130,6 +133,7 @@ class SideLanguages:
     def notices(self) -> list[str]:
         """What is wrong with the languages, at most one notice for each kind of problem."""
         source, target = self.languages
+        # Both sides must be known, because a swap is only seen in the two together.
         identified = [group for group in self.groups if "" not in group.languages]
         swapped = [group for group in identified if group.languages == (target, source)]
         if is_frequent(swapped, identified, LEAST_SWAPPED):
@@ -137,6 +141,7 @@ class SideLanguages:
                 f"{counted(swapped, identified)} have {self.names[1]} sources and {self.names[0]} "
                 "targets: swap the files or columns, or data.source and data.target"
             ]
+        # A swap explains all other notices of languages, so they are omitted.
         return [*self.side_notices(SOURCE, identified), *self.side_notices(TARGET, identified)]
 
     def side_notices(self, side: int, identified: Sequence[Group]) -> Iterator[str]:
@@ -166,6 +171,7 @@ def counted(groups: Sequence[Group], identified: Sequence[Group]) -> str:
 
 def is_frequent(groups: Sequence[Group], identified: Sequence[Group], least_share: float) -> bool:
     """Whether groups are a share of the identified ones, and more than one if there are several."""
+    # One group may be a quotation in another language.
     least = min(2, len(identified))
     if len(groups) < max(1, least):
         return False

@@ -31,6 +31,9 @@ class Corpus:
 
     def read_blocks(self, split: str, dropped: Counter[str]) -> Iterator[PairBlock] | None:
         """The pairs that `read` returns, in blocks, which worker processes decode."""
+        # By default, the main process reads the pairs, and blocks are only lists of them. Readers
+        # of files return blocks of undecoded lines instead, which saves the main process most of
+        # its work.
         pairs = self.read(split, dropped)
         return None if pairs is None else pair_blocks(pairs)
 
@@ -40,6 +43,8 @@ class Corpus:
 
     def as_read(self, pair: Pair, normalization: Normalization) -> Pair:
         """A raw pair as the model reads it."""
+        # The sides differ: sources lose forms that need not be learned, targets keep what people
+        # read.
         return normalization.source(pair[0]), normalization.target(pair[1])
 
     def entries(self, target: str) -> list[str]:
@@ -61,6 +66,7 @@ class Files(Corpus):
     def entries_of(self, split: str) -> list[str]:
         """The entries of `data.train`, `data.valid` or `data.test`."""
         entries: list[str] = getattr(self.data, split)
+        # The other splits may be empty: they are then drawn from train.
         if split == "train" and not entries:
             suffixes = ", ".join(entries_of(PairsEntry))
             raise NMTError(
@@ -71,6 +77,7 @@ class Files(Corpus):
 
     def digests(self) -> dict[str, str]:
         entries = [*self.data.train, *self.data.valid, *self.data.test]
+        # Contents, not dates: a copied or restored file must not make a prepared corpus stale.
         digests: dict[str, str] = {}
         for entry in entries:
             for paths in resolve(entry, self.data):

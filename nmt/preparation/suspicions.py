@@ -29,6 +29,7 @@ SENTENCE_WORDS = 4
 """Shorter lines may be names, which are often the same on both sides."""
 LEAST_IDENTICAL = 0.1
 
+# Windows-1252 has these where Latin-1 has control characters, at bytes 0x80 to 0x9F.
 IN_WINDOWS_1252 = (
     "\u0152\u0153\u0160\u0161\u0178\u017d\u017e\u0192\u02c6\u02dc\u2013-\u203a\u20ac\u2122"
 )
@@ -48,6 +49,7 @@ class Damage:
 
 DAMAGES = (
     Damage(
+        # A name and its semicolon are needed: AT&T and "R&D;" are text.
         "HTML entities",
         re.compile(
             r"&(?:amp|lt|gt|quot|apos|nbsp|#\d{2,6}|#[xX][0-9a-fA-F]{2,5}|szlig|[lr][sd]quo|hellip"
@@ -57,12 +59,14 @@ DAMAGES = (
         "decode them, for example with Python's html.unescape",
     ),
     Damage(
+        # {\an8} and \N of SubStation Alpha, and the times of SubRip and WebVTT.
         "subtitle codes",
         re.compile(r"\{\\[a-zA-Z]+\d*[^{}]{0,60}\}|\\N|\d\d:\d\d:\d\d[,.]\d{3} *-->"),
         0.005,
         "remove them",
     ),
     Damage(
+        # Only names of HTML elements: 1 < 2 > 0 is text.
         "markup tags",
         re.compile(
             r"</?(?:[abipqsu]|br|em|strong|font|span|div|sub|sup|code|pre|h[1-6]|li|[ou]l|t[dhr]"
@@ -75,6 +79,11 @@ DAMAGES = (
     Damage(
         "characters of a wrong encoding",
         re.compile(
+            # UTF-8 that was read as a one-byte encoding. Each alternative begins with lead bytes:
+            # C2 to C5 are accented Latin letters, unless a capital precedes them (in IRMÃ”, the
+            # letter ends a word before a quotation mark); E2 80 are dashes and quotation marks; D0
+            # and D1 are Cyrillic; D8 and D9 are Arabic; E0 to EF begin sequences of three bytes.
+            # U+FFFD is what a decoder writes for bytes that it cannot read.
             rf"\ufffd|(?<![A-Z\u00c0-\u00de])[\u00c2\u00c3\u00c4\u00c5]{CONTINUATION}"
             rf"|\u00e2\u20ac{CONTINUATION}|(?:[\u00d0\u00d1]{CONTINUATION}){{2}}"
             rf"|(?:[\u00d8\u00d9]{CONTINUATION}){{2}}|(?:[\u00e0-\u00ef]{CONTINUATION}{{2}}){{2}}"
@@ -101,6 +110,7 @@ class Finding:
 
     def merge(self, later: "Finding", shift: int) -> None:
         """Add what was found in later pairs, whose numbers are too low by `shift`."""
+        # Blocks are merged in order, so an earlier block has the first one if it has any.
         if later.first and not self.first:
             self.first = later.first + shift
             self.example = later.example
@@ -151,6 +161,8 @@ class Suspicions:
         """
         number = self.blocks
         self.blocks += 1
+        # A corpus that is wrong as a whole shows it in its beginning. Later blocks are sampled for
+        # files that change on the way, such as a shift from a missing line on.
         groups = SPREAD_GROUPS if number < SPREAD_BLOCKS else FURTHER_GROUPS
         if number < WHOLE_BLOCKS:
             return Sample(BLOCK_PAIRS, groups)
@@ -189,12 +201,14 @@ class Suspicions:
             self.sentences += 1
             source, target = pair
             if source.casefold().split() == target.casefold().split():
+                # Counted as side 0, although both sides are the same.
                 self.identical.add(0, number, source)
 
     def notices(self) -> list[str]:
         """One line for each problem: what, in how many pairs, the first one, what to do."""
         notices = list[str]()
         for damage, finding in zip(DAMAGES, self.damages, strict=True):
+            # By the worse side, so that clean targets do not hide damaged sources.
             most = max(finding.counts)
             if most >= LEAST_PAIRS and most >= damage.least_share * self.inspected:
                 notices.append(

@@ -16,6 +16,7 @@ def learn_vocabulary(
     *options: Any,
 ) -> Tokenizer:
     """Train a tokenizer on the given sides of the sampled rows of each text file."""
+    # An iterator: the library reads the lines one by one, and no list of the sample is kept here.
     return train_tokenizer(sampled_lines(samples, sides), *options)
 
 

@@ -92,11 +92,13 @@ def answer(command: str, words: list[str]) -> str:
     answers = [f"{', '.join(names)}: {text}" for text, names in names_by_text.items()]
     if len(answers) == 1:
         return answers[0]
+    # Several answers in full would be too long for one line.
     return "; ".join(line.partition("; ")[0] for line in answers)
 
 
 def words_to_answer(command: str, words: list[str]) -> Iterable[Word]:
     """The words that may be keys or options of another toolkit; of `nmt` itself, only the first."""
+    # The last word has no following one: "--" is an option, so it is no value.
     pairs = [read_word(word, following) for word, following in pairwise([*words, "--"])]
     if command == "nmt":
         return pairs[:1]
@@ -121,10 +123,13 @@ def answer_to(command: str, word: Word, words: list[str]) -> tuple[str, str]:
     `words` is the whole command line.
     """
     advice = advice_on(command, word)
+    # A fixed example would train for far too long or too short: the number depends on the corpus.
     if advice.example == OF_EPOCHS:
         updates = updates_of_epochs(word.value, words)
         if updates:
             return str(word), updates
+    # The user's value is shown only if our key accepts it, because the answer should work if
+    # copied.
     slot = SLOT.search(advice.example)
     is_used = bool(slot and word.value and fits_slot(command, slot, word.value))
     parts = []
@@ -139,6 +144,7 @@ def advice_on(command: str, word: Word) -> Advice:
     """The table's advice on a word, or else the key of ours that it means."""
     ours = our_keys(command)
     is_ours = any(f"{our}.".startswith(f"{word.key}.") for our in ours)
+    # A key of nmt is no foreign word, unless the user wrote it as an option with dashes.
     if is_ours and not word.is_option:
         return NO_ADVICE
     names = [word.key]
@@ -165,10 +171,13 @@ def advice_on_key(command: str, key: str, ours: list[str]) -> Advice:
     meant = [our for our in ours if our == key]
     is_group = any(our.startswith(f"{key}.") for our in ours)
     if not meant and not is_group:
+        # Such as beam_size for decode.beam_size. If several groups have the key, none is more
+        # likely.
         meant = [our for our in ours if our.endswith(f".{key}")]
     if len(meant) != 1:
         return NO_ADVICE
     [key] = meant
+    # Keys that accept any string accept "true", too, but are no switches.
     is_switch = accepts(command, key, "true") and not accepts(command, key, "x")
     default = "true" if is_switch else "VALUE"
     return Advice(f"{key}=<{default}>", note="")
@@ -186,6 +195,7 @@ def fill(example: str, value: str | None) -> str:
 
     def filled(slot: re.Match[str]) -> str:
         default = slot["default"]
+        # Quoted, because users paste the answer into a shell.
         content = default if value is None else shlex.quote(value)
         return slot[0].replace(f"<{default}>", content)
 
@@ -199,6 +209,7 @@ def fits_slot(command: str, slot: re.Match[str], value: str) -> bool:
     is_file = re.search(r"[./]", value)
     if is_file and re.fullmatch("[a-z]+", default):  # the slot is for a name
         return False
+    # A language code, as some toolkits want for similar options; the slot takes a file.
     if key == "input" and LANGUAGE.fullmatch(value) and not config.exists(value):
         return False
     if key == "init" and (Path(value) / "manifest.json").exists():  # a corpus
@@ -220,6 +231,7 @@ def accepts(command: str, key: str, value: str) -> bool:
     member = keys_of(COMMANDS[command].config)[key]
     override = config.parse(f"{key}={value}")
     try:
+        # Text is taken as it was written; any other value is what Hydra reads in the word.
         if member.is_text:
             config.checked(key, value, member)
         else:
@@ -237,12 +249,14 @@ def updates_of_epochs(epochs: str, words: list[str]) -> str:
     values = dict(word.split("=", 1) for word in words if "=" in word)
     corpus = corpus_in(words, values.pop("prepared", ""))
     ours = our_keys("train")
+    # Keys of other toolkits would be refused here, where their answer is being written.
     settings = [f"{key}={value}" for key, value in values.items() if key in ours]
     with suppress(NMTError, ValueError):
         passes = float(epochs)
         if not corpus or not 0 < passes < 1e6:
             return ""
         training = compose("train", [corpus, *settings])
+        # The longer side: batching.tokens_per_update limits each side.
         tokens = max(data.read_manifest(Path(corpus)).counts["train"]["tokens"].values())
         updates = math.ceil(passes * tokens / training.batching.tokens_per_update)
         keys = f"trainer.max_steps={updates}"

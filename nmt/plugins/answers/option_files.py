@@ -37,6 +37,8 @@ class Entry:
     @property
     def group(self) -> str:
         """The group of an entry of `defaults`; empty for the group of the file itself."""
+        # Without the word `override` and the slash of Hydra's grammar: `override /model` is the
+        # group model.
         return re.sub(r".*defaults\.(\w+ )?/?", "", self.name)
 
 
@@ -72,6 +74,7 @@ class Diagnosis:
     @property
     def cause(self) -> str:
         """The key that the error is about."""
+        # OmegaConf's errors have the key as an attribute, nmt's have it in the message.
         key: str | None = getattr(self.error, "full_key", None)
         return key or re.sub(r"unknown key |[^\w.].*", "", self.message)
 
@@ -94,6 +97,8 @@ class Diagnosis:
         for word in self.words:
             group, _, _ = word.partition("=")
             keys_of_group = {key for key in keys if key.startswith(f"{group}.")}
+            # An experiment written by --cfg sets all keys, and the keys of an experiment take
+            # precedence.
             if keys_of_group and keys_of_group <= names:
                 effect = f"sets every key of the group, so {word} would have no effect"
                 raise mistake(file.path, 1, f"{effect}; delete the group from the file")
@@ -102,15 +107,18 @@ class Diagnosis:
         """What is wrong with an entry in a file of a group; empty if it did not cause the error."""
         if entry.is_default:
             return self.problem_of_default(entry, group)
+        # Such as `model: big`, which would replace the group by a string.
         if entry.name in self.options and entry.value:
             instead = f"or under defaults: - override /{entry.name}: {entry.value}"
             return f"{entry.name} is a group: indent its keys below it, {instead}"
+        # The command line overrides the value in the file, so the file is not the cause.
         is_replaced = any(word.startswith(f"{entry.name}=") for word in self.words)
         if entry.name != self.cause or is_replaced:
             return ""
         if not self.message.startswith("unknown key"):
             return self.message
         keys = keys_of(self.command.config)
+        # YAML takes `model.heads: 4` as one name with a dot, which Hydra does not divide.
         if entry.name in keys:
             return f"{entry.name}: write one name per line, each indented below its group"
         word = f"{entry.name}={entry.value}"
@@ -126,6 +134,7 @@ class Diagnosis:
         # Hydra fills in ${...} later.
         if value not in (*options, "null", "_self_") and "${" not in value:
             return f"defaults: {target}={value}: no such option; {nearest(value, options)}"
+        # The command has chosen an option of that group already, and Hydra refuses a second one.
         if target != group and "override /" not in entry.name:
             return f"defaults: write - override /{target}: {value}"
         if target == group and isinstance(self.error, RecursionError):
@@ -140,15 +149,18 @@ def check_files(
 
     Without an error, raise it if a file leaves a word without effect.
     """
+    # Such an error has file and line already.
     if isinstance(error, yaml.MarkedYAMLError):
         raise syntax_error(error) from error
     folders = user_folders(config_dir)
+    # nmt's own files are tested, so only those of a user are searched for mistakes.
     if not folders:
         return
     options = {group: names for group, (_, names) in groups(command, config_dir).items()}
     diagnosis = Diagnosis(command, words, options, error)
     waiting = [choice for choice in choices_in(words) if choice[0] in options]
     waiting.sort(key=lambda choice: choice[0] != "experiment")  # its keys take precedence
+    # Files may build on each other in a circle.
     seen = set(waiting)
     while waiting:
         group, option = waiting.pop(0)
@@ -201,6 +213,7 @@ def find_file(folders: list[Path], group: str, option: str) -> Path | None:
 def read_text(path: Path) -> str:
     """The text of a file; NMTError if it is empty or begins with a byte order mark."""
     text = files.read_text(Path(os.path.relpath(path.resolve())))
+    # PyYAML accepts the mark, but Hydra's comment would no longer be at the beginning.
     if text.startswith("\ufeff"):
         raise mistake(path, 1, "save the file without a byte order mark")
     if not text.strip():
@@ -213,6 +226,7 @@ def parse(path: Path, group: str, text: str) -> OptionFile:
     is_global = GLOBAL.match(text) is not None
     if group == "experiment" and not is_global:
         raise mistake(path, 1, "an experiment begins with the line # @package _global_")
+    # Nodes, not values: only nodes know their lines, and no object is constructed.
     tree = yaml.compose(text, yaml.SafeLoader)
     return OptionFile(path, group, list(entries_of(tree, "" if is_global else f"{group}.")))
 
@@ -227,6 +241,7 @@ def entries_of(node: Any, name: str) -> Iterator[Entry]:
             yield from entries_of(child, f"{key}.")
     elif isinstance(node, yaml.SequenceNode) and name.endswith(DEFAULTS):
         for item in node.value:
+            # An entry is an option of the file's own group, or a mapping of a group to an option.
             if isinstance(item, yaml.ScalarNode):
                 yield Entry(name, item.start_mark.line + 1, item.value)
             else:

@@ -54,20 +54,25 @@ class BpeDropout:
             elif subword.type == subword.USER_DEFINED:
                 reserved.add(subword.piece)
         self.reserved = frozenset(reserved)
+        # An alternation takes the first symbol that matches, which might be the beginning of
+        # another.
         longest_first = sorted(reserved, key=len, reverse=True)
         symbols = "|".join(map(re.escape, longest_first))
         self.cuts = re.compile(f"({symbols or '(?!)'})")
         # Some imported vocabularies have subwords with spaces inside.
         crosses_words = any(META in subword[1:] for subword in self.scores)
         self.word = re.compile("(?s:.+)" if crosses_words else f"{META}?[^{META}]+|{META}")
+        # A cache of this object, not of the class: another vocabulary has other ids.
         self.kept = lru_cache(KEPT_MERGES)(self.merged)
 
     def __reduce__(self) -> tuple[Any, ...]:
+        # Processes that load batches get a new object: a cache cannot be pickled.
         return type(self), (self.tokenizer, self.dropout)
 
     def encode(self, line: str, generator: Generator) -> list[int]:
         """Return ids that decode to the line."""
         ids = list[int]()
+        # As in sentencepiece, which puts META before the first word and in place of spaces.
         normalized = self.tokenizer.processor.normalize(escaped(line))
         for index, part in enumerate(self.cuts.split(normalized)):
             if index % 2 == 1:  # a reserved symbol
@@ -101,6 +106,8 @@ class BpeDropout:
         """Endlessly yield the indices of the merge attempts to drop, counted from 0."""
         attempt = -1
         while self.dropout:
+            # One draw per dropped attempt instead of one per attempt: the gaps between failures of
+            # independent attempts have a geometric distribution.
             attempt += int(generator.geometric(self.dropout))
             yield attempt
 
@@ -124,6 +131,7 @@ class BpeDropout:
             end = ends[right]
             score = self.scores.get(word[left:end])
             if score is not None:
+                # The smallest tuple is the best pair, and of equal ones the leftmost.
                 heapq.heappush(pairs, (-score, left, right, end))
 
         for right in range(1, len(word)):
@@ -152,5 +160,6 @@ class BpeDropout:
             return self.ids[subword]
         ids = list[int]()
         for byte in subword.encode():
+            # Vocabularies without entries for bytes have only the unknown symbol.
             ids += self.ids.get(f"<0x{byte:02X}>", [UNK])
         return ids

@@ -65,6 +65,7 @@ def noisy(pair: Pair, config: NoiseConfig, generator: Generator) -> Pair:
 
 def without_end_punctuation(source: str, target: str, generator: Generator) -> Pair:
     """Remove the final punctuation from both sides if it is a single mark of the same kind."""
+    # Removed from one side alone, the model would learn to add or drop punctuation.
     if not any(source[-1] in marks and target[-1] in marks for marks in MARKS):
         return source, target
     source_body = source[:-1].rstrip()
@@ -105,6 +106,7 @@ def with_number(source: str, target: str, generator: Generator) -> Pair:
 
 def with_word(line: str, word: str, position: float) -> str:
     """Insert a word at a border between words; `position` is in [0, 1)."""
+    # The word order may differ, so the same relative position is only about the same place.
     borders = [border.start() for border in BORDER.finditer(line)]
     places = [0, *borders, len(line)]
     place = places[int(position * len(places))]
@@ -144,6 +146,7 @@ class Noise:
     ):
         self.tokenizer = load_tokenizer(tokenizer_file)
         self.noises = noises
+        # Philox has keys of 64-bit words.
         self.seed = seed % 2**64
         # The number of tags before the text of each source.
         self.tags = [int(source.data.tag is not None) for source in sources]
@@ -156,6 +159,8 @@ class Noise:
     def __call__(self, pairs: list[IdPair], sources: Ints, planned: MicroBatch) -> list[IdPair]:
         changed = []
         for row, (pair, number) in enumerate(zip(pairs, sources, strict=True)):
+            # A generator per pair, not one for all: the noise of a pair must not depend on its
+            # neighbors, or on which device computes its micro-batch.
             generator = sentence_generator(self.seed, planned.update, planned.micro_batch, row)
             changed.append(self.changed(pair, int(number), generator))
         return changed
@@ -163,9 +168,11 @@ class Noise:
     def changed(self, pair: IdPair, number: int, generator: Generator) -> IdPair:
         """Add noise to a pair as configured for the data source with this number."""
         noise = self.noises[number]
+        # Decoding and encoding again would give the same ids, and cost time.
         if noise == OFF:
             return pair
         source, target = pair
+        # Tags are symbols, not text: they are set aside, so that noise cannot change them.
         tags = self.tags[number]
         texts = (
             self.tokenizer.decode(source[tags:], SOURCE),
@@ -183,10 +190,11 @@ class Noise:
 
 
 def growth_of(noise: NoiseConfig) -> float:
-    """The factor by which few sentences grow.
+    """The factor that few sentences exceed when they grow.
 
     On Multi30k, BPE-dropout 0.1 gave a factor of 1.4 on average.
     """
+    # Batches are planned with room for longer sentences, before the noise is drawn.
     if noise.bpe_dropout:
         return 1 + 6 * noise.bpe_dropout
     return 1.0 if noise == OFF else 1.25

@@ -126,6 +126,7 @@ class Typo:
 
 def typo_at(text: str, change: Change, needs_key: bool = False) -> Typo:
     """A typo that can occur at each text that matches a pattern, even if the texts overlap."""
+    # A lookahead has no length, so the next match may begin within this one.
     return Typo(re.compile(f"(?=({text}))"), change, needs_key)
 
 
@@ -145,10 +146,12 @@ TYPOS = {
 def with_typos(line: str, generator: Generator) -> str:
     """Add at most one typo of each kind to a line."""
     keyboard = keyboard_of(line)
+    # All at once, so that what one typo draws does not decide whether the next one occurs.
     happens = generator.random(len(TYPOS)) < TYPO_RATE
     for typo, is_made in zip(TYPOS.values(), happens, strict=True):
         if not is_made:
             continue
+        # In the line as the typos before have changed it.
         places = list(typo.places.finditer(line))
         if typo.needs_key:
             places = [place for place in places if place[1].lower() in keyboard]

@@ -35,6 +35,7 @@ class Hub(Corpus):
             options: dict[str, Any] = self.local_options(Path(self.data.path), split)
         else:
             options = {"path": str(self.name), "name": self.subset, "split": SPLITS[split]}
+        # Imported here: it takes long, and only this kind of corpus needs it.
         import datasets
 
         try:
@@ -52,14 +53,17 @@ class Hub(Corpus):
         names, even outside the folder, so it gets the files.
         """
         pattern = f"{self.subset}/{SPLITS[split]}-*.parquet"
+        # Sorted: the order of the pairs decides line numbers, samples and what is held out.
         files = sorted(map(str, folder.glob(pattern)))
         if not files:
             problem = f"data.path={self.data.path}: no files match {pattern}"
+            # Older datasets are programs that create the data. nmt never runs code from a corpus.
             scripts = sorted(file.name for file in folder.glob("*.py"))
             if scripts:
                 problem += f"; nmt does not run loading scripts such as {scripts[0]}"
                 problem += ": use Parquet files"
             raise NMTError(problem)
+        # Files without a named split are all in "train", whichever split they contain.
         return {"path": "parquet", "data_files": files, "split": "train"}
 
     def read(self, split: str, dropped: Counter[str]) -> Iterator[Pair]:
@@ -77,12 +81,15 @@ class Hub(Corpus):
                         advice = "check data.source and data.target, or pass data.errors=skip"
                         raise NMTError(f"{place}: {error}; {advice}") from error
                     dropped[error.counted_as] += 1
+        # The files may be damaged, or lack the column `translation`; rows are read only now.
         except (pa.ArrowException, KeyError, ValueError, TypeError) as error:
             raise NMTError(f"{where}: cannot be read ({one_line(error)})") from error
 
     def digests(self) -> dict[str, str]:
         """Hashes of a local copy's files; for a dataset on the hub, its name and subset."""
         if not self.data.path:
+            # A hash would need the whole download, also to recognize a corpus that is already
+            # prepared.
             return {str(self.name): str(self.subset)}
         return file_digests(sorted(Path(self.data.path).glob(f"{self.subset}/*.parquet")))
 

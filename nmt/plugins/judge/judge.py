@@ -18,7 +18,7 @@ BUFFER = 2000
 
 def perplexity(log_probability: float, tokens: int) -> float:
     """The perplexity of a translation; `tokens` includes the end symbol."""
-    largest = 700.0  # exp of more is infinite
+    largest = 700.0  # math.exp raises OverflowError above 709
     return math.exp(min(-log_probability / tokens, largest))
 
 
@@ -63,6 +63,7 @@ class Totals:
         self.log_probability += log_probability
 
     def __str__(self) -> str:
+        # Of all tokens, not the mean of the pairs' perplexities, so that long pairs count as such.
         average = perplexity(self.log_probability, max(self.tokens, 1))
         figures = f"log probability {self.log_probability:.4f}, perplexity {average:.4f}"
         return f"pairs: {self.pairs:,}, tokens: {self.tokens:,}, {figures}"
@@ -107,6 +108,7 @@ class JudgeConfig:
 
         from nmt.translation import load_translator, score_pairs, warn
 
+        # nmt computes the probability of a given translation only with this engine.
         compute = Compute("torch", device=self.device)
         decode = DecodeConfig(batch_tokens=self.batch_tokens)
         options = TranslatorOptions(self.run, compute, self.target, decode=decode)
@@ -115,13 +117,18 @@ class JudgeConfig:
         # Reads the first pair before the status line appears, to report a missing file.
         pairs = chain(list(islice(lines, 1)), lines)
         totals = Totals()
+        # In a terminal, the rows themselves show the progress, and a status line would mix with
+        # them.
         console = Console(stderr=True, quiet=sys.stdout.isatty())
         with Status("scoring", console=console) as status:
             while block := list(islice(pairs, BUFFER)):
                 for score in score_pairs(translator, block):
                     totals.add(score.log_probability, len(score.token_log_probabilities))
                     row = formatted(totals.pairs, score.log_probability, vars(score), format)
+                    # Bytes, so that output is UTF-8 in any locale, with the same line ends on any
+                    # system.
                     sys.stdout.buffer.write(f"{row}\n".encode())
+                # After each block, so that the next program in a pipe can begin.
                 sys.stdout.buffer.flush()
                 status.update(f"scored {totals.pairs:,} pairs")
         warn(str(totals))
@@ -134,9 +141,9 @@ class JudgeConfig:
         references: list[str],
         sources: list[str],
     ) -> dict[str, list[Any]]:
+        """The counts of flags, if they are asked for, by the name under which JSON has them."""
         if not self.flags:
             return {}
-        """The counts of flags, if they are asked for, by the name under which JSON has them."""
         if not self.flags:
             return {}
         if config.source is None:

@@ -12,6 +12,7 @@ from nmt.config import NMTError
 from nmt.evaluation import Score, Scoring
 
 
+# Once per language: sacremoses reads files of prefixes and compiles many expressions.
 @cache
 def moses(language: str) -> Callable[[str], str]:
     """The Moses tokenizer with escapes and without -a, after replace-unicode-punctuation.
@@ -61,8 +62,11 @@ def paper_bleu(hypotheses: list[str], references: list[str], scoring: Scoring) -
         hypothesis_tokens = [split_compounds(line) for line in hypothesis_tokens]
         reference_tokens = [split_compounds(line) for line in reference_tokens]
         name = "BLEU (tokenized, compounds split)"
+    # As in multi-bleu: tokens are split at spaces, and counts are not smoothed. `force` keeps
+    # sacreBLEU from warning that the text is tokenized.
     scorer = BLEU(tokenize="none", smooth_method="none", force=True, lowercase=scoring.lowercase)
     value = scorer.corpus_score(hypothesis_tokens, [reference_tokens]).score
+    # sacreBLEU's own signature would say only that it did not tokenize.
     signature = {
         "nrefs": "1",
         "case": "lc" if scoring.lowercase else "mixed",

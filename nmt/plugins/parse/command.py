@@ -15,6 +15,7 @@ class ParseConfig(JobConfig):
     """Options of `nmt parse`."""
 
     translator: TranslatorOptions = inline(
+        # A line is a sentence: splitting it would make two trees.
         TranslatorOptions(split="never"),
         "run",
         "compute",
@@ -28,6 +29,7 @@ class ParseConfig(JobConfig):
 
 
 def run(config: ParseConfig) -> None:
+    # Imported here, so that help and completion do not load these modules.
     from nmt.plugins.parse.linear import choose_tree
     from nmt.plugins.parse.trees import model_sentence
 
@@ -40,6 +42,7 @@ def run(config: ParseConfig) -> None:
         counts = job.output.notes.counts
 
         def stream(lines: Iterable[str]) -> Iterator[list[translation.Translation]]:
+            # The job keeps the line as it was typed, whose words the tree gets.
             return translator.stream(map(model_sentence, lines), config.buffer)
 
         for number, line, translations in job.run(stream):
@@ -74,5 +77,6 @@ COMMAND = Command(
     usage="[FILE or 'A SENTENCE'] [RUN]...",
     examples=("'The law will never be perfect .' runs/parser", "runs/parser < sentences > trees"),
     memory=LESS_MEMORY,
+    # Section 6.3: beam 21, alpha 0.3, and up to 300 tokens more than the sentence has.
     groups={"decode": "parse"},
 )

@@ -32,6 +32,7 @@ def split_output(line: str) -> Output:
             if step["tag"]:
                 output.written.append("")
         elif output.written:
+            # A word of the model may come in several pieces if it decodes them with spaces.
             output.written[-1] += token
         else:
             output.unplaced += 1
@@ -46,10 +47,12 @@ def read_linear(line: str, words: list[str]) -> tuple[Tree, int]:
     is inserted next to the previous word.
     """
     output = split_output(line)
+    # Without a tag, nothing shows where a word belongs.
     if not output.written:
         return flat_tree(words), output.unplaced + len(output.steps) + len(words)
     tree = Tree()
     repairs = output.unplaced
+    # Compared as the model writes words, but the tree gets them as the user wrote them.
     correct = [model_word(word) for word in words]
     aligned = align(output.written, correct)
     # In a correct tree, each leaf has exactly one word.
@@ -59,6 +62,8 @@ def read_linear(line: str, words: list[str]) -> tuple[Tree, int]:
         if step["tag"]:
             tagged = tagged_word(aligned[leaf], correct, output.written[leaf])
             for index in aligned[leaf]:
+                # Readers of trees drop words with the tag of a trace, but the tree must have all
+                # words.
                 has_tag = index == tagged and step["tag"] != TRACE
                 tree.add(step["tag"] if has_tag else UNKNOWN, words[index])
             leaf += 1
@@ -87,9 +92,11 @@ def align(written: list[str], correct: list[str]) -> list[list[int]]:
     Finds the longest matches. Words that the model omitted belong to the word before them.
     """
     aligned: list[list[int]] = [[] for _ in written]
+    # By default, difflib ignores frequent items of sequences with 200 or more, such as commas.
     matcher = SequenceMatcher(None, written, correct, autojunk=False)
     for _, begin, end, first, last in matcher.get_opcodes():
         for index in range(first, last):
+            # Replaced words correspond one by one, as far as there are words on both sides.
             place = min(begin + index - first, end - 1)
             aligned[max(0, place)].append(index)
     return aligned
@@ -124,6 +131,7 @@ def choose_tree(translations: list[Translation], line: str) -> tuple[Tree, int]:
     """The tree that needed the fewest repairs, and their number; in a tie, the best-ranked one."""
     words = escape(line).split()
     candidates = [read_linear(translation.text, words) for translation in translations]
+    # `min` returns the first of equal candidates, and they are in the order of their rank.
     return min(candidates, key=lambda candidate: candidate[1])
 
 

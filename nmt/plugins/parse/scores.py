@@ -32,6 +32,7 @@ def brackets(tree: Tree, is_word: list[bool]) -> Brackets:
         label = SAME_LABEL.get(phrase.label, phrase.label)
         start = words_before[phrase.start]
         end = words_before[phrase.end]
+        # A constituent of only punctuation has no words left.
         if label not in TOPS and start < end:
             counts[label, start, end] += 1
     return counts
@@ -55,16 +56,19 @@ def compare_trees(hypotheses: list[str], references: list[str]) -> Counter[str]:
         ours = tree_of(hypothesis, f"hypothesis, line {number}")
         theirs = tree_of(reference, f"reference, line {number}")
         are_words = scored_words(theirs)
+        # Both trees by the same tags: a punctuation mark with a wrong tag must not shift brackets.
         are_our_words = are_words if ours.words == theirs.words else scored_words(ours)
         words = list(compress(theirs.words, are_words))
         our_words = list(compress(ours.words, are_our_words))
         if not words:
             continue  # like EVALB, skip sentences of only punctuation
+        # As in EVALB, such a sentence counts neither for nor against the score, but is reported.
         if our_words != words:
             sums["errors"] += 1
             continue
         our_brackets = brackets(ours, are_our_words)
         their_brackets = brackets(theirs, are_words)
+        # The intersection of multisets: a label may occur twice over the same words.
         sums["matched"] += (our_brackets & their_brackets).total()
         sums["hypothesis"] += our_brackets.total()
         sums["reference"] += their_brackets.total()
@@ -80,6 +84,7 @@ def bracket_scores(hypotheses: list[str], references: list[str], scoring: Scorin
     signature = f"{RULES}|{counts}|version:{__version__}"
 
     def score(metric: str, name: str, part: int, whole: int) -> Score:
+        # Without any bracket, the score is 0.
         return Score(metric, name, 100 * part / max(1, whole), signature)
 
     matched = sums["matched"]

@@ -40,6 +40,7 @@ def tree_files(entry: str) -> list[Path]:
         raise NMTError(f"{entry}: no such file or folder; {advice}")
     files = []
     for folder in folders:
+        # Sorted: the order of the trees decides line numbers, samples and what is held out.
         for file in sorted(folder.rglob("*")):
             if without_compression(file.name).endswith(SUFFIXES):
                 files.append(file)
@@ -67,6 +68,7 @@ def tree_lines(path: Path) -> Iterator[tuple[int, list[bytes]]]:
             depth = 0
         group.append(line)
         size += len(line)
+        # Treebanks write brackets in words as -LRB- and -RRB-. All other brackets form the tree.
         depth += line.count(b"(") - line.count(b")")
     if group:
         yield first, group
@@ -85,6 +87,7 @@ def read_trees(path: Path, errors: str, counts: Counter[str]) -> Iterator[Tree]:
                 advice = "repair the tree that begins there, or pass data.errors=skip"
                 raise NMTError(f"{path}, line {first}: {error}; {advice}") from error
             counts[error.counted_as] += 1
+            # The tree that is not closed took the trees after it into its group.
             yield from single_line_trees(lines[1:])
 
 
@@ -97,6 +100,7 @@ def single_line_trees(lines: list[bytes]) -> Iterator[Tree]:
     for line in lines:
         if line.startswith(b"("):
             with suppress(MalformedLine):
+                # A list, so that a line is used as a whole or not at all.
                 yield from list(with_words(parse(decode(line))))
 
 
@@ -121,6 +125,8 @@ class Treebank(Corpus):
     def pairs(self, files: list[Path], dropped: Counter[str]) -> Iterator[Pair]:
         for file in files:
             for tree in read_trees(file, self.data.errors, dropped):
+                # Without traces, function tags and indices: held-out sets are scored with the same
+                # trees.
                 yield " ".join(tree.words), tree.bracketed()
 
     def digests(self) -> dict[str, str]:
@@ -133,4 +139,6 @@ class Treebank(Corpus):
         return model_sentence(source), single_blanks(tree.linear())
 
     def entries(self, target: str) -> list[str]:
+        # Tags and brackets become entries as a whole. Words are spelled with the subwords of the
+        # sources.
         return [step for step in target.split(" ") if step[0] in "()"]

