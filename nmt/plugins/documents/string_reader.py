@@ -77,6 +77,7 @@ def masked(text: str, arguments: Sequence[Inset]) -> str:
     for argument in arguments:
         size = argument.end - argument.begin
         pieces.append(text[at : argument.begin])
+        # As many characters, so that offsets in both texts are the same.
         pieces.append(size * MASK)
         at = argument.end
     pieces.append(text[at:])
@@ -100,6 +101,8 @@ class Reader:
         self.scanned = masked(text, arguments)
         # The names that are closed somewhere, and so are no placeholders.
         self.closed = {name.lower() for name in CLOSED.findall(text)}
+        # Tags are searched in the masked text: an argument in a tag could contain quotes or
+        # brackets.
         self.tags = self.find_tags()
         self.tag_at = {tag.begin: tag for tag in self.tags if kind.is_html}
         self.arguments_in_tags = self.find_arguments_in_tags(arguments)
@@ -113,6 +116,7 @@ class Reader:
 
     def find_tags(self) -> list[Tag]:
         """The tags of HTML; in other markup, only readings are known as elements of HTML."""
+        # Other markup, such as that of WebVTT, rarely has readings.
         if not self.kind.is_html and not READING.search(self.text):
             return []
         return tags_of(self.scanned) if "<" in self.scanned else []
@@ -129,6 +133,7 @@ class Reader:
 
     def read_all(self, arguments: Sequence[Inset]) -> None:
         insets = [*self.fixed_elements(arguments), *arguments]
+        # The sort is stable, so an element comes before an argument at its beginning.
         insets.sort(key=lambda inset: inset.begin)
         at = 0
         for inset in insets:
@@ -148,6 +153,7 @@ class Reader:
         """The elements that stay unchanged, such as <style> and <code>, as in HTML."""
         elements = list[Inset]()
         at = 0
+        # An outer element comes first, and all inside it stays with it.
         for tag in self.tags:
             if tag.begin < at or not tag.partner:
                 continue  # inside of another fixed element, or never closed
@@ -218,6 +224,7 @@ class Reader:
     def add_tag(self, begin: int, end: int, name: str) -> None:
         """Add the tag at this span to the sentence, or end the sentence."""
         raw = self.text[begin:end]
+        # Before the tag is used: attributes are translated even if the tag ends a sentence.
         note = self.attributes_of(begin, end)
         if self.ends_sentence(name):
             self.end_sentence(begin, end)
@@ -296,6 +303,7 @@ class Reader:
 
     def end_sentence(self, end: int, following: int, is_tab: bool = False) -> None:
         """End a sentence at one offset, and begin the next one at another."""
+        # A shortcut is what remains after a tab; it is part of no sentence.
         if not self.is_after_tab or not is_shortcut(self.text, self.first, end):
             tokens = keep_apart(join_scripts(self.tokens))
             sentence = Paragraph(self.begin + self.first, tokens, self.notes, self.kind.write)

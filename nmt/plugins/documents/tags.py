@@ -143,9 +143,12 @@ class Tags:
             name=(markup["name"] or "").lower(),
             closes=markup["end"] == "/",
         )
+        # The closing tags that a tag implies come before it.
         self.end_readings(tag)
         index = len(self.tags)
         self.tags.append(tag)
+        # A closing tag closes the last open tag with its name, whatever was opened since: browsers
+        # repair <b><i></b></i>, too.
         if tag.closes and self.opened[tag.name]:
             opening = self.opened[tag.name].pop()
             self.tags[opening].partner = index

@@ -75,6 +75,7 @@ class Flow(MarkedUp):
     def parts(self, text: str, target: str) -> Sequence[Part]:
         elements = parse_xml(text)
         self.scripts = dict(styles_of_scripts(elements))
+        # The first element is the document itself, and all others are inside it.
         return [*self.declarations(elements), *self.sentences(elements[0])]
 
     def declarations(self, elements: Sequence[Element]) -> list[Part]:
@@ -89,11 +90,13 @@ class Flow(MarkedUp):
 
     def sentences(self, element: Element) -> list[Part]:
         """The sentences in an element, including those inside of other sentences."""
+        # Some need their prefix: svg:title is a text, but other elements are named `title`, too.
         if element.name in self.paragraphs or element.tag in self.paragraphs:
             return self.paragraph(element)
         if element.name in UNREAD:
             return []
         parts = list[Part]()
+        # Programs compute what a cell with a number or a formula shows.
         if element.name == "table-cell":
             if VALUE.search(element.file, element.begin, element.inside):
                 return parts
@@ -127,10 +130,13 @@ class Flow(MarkedUp):
 
     def tokens_of_child(self, child: Element, notes: list[Spliced] | None) -> list[Token]:
         """The tokens of an element in a sentence."""
+        # First what must not change, then what contains text, then codes, and last any other
+        # element.
         is_coded = child.name in CODED
         if is_coded and is_protected(child):
             return [copied(child) if child.text else Token("point", child.raw, child.text)]
         separates = is_coded and code_separates_words(child)
+        # Without content, it is a tag between words, like any other.
         if child.name in AROUND | RUBY and child.inside < child.outside:
             return self.tokens_around(child, separates, notes)
         if child.name in CODES:
