@@ -29,6 +29,7 @@ class CatalogLines:
         self.lines = text.splitlines(keepends=True)
         self.line_end = "\r\n" if "\r\n" in text else "\n"
         starts = sorted(start_of(entry) for entry in catalog)
+        # A message ends where the next one begins.
         ends = [*starts[1:], len(self.lines)]
         self.ends = dict(zip(starts, ends, strict=False))
 

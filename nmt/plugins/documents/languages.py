@@ -53,6 +53,7 @@ class Language:
     def tag(self) -> str:
         """The language as Word names it, such as ja-JP; with its script only if it has several."""
         likely = get_global("likely_subtags")
+        # Such as en_Latn_US.
         usual = likely.get(f"{self.language}_{self.region}") or likely.get(self.language) or ""
         is_usual = f"_{self.script}_" in usual
         parts = [self.language, "" if is_usual else self.script, self.region]
@@ -114,6 +115,7 @@ class Change:
 
     def values_of_open_document(self) -> dict[str, str]:
         language = self.target.language
+        # OpenDocument's word for no region.
         region = self.target.region or "none"
         values = {"language": language, "country": region}
         if self.target.script in EAST_ASIAN:

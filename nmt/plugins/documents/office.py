@@ -68,6 +68,7 @@ class Story(Part):
 
     def render(self, translations: Sequence[Translated]) -> str:
         left = iter(translations)
+        # The attributes come first, as in `lines`.
         text = self.attributes.render(left)
         content = self.content
         if text != content.text:

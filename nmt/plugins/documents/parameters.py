@@ -74,8 +74,10 @@ def readable_values(text: str) -> Iterator[str]:
             yield value_of(parameter)
     for tag in TAG.finditer(text):
         name = NAME_OF_TAG.match(tag[0])
+        # These tags compare values without a name, or load them as files.
         if not name or (name[1] or name[2]) in OF_LOGIC:
             continue
+        # Values with a name have been looked at above.
         without_named = NAMED.sub("", tag[0])
         for parameter in UNNAMED.finditer(without_named):
             value = value_of(parameter)

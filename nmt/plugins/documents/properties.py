@@ -24,6 +24,7 @@ class Properties(Flow):
     def sentences(self, element: Element) -> list[Part]:
         if element.tag != "dc:language":
             return super().sentences(element)
+        # A third language stays, as it does in the text.
         if not self.change or not self.change.source.is_named(element.text.strip()):
             return []
         return [Part(element.inside, element.outside, otherwise=self.change.target.tag)]
@@ -82,6 +83,7 @@ class Description(Part):
 
     def render(self, translations: Sequence[Translated]) -> str:
         text = self.page.render(translations)
+        # The package has the HTML as text.
         return self.raw if text == self.page.text else escape(text, quote=False)
 
 

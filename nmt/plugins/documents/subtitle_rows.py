@@ -81,6 +81,7 @@ def names_subtitle(rows: list[Row], index: int, in_webvtt: bool) -> bool:
 
     In WebVTT, it may also be a name, which is any text after an empty line.
     """
+    # Numbers elsewhere are text that somebody says.
     if index + 1 == len(rows) or not rows[index + 1].is_timing:
         return False
     if INDEX.fullmatch(rows[index].text):
@@ -102,6 +103,7 @@ def spans_of_text(rows: list[Row]) -> Iterator[tuple[int, int]]:
     end = 0
     for row in rows:
         if row.is_text and begin is None:
+            # Rows without text, such as numbers, end a span; empty rows are part of it.
             begin = row.begin
         elif not row.is_text and begin is not None:
             yield begin, end

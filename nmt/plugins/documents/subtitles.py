@@ -62,6 +62,7 @@ class Subtitles(Text):
         if readings:
             notices.append(f"{READINGS_LEFT_OUT}: {readings:,}")
         self.notice = "; ".join(filter(None, notices))
+        # As a reference, the mark would be shown in SubRip.
         if self.is_rtl and can_encode(RIGHT_TO_LEFT_MARK, self.encoding):
             text = with_marks(text, self.text.text)
         return self.mark + text.encode(self.encoding, "xmlcharrefreplace")
@@ -91,6 +92,7 @@ def with_marks(text: str, source: str) -> str:
 
 def needs_mark(line: str) -> bool:
     """Whether a line has letters from right to left, but begins with one from left to right."""
+    # Tags and overrides have Latin letters, which players do not show.
     shown = unescape(UNSEEN.sub("", line))
     has_rtl = any(direction_of_text(letter) == "rtl" for letter in shown)
     return has_rtl and direction_of_text(shown) == "ltr"
