@@ -49,6 +49,10 @@ TABLE_OF_CONTENTS = "application/x-dtbncx+xml"
 LARGEST = 2**26
 """Maximum bytes of all unpacked files."""
 MOST_TAGS = 2**20
+"""Maximum XML tags of all files, which bounds memory and time.
+
+A long book has about half a million.
+"""
 OLD_OFFICE = b"\xd0\xcf\x11\xe0"
 """The first bytes of old formats and of encrypted files."""
 LOCKED = (

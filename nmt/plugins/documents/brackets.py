@@ -8,6 +8,7 @@ import regex
 
 from nmt.text import WITHOUT_BLANKS, WORD_CHARACTER
 
+# Languages differ: English has “ ”, German „ “, Polish „ ”, Swedish ” ”, French « », Danish » «.
 SINGLE = ("\u2018\u2019", "\u201a\u2018", "\u201a\u2019", "\u201b\u2019", "''")
 DOUBLE = ("“”", "„“", "„”", "””", "‟”", '""', "\uff02\uff02")
 GUILLEMETS = ("«»", "»«", "»»", "\u2039\u203a", "\u203a\u2039", "\u203a\u203a")
@@ -86,6 +87,7 @@ def find_brackets(text: str) -> list[Pair]:
             pairs.append(Pair(partner, at, sign in QUOTES))
         elif may_open and not ends_only(text, at):
             opened.append(at)
+    # A pair is found at its closing sign, so inner pairs come first here.
     return sorted(pairs, key=lambda pair: pair.opening)
 
 

@@ -24,7 +24,7 @@ CONVERT = "convert it with `msgconv -t UTF-8`"
 PLURAL_FORMS = "Plural-Forms"
 CHARSETS = ("", "utf-8", "utf8", "us-ascii", "ascii")
 ESCAPE = re.compile(r"\\(?:(?=[abfvx0-7])|.)", re.DOTALL)
-"""An escape; the backslash alone if polib would lose it, as in \\x1b."""
+"""An escape; the backslash alone if polib would not write the escape as it was, as in \\x1b."""
 FLAGS_WITHOUT_SPACE = re.compile(r"^#,(?=\S)", re.MULTILINE)
 FORMS = re.compile(r"nplurals[ \t]*=[ \t]*([1-9])(?!\d)")
 WITHOUT_FORMS = "plural messages left untranslated because the header has no valid Plural-Forms"
@@ -88,7 +88,7 @@ class Catalog(Document):
             self.lines += string.lines
 
     def read(self) -> polib.POFile:
-        # polib drops a backslash that begins no escape it knows, as in \x1b.
+        # polib 1.2 would write the backslash of \x1b twice, and break a line at \v or \f.
         text = ESCAPE.sub(read_escape, self.text)
         # polib needs a space before flags. The newline tells it that this is not a file name.
         with_spaces = FLAGS_WITHOUT_SPACE.sub("#, ", text) + "\n"
@@ -200,7 +200,7 @@ def check_header(metadata: dict[str, str], target: str) -> None:
 
 
 def read_escape(escape: re.Match[str]) -> str:
-    """An escape for polib: another character stands for a backslash that polib would lose."""
+    """An escape for polib: another character stands for a backslash that polib would change."""
     return ESCAPED if escape[0] == "\\" else escape[0]
 
 

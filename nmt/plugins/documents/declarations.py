@@ -49,6 +49,7 @@ STYLE = re.compile(
 )
 OTHER_SIDE = {"left": "right", "right": "left"}
 SETS_ITS_DIRECTION = frozenset(["math", "rp", "rt", "rtc"])
+"""Formulas, which browsers show from left to right, and readings, which a translation lacks."""
 Spans = Mapping[str, tuple[int, int]]
 
 
@@ -95,6 +96,7 @@ class Declarations:
             # All text of a page is in <body>, whatever its template declares.
             if name == "body" or self.is_source(code):
                 yield Part(*spans[attribute], otherwise=f'"{self.tag}"')
+        # Fields keep their direction, because users may enter any language.
         if name not in FIELDS:
             yield from self.turned(text, spans)
             yield from self.aligned(text, name, spans)

@@ -11,7 +11,8 @@ from xml.parsers import expat
 from nmt.config import NMTError
 from nmt.plugins.documents.tags import ATTRIBUTE
 
-DEEPEST = 256  # levels of elements
+DEEPEST = 256
+"""Maximum levels of elements, because functions recurse into each. Long books have a dozen."""
 INVALID = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML does not allow, not even as references."""
 CDATA = "<![CDATA["

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 PLURAL = ("plural", "selectordinal")
 KINDS = (*PLURAL, "select")
 CATEGORIES = ("zero", "one", "two", "few", "many", "other")
-DEEPEST = 20  # levels of arguments
+DEEPEST = 20
+"""Maximum levels of arguments: a hostile message must not exhaust Python's recursion."""
 # Java's choices are recognized so that they can be counted. Their syntax differs, so they are not
 # parsed.
 STARTS = re.compile(r"\{\s*[^\s{},]+\s*,\s*(?:plural|selectordinal|select|choice)\s*,")
@@ -76,7 +77,6 @@ def message_at(text: str, begin: int, number: str, depth: int) -> Message:
 
     `number` is the argument that the number sign stands for, if any.
     """
-    # A hostile message could otherwise exceed the depth of Python's recursion.
     if depth > DEEPEST:
         raise UnknownSyntax
     message = Message(begin, len(text))

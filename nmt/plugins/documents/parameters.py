@@ -13,6 +13,7 @@ QUOTED = (
 )
 NAMED = re.compile(rf"(?<![\w-])(?P<name>[\w-]+)[ \t]*[=:][ \t]*(?:{QUOTED})", re.DOTALL)
 UNNAMED = re.compile(rf"(?<=\s)(?:{QUOTED})", re.DOTALL)
+# Two words with letters. Paths and addresses are none.
 TWO_WORDS = re.compile(r"[^\W\d_][^\s/]*\s+\S*[^\W\d_]")
 READABLE = frozenset(READ) | {
     "attribution",

@@ -13,6 +13,7 @@ from nmt.plugins.documents.xml import Flow
 from nmt.text import language_tag
 from nmt.translation import Translated
 
+# A description that has a tag or a reference is HTML.
 HTML = re.compile(r"</?[a-zA-Z][^<>]*>|&#?\w{1,32};")
 
 
@@ -66,6 +67,7 @@ class Package(Contents):
     paragraphs = frozenset(["dc:title", "dc:description"])
 
     def sentences(self, element: Element) -> list[Part]:
+        # The book is in the target language, whatever its package declared.
         if element.tag == "dc:language" and self.target:
             return [Part(element.inside, element.outside, otherwise=self.target)]
         if element.tag == "dc:description" and HTML.search(element.text):
@@ -91,4 +93,5 @@ class Languages(Flow):
     """A part in which only declarations change, such as the styles of a DOCX file."""
 
     def parts(self, text: str, target: str) -> Sequence[Part]:
+        # Without a change, the file is not even parsed.
         return self.declarations(parse_xml(text)) if self.change or self.turn else []

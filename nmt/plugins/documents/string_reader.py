@@ -105,6 +105,7 @@ class Reader:
         # brackets.
         self.tags = self.find_tags()
         self.tag_at = {tag.begin: tag for tag in self.tags if kind.is_html}
+        # These belong to the token of their tag, or to one of its attributes.
         self.arguments_in_tags = self.find_arguments_in_tags(arguments)
         self.parts = list[Part]()
         # The sentence that is being read: where it begins, its tokens, and what they contain.
@@ -169,6 +170,7 @@ class Reader:
 
     def is_unchanged(self, tag: Tag, end: int, arguments: Sequence[Inset]) -> bool:
         """Whether an element, from an opening tag to the offset `end`, stays as it is."""
+        # In WebVTT, names of elements have other meanings, except those of readings.
         if not self.kind.is_html and tag.name not in READINGS:
             return False
         if tag.name in UNCHANGED or is_fixed(tag, self.scanned):
@@ -214,6 +216,7 @@ class Reader:
             raw = self.text[begin:end]
             is_optional = self.kind.drops_lines
             self.tokens.append(Token("point", raw, breaks=True, optional=is_optional))
+        # Comments, escapes, mnemonics and the like are written as they are.
         elif not name:
             raw = self.text[begin:end]
             is_space = bool(groups.get("literal") or groups.get("hard_space"))
@@ -234,6 +237,7 @@ class Reader:
         written = marked(note) if note else raw
         separates = name in SEPARATORS
         is_dropped = name in RUBY
+        # Without content, it is not an element around words.
         if raw.endswith("/>") or name in EMPTY:
             token = Token("point", written, breaks=separates, is_dropped=is_dropped)
             self.add_token(token, note)
@@ -311,6 +315,7 @@ class Reader:
         self.first = following
         self.tokens = []
         self.notes = []
+        # What follows may be a shortcut; see `is_shortcut`.
         self.is_after_tab = is_tab
 
 

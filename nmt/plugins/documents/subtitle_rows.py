@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from nmt.plugins.documents import subtitle_times
 
+# Only \r and \n end a line. `str.splitlines` would also split at other characters.
 LINE = re.compile(r"[^\r\n]+(?:\r\n?|\n|\Z)|\r\n?|\n")
 WEBVTT_HEADER = re.compile(r"WEBVTT(?=[ \t\r\n]|\Z)")
 INDEX = re.compile(r"[ \t\ufeff]*#?\d+[.:]?[ \t]*")
@@ -71,6 +72,7 @@ def mark_structure(rows: list[Row], in_webvtt: bool) -> None:
         elif row.is_timing or names_subtitle(rows, index, in_webvtt):
             row.is_text = False
             in_remark = False
+        # A remark goes on to the next empty line, unless times begin before.
         elif in_remark or (in_webvtt and begins_remark(rows, index)):
             row.is_text = False
             in_remark = True

@@ -13,20 +13,24 @@ from nmt.plugins.documents.subtitle_rows import Row, is_webvtt, rows_of, spans_o
 from nmt.text import direction, direction_of_text
 from nmt.translation import Translated
 
+# `\h` is the hard space of SubStation Alpha, which converters leave in SubRip files.
 HARD_SPACE = r"(?P<hard_space>(?:\\h)+)"
 WEBVTT_MARKUP = re.compile(
     "|".join(
         [
             rf"(?P<line>\r\n?|\n)(?P<paragraph>(?={BEGINS_PARAGRAPH}))?",
             DASH,
+            # Another voice begins another sentence.
             r"(?P<speaker><v(?:[.\s][^<>]*)?>)",
             r"</?(?P<name>[a-zA-Z]\w*)?[^<>]*>",
         ]
     )
 )
+# An empty line would end the subtitle, so a line break may be dropped.
 SUBRIP = Kind(markup=re.compile(f"{STRING_MARKUP.pattern}|{HARD_SPACE}"), drops_lines=True)
 WEBVTT = Kind(
     markup=WEBVTT_MARKUP,
+    # In WebVTT, text has references, such as &amp;. SubRip shows them as they are.
     read=unescape,
     write=partial(escape, quote=False),
     is_html=False,
@@ -51,6 +55,7 @@ class Subtitles(Text):
         self.left = notice_of_lines(rows, first)
         self.notice = self.left
         parts = list[Part]()
+        # Everything before the first times is the header of WebVTT, or no subtitle.
         for begin, end in spans_of_text(rows[first:]):
             parts += Reader(text[begin:end], begin, kind).parts
         return parts

@@ -43,6 +43,7 @@ def styles_of_scripts(elements: Iterable[Element]) -> Iterator[tuple[str, str]]:
             # A position and, optionally, a size, such as "super 58%".
             declared_position = properties.attributes.get("text-position", "").split()
             position = declared_position[0] if declared_position else ""
+            # A style may also set its text back on the line.
             if position in ON_THE_LINE or not RAISED_OR_LOWERED.fullmatch(position):
                 continue
             is_lowered = position.startswith(("sub", "-"))
@@ -93,6 +94,7 @@ class Flow(MarkedUp):
         # Some need their prefix: svg:title is a text, but other elements are named `title`, too.
         if element.name in self.paragraphs or element.tag in self.paragraphs:
             return self.paragraph(element)
+        # Comments and deleted text are counted by `texts_left`, not translated.
         if element.name in UNREAD:
             return []
         parts = list[Part]()
@@ -202,6 +204,7 @@ def copied(element: Element) -> Token:
 
 def code_token(element: Element) -> Token:
     """The token of an inline code of XLIFF; the two codes of a pair share an id."""
+    # `rid` connects the two codes of a pair, whose ids may differ.
     shared_id = element.attributes.get("rid") or element.attributes.get("id", "")
     return Token(CODES[element.name], element.raw, name=shared_id)
 
@@ -222,6 +225,7 @@ def is_protected(element: Element) -> bool:
 
 def code_separates_words(element: Element) -> bool:
     """Whether the code that an element of XLIFF stands for separates words, as line breaks do."""
+    # `equiv-text` says what a code means; otherwise, its content is the original code.
     code = element.attributes.get("equiv-text", "")
     if not code and element.name in CODES:
         code = element.text
