@@ -36,6 +36,7 @@ WITHOUT_WORDS = "messages without words left untranslated"
 def fits(entry: polib.POEntry, text: str) -> bool:
     """True if a translation has the line breaks at its ends and the arguments of its message."""
     source = entry.msgid_plural or entry.msgid
+    # `msgfmt -c` requires this of every translation.
     if source.startswith("\n") != text.startswith("\n"):
         return False
     if source.endswith("\n") != text.endswith("\n"):

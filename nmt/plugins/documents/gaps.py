@@ -34,10 +34,9 @@ class Gaps:
         words = self.source.between(parent.node.begin, parent.node.end)
         # The first source token that begins at the node or behind it.
         following = bisect_left(self.source.starts, node.begin)
+        # Word order changes, so the words beside a tag show its place better than its position.
         behind = list[int]()  # the gaps behind the partners of the preceding word
         if following > words.start:
-            # The words beside a tag are better witnesses than its relative position, because word
-            # order changes.
             behind = [token + 1 for token in self.links.targets_of[following - 1]]
         before = list[int]()  # the gaps before the partners of the following word
         if following < words.stop:
@@ -54,7 +53,7 @@ class Gaps:
         """The gap at which a node keeps its relative position in its parent."""
         words = self.source.between(parent.node.begin, parent.node.end)
         preceding = bisect_left(self.source.starts, node.begin) - words.start
-        # An element without words has no relative positions.
+        # The parent may have no words in the source.
         share = preceding / max(len(words), 1)
         is_first = node.kind == "open" and preceding == 0
         if is_first and verb_is_last(self.source, self.target):
@@ -83,10 +82,9 @@ class Gaps:
         else:
             gap = next(candidates, parent.tokens.stop)
         begin, end = self.edges(gap, node, parent)
-        # Two copies without marks in one gap would form one word.
         if node.kind == "copy":  # the translator lost its mark
             node = self.with_blanks(node, parent, gap, (begin, end))
-            # See `with_blanks`: the next copy at this place needs a blank.
+            # Two such copies in one gap would form one word; see `with_blanks`.
             self.filled.add(begin)
         return Placed(begin, end, node, range(gap, gap))
 

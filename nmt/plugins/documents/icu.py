@@ -202,6 +202,7 @@ def skeleton(message: Message) -> Counter[object]:
     """What a translation of a message must keep: its arguments and the order of their branches."""
     result = Counter[object]()
     for argument in message.arguments:
+        # Quoted text has no name, and a translation may quote other signs.
         if argument.name:
             names = tuple(argument.branches)
             branches = [skeleton(branch) for branch in argument.branches.values()]

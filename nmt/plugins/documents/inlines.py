@@ -237,6 +237,7 @@ class Inline(Sentence):
         signs = 0
         for token in parse_inline(self.before + text + self.after, self.references):
             if token.type not in TEXTS:
+                # With attributes and content, so that addresses, code and HTML are compared, too.
                 tags[f"{token.type} {token.attrs} {token.content}"] += 1
             elif token.type == "text":
                 signs += signs_in(token.content)

@@ -53,6 +53,7 @@ def join_copies(tokens: Iterable[Token]) -> list[Token]:
     """
     result = list[Token]()
     for token in tokens:
+        # The result may be joined to the next one: Ctrl+Alt+S.
         if token.kind == "copy" and ends_with_joint(result):
             between = result.pop()
             first = result.pop()

@@ -155,6 +155,7 @@ class RunReader:
         # Where elements begin that do not belong inside a sentence, by their names or tags.
         self.places = defaultdict[str, list[int]](list)
         for element in elements:
+            # A drawing in a paragraph of Word has paragraphs with another prefix.
             is_of_any_prefix = element.name in ("p", "fldChar")
             key = element.name if is_of_any_prefix else element.tag
             self.places[key].append(element.begin)

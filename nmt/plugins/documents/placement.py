@@ -43,6 +43,7 @@ class Placement:
             if new_place:
                 placed[index] = new_place
                 taken.update(dict.fromkeys(new_place.tokens, index))
+        # A tag without words comes before an element that begins at the same place.
         return sorted(placed.values(), key=lambda place: (place.begin, place.end))
 
     def with_aligned_words(self, parent: Placed) -> dict[int, Placed]:
@@ -134,8 +135,8 @@ class Placement:
         def is_free(token: int) -> bool:
             return token in parent.tokens and token not in taken
 
-        # A name that the translation keeps is the partner of another source word.
         free = [token for token in candidates if is_free(token)]
+        # A name that the translation keeps is the partner of another source word.
         word = self.first_word(token for token in free if token not in self.links.kept_names)
         if word is None:
             return None

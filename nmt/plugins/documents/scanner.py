@@ -71,6 +71,7 @@ class Scanner:
         self.unclosed = set[str]()  # names of elements that no later tag closes
         # The prefixes of lines in a quotation do not count as punctuation before a sign.
         source = LINE_PREFIX.sub(lambda prefix: "\n".ljust(len(prefix[0])), text)
+        # The state of markdown-it is only needed for `scanDelims`.
         self.state = StateInline(source, PARSER, {}, [])
         self.at = 0
         while markup := MARKUP.search(text, self.at):
@@ -350,6 +351,7 @@ def with_blanks(tokens: list[Token]) -> list[Token]:
     blank = Token("text", "", " ")
     result = list[Token]()
     for index, token in enumerate(tokens):
+        # A tag without a partner becomes a single tag, which separates words anyway.
         if token.breaks and index in partners:
             result += [blank, token, blank]
         else:

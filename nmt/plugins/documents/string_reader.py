@@ -281,6 +281,7 @@ class Reader:
         tokens = list[Token]()
         notes = list[Spliced]()
         at = begin
+        # Text and arguments alternate, as in a sentence; the arguments are in order.
         for argument in self.arguments_in_tags.values():
             if begin <= argument.begin < end:
                 tokens.append(self.attribute_text(at, argument.begin))

@@ -242,6 +242,7 @@ def texts_between(element: Element) -> Iterator[str]:
     for child in element.children:
         yield text_of(element.file[at : child.begin])
         at = child.end
+        # What is in a code is code.
         if child.name not in CODES and not is_segment(child):
             yield from texts_between(child)
     yield text_of(element.file[at : element.outside])

@@ -183,6 +183,7 @@ class Flow(MarkedUp):
             "open",
             element.file[element.begin : element.inside],
             name=name,
+            # A span only formats its words. Other elements, such as links, must not disappear.
             optional=is_span,
             is_script=script is not None,
             is_dropped=is_dropped,
