@@ -111,7 +111,7 @@ def count_inside(source: list[TokenPair], inside: int, target: list[TokenPair]) 
     `source` are the pairs around the source words, and the first `inside` ones belong to the
     element there.
     """
-    # With as many pairs, each belongs to the same place from the inside to the outside.
+    # With the same number on both sides, pairs correspond from the inside to the outside.
     if len(source) == len(target):
         return inside
     # Languages nest brackets and quotation marks differently, so match them by kind.
@@ -127,7 +127,7 @@ def count_inside(source: list[TokenPair], inside: int, target: list[TokenPair]) 
 
 def certain(source: Tokens, of_element: range, target: Tokens, run: range) -> range:
     """The part of a run that no other element may get; see `enclosed`."""
-    # The source splits a pair itself, so no sign of it is out of place.
+    # The source already splits a pair, so there is no rule to keep.
     if not is_balanced(source, of_element):
         return run
     return trimmed(target, run) or run
@@ -157,7 +157,7 @@ def enclosed(
         return result
     pairs = list(pairs_around(source, words))
     inside = [pair for pair in pairs if pair.opening in of_element and pair.closing in of_element]
-    # A pair that another element has is not there for this one.
+    # Pairs that belong to another element do not count.
     free = free_pairs(target, result, is_free)
     count = count_inside(pairs, len(inside), free)
     if count:

@@ -39,8 +39,8 @@ class Strings(Document):
         refused = 0
         readings = 0
         for value, string in zip(self.values, self.strings, strict=True):
-            # All lines of a string are taken, even if it stays, so that the next string has its
-            # own.
+            # Take the lines of every string, even of one that stays, so that the next string gets
+            # its own.
             lines = list(islice(left, len(string.lines)))
             text = string.render(lines)
             if text == string.text:

@@ -67,7 +67,7 @@ class Links:
         target_counts = Counter(target for _, target in pairs)
         source_numbers = Counter[int]()  # partners so far
         target_numbers = Counter[int]()
-        # For each of its partners, a chunk gives its next share of words.
+        # Each partner of a chunk gets the next share of the chunk's words.
         for source, target in pairs:
             of_source = self.source.sides(source)
             of_target = self.target.sides(target)

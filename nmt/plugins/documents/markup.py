@@ -51,7 +51,7 @@ def on_one_line(plain: str) -> tuple[str, list[int]]:
         places += range(len(text), len(text) + len(word[0]))
         text += word[0]
         at = word.end()
-    # White space at the end and the end itself become the end of the line.
+    # White space at the end maps to the end of the line, and so does the end of the text.
     rest = len(plain) - at
     places += [len(text)] * (rest + 1)
     return text, places

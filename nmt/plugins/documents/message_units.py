@@ -36,7 +36,7 @@ class MessageUnit(Part):
 
 def message_unit(element: Element, tokens: Sequence[Token]) -> MessageUnit | None:
     """The ICU message that the tokens of an element form; None if they form none."""
-    # Codes may split the syntax of a message, so the tokens count together.
+    # Codes may split the syntax of a message, so look at all tokens together.
     if not icu.is_message("".join(token.text for token in tokens)):
         return None
     text = ""

@@ -248,6 +248,7 @@ class Scanner:
     def settle_inside(self, opening: Bracket) -> None:
         """Settle the emphasis in a link: its signs have no partners outside of the link."""
         inside = slice(opening.token + 1, len(self.tokens) - 1)
+        # Brackets that are still open have smaller indices, which stay valid.
         self.tokens[inside] = settle_emphasis(self.tokens[inside])
 
     def end_of_link(self, content: int, closing: int) -> int:

@@ -142,6 +142,7 @@ class Reader:
             if inset.begin < at or inset.begin in self.arguments_in_tags:
                 continue
             self.read(at, inset.begin)
+            # A fixed block, such as <pre>, has no place in a sentence.
             if inset.is_element and inset.token.name in OUTSIDE:
                 self.end_sentence(inset.begin, inset.end)
             else:
@@ -300,6 +301,7 @@ class Reader:
 
     def write_attribute(self, text: str, quote: str) -> str:
         """The value of an attribute between these quotes; a value without quotes gets them."""
+        # First as HTML, then as the string around it, which may be an ICU message.
         text = escape(text, quote=False)
         if quote == "'":
             return self.kind.write(text.replace("'", "&#39;"))
@@ -308,7 +310,7 @@ class Reader:
 
     def end_sentence(self, end: int, following: int, is_tab: bool = False) -> None:
         """End a sentence at one offset, and begin the next one at another."""
-        # A shortcut is what remains after a tab; it is part of no sentence.
+        # A shortcut after a tab is not translated.
         if not self.is_after_tab or not is_shortcut(self.text, self.first, end):
             tokens = keep_apart(join_scripts(self.tokens))
             sentence = Paragraph(self.begin + self.first, tokens, self.notes, self.kind.write)

@@ -30,7 +30,7 @@ WEBVTT_MARKUP = re.compile(
 SUBRIP = Kind(markup=re.compile(f"{STRING_MARKUP.pattern}|{HARD_SPACE}"), drops_lines=True)
 WEBVTT = Kind(
     markup=WEBVTT_MARKUP,
-    # In WebVTT, text has references, such as &amp;. SubRip shows them as they are.
+    # WebVTT has character references, such as &amp;. In SubRip, they are text.
     read=unescape,
     write=partial(escape, quote=False),
     is_html=False,

@@ -28,7 +28,7 @@ def strip(token: Token, cut: Callable[[str], str]) -> str:
     token.raw = cut(before)
     if token.raw != before:
         token.text = cut(token.text)
-    # Without anything else, all of it was white space.
+    # The token was only white space.
     if not token.raw:
         return before
     return before.replace(token.raw, "", 1)

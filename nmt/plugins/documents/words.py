@@ -147,8 +147,7 @@ class Tokens:
 
     def between(self, begin: int, end: int) -> range:
         """The tokens that overlap a span."""
-        # A token that ends where the span begins only touches it, and so does one that begins at
-        # its end.
+        # Tokens that only touch the span are not included.
         return range(bisect_right(self.ends, begin), bisect_left(self.starts, end))
 
     def of(self, token: int) -> str:

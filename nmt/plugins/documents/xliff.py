@@ -148,6 +148,7 @@ class Xliff(Flow):
                 # The copy of the sentence is at the end of the target.
                 sentence.begin = end
                 sentence.end = end
+        # Without segments, all text of the source is in one sentence.
         if segments[0] is not content and has_words("".join(texts_between(content))):
             self.left[TEXT_BETWEEN] += 1
         rest = file[at : content.outside]
@@ -167,6 +168,7 @@ class Xliff(Flow):
             missing.discard(mid)
             if mid in sources:
                 parts += self.filled_segment(segment, sources[mid])
+        # A target without segments is one text, which lacks nothing.
         if segments and has_segments:
             self.left[MISSING] += sum(has_words(sources[mid].text) for mid in missing)
         return parts

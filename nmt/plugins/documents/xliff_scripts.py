@@ -41,7 +41,7 @@ def with_scripts(tokens: Sequence[Token]) -> list[Token]:
             last = partners[index]
             result[index] = replace(token, name=name, is_script=True)
             result[last] = replace(tokens[last], name=name)
-        # A single code that does not tell closes what is open, and opens something otherwise.
+        # A single code whose kind is unknown closes an open script, or else opens one.
         elif token.kind == "point" and name in opened and tag.closes is not False:
             opened.remove(name)
             result[index] = replace(token, kind="close", name=name)
