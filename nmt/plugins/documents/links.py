@@ -89,6 +89,7 @@ class Links:
             alignment = [(index * sources // targets, index) for index in range(targets)]
         pairs = set[tuple[int, int]]()
         for source, target in alignment:
+            # Pairs outside of the text are ignored: an alignment may count words differently.
             if 0 <= source < sources and 0 <= target < targets:
                 pairs.add((source, target))
         return sorted(pairs)
