@@ -35,6 +35,7 @@ CUSTOM = (
 )
 USER_DEFINED = rf"<meta:user-defined\b[^<>]*>[^<>]*{LETTER}"
 KEYWORDS = rf"<(?:cp:keywords|meta:keyword)>[^<>]*{LETTER}"
+# Matches once in a file that is not empty.
 ANY_CONTENT = r"(?s)\A."
 CONTENT = r"content\.xml"
 CONTENT_OR_STYLES = r"content\.xml|styles\.xml"
@@ -104,6 +105,7 @@ def texts_left(contents: Mapping[str, bytes]) -> Counter[str]:
             continue
         for name, content in contents.items():
             if re.fullmatch(counted.files, name):
+                # Damaged bytes do not matter for a count.
                 text = content.decode(errors="replace")
                 counts[counted.kind] += len(re.findall(counted.pattern, text))
     return counts

@@ -49,6 +49,10 @@ TABLE_OF_CONTENTS = "application/x-dtbncx+xml"
 LARGEST = 2**26
 """Maximum bytes of all unpacked files."""
 MOST_TAGS = 2**20
+"""Maximum XML tags of all files, which bounds memory and time.
+
+A long book has about half a million.
+"""
 OLD_OFFICE = b"\xd0\xcf\x11\xe0"
 """The first bytes of old formats and of encrypted files."""
 LOCKED = (
@@ -87,6 +91,8 @@ class Archive(Document):
         self.content = content
         self.unpacked = unpack(content)
         contents = self.unpacked.contents
+        # A book has a container. Its text is in the files that its package lists, whatever their
+        # names.
         readers = dict(chapters(contents) if CONTAINER in contents else named(contents, TEXTS))
         if not readers:
             raise NMTError(f"not a {FORMATS}, or its text is missing or encrypted")
@@ -94,6 +100,7 @@ class Archive(Document):
         self.members = dict[str, Document]()
         for name, reader in readers.items():
             try:
+                # OpenDocument encrypts the files in an archive, which are then not XML.
                 self.members[name] = reader(contents[name], source, target)
             except NMTError as error:
                 raise NMTError(
@@ -111,9 +118,11 @@ class Archive(Document):
 
     def lines_to_translate(self) -> list[str]:
         """Each line of the members once, except for those that formulas repeat."""
+        # In a spreadsheet, the same text may be in thousands of cells; it is translated once.
         lines = dict[str, None]()
         for member in self.members.values():
             lines.update(dict.fromkeys(member.lines))
+        # Texts that a formula compares with must stay, wherever they are.
         fixed = referenced_texts(self.unpacked.contents)
         result = [line for line in lines if line not in fixed]
         self.left[REPEATED] += len(lines) - len(result)
@@ -124,6 +133,7 @@ class Archive(Document):
         old_contents = self.unpacked.contents
         contents = old_contents.copy()
         for name, member in self.members.items():
+            # What was not translated, such as a text in a formula, is its own translation.
             translated = [new.get(line, Translated(line)) for line in member.lines]
             contents[name] = member.join(translated)
         readings = readings_in(old_contents) - readings_in(contents)
@@ -132,6 +142,8 @@ class Archive(Document):
         if contents == old_contents:
             return self.content  # written again, the same files could have other bytes
         written = io.BytesIO()
+        # EPUB and OpenDocument require `mimetype` as the first file, without compression. Entries
+        # keep their order and their compression.
         with ZipFile(written, "w") as archive:
             archive.comment = self.unpacked.comment
             for entry in self.unpacked.entries:
@@ -162,6 +174,7 @@ def unpack(content: bytes) -> Unpacked:
         raise NMTError(
             f"not a {FORMATS}, or it is damaged or encrypted: {one_line(error)}"
         ) from error
+    # As an object, a tag needs much more memory than in the file.
     tags = sum(file.count(b"<") for file in contents.values())
     if tags > MOST_TAGS:
         raise NMTError(f"{tags:,} XML tags; the limit is {MOST_TAGS:,}: split the document")
@@ -199,9 +212,11 @@ def chapters_of(contents: dict[str, bytes], package: str) -> NamedReaders:
             continue
         attributes = element.attributes
         kind = attributes.get("media-type", "")
+        # Chapters are in the spine. The navigation does not have to be.
         is_chapter = attributes.get("id", "") in spine
         is_navigation = "nav" in attributes.get("properties", "").split()
         if is_chapter or is_navigation or kind == TABLE_OF_CONTENTS:
+            # An address is relative to the package, and may have escapes as in a URL.
             href = unquote(attributes.get("href", ""))
             name = normpath(join(dirname(package), href))
             if name not in contents:

@@ -8,6 +8,7 @@ import regex
 
 from nmt.text import WITHOUT_BLANKS, WORD_CHARACTER
 
+# Languages differ: English has “ ”, German „ “, Polish „ ”, Swedish ” ”, French « », Danish » «.
 SINGLE = ("\u2018\u2019", "\u201a\u2018", "\u201a\u2019", "\u201b\u2019", "''")
 DOUBLE = ("“”", "„“", "„”", "””", "‟”", '""', "\uff02\uff02")
 GUILLEMETS = ("«»", "»«", "»»", "\u2039\u203a", "\u203a\u2039", "\u203a\u203a")
@@ -36,6 +37,7 @@ def closing_signs() -> dict[str, frozenset[str]]:
     closing = defaultdict[str, set[str]](set)
     for marks in QUOTATIONS:
         closing[marks[0]].add(marks[1])
+    # Python's `unicodedata` does not know the partner of a bracket, which is a close neighbor.
     for code in BASIC_PLANE:
         opening = chr(code)
         if unicodedata.category(opening) != "Ps" or opening in closing:
@@ -66,6 +68,7 @@ def find_brackets(text: str) -> list[Pair]:
     Signs without a partner, such as apostrophes, are in no pair.
     """
     pairs = list[Pair]()
+    # The limit keeps the search for a partner short in a text with thousands of open signs.
     opened = deque[int](maxlen=DEEPEST)
     for match in SIGN.finditer(text):
         at = match.start()
@@ -76,6 +79,7 @@ def find_brackets(text: str) -> list[Pair]:
         is_after_opening = bool(opened) and opened[-1] == at - 1
         may_open = sign in CLOSING
         only_opens = may_open and begins_only(text, at, is_after_opening)
+        # A straight mark could close a quotation, but before a word, it begins another one.
         if partner is not None and not only_opens:
             # Signs that were opened since have no partner.
             while opened.pop() != partner:
@@ -83,6 +87,7 @@ def find_brackets(text: str) -> list[Pair]:
             pairs.append(Pair(partner, at, sign in QUOTES))
         elif may_open and not ends_only(text, at):
             opened.append(at)
+    # A pair is found at its closing sign, so inner pairs come first here.
     return sorted(pairs, key=lambda pair: pair.opening)
 
 

@@ -29,6 +29,7 @@ class CatalogLines:
         self.lines = text.splitlines(keepends=True)
         self.line_end = "\r\n" if "\r\n" in text else "\n"
         starts = sorted(start_of(entry) for entry in catalog)
+        # A message ends where the next one begins.
         ends = [*starts[1:], len(self.lines)]
         self.ends = dict(zip(starts, ends, strict=False))
 
@@ -51,6 +52,7 @@ class CatalogLines:
 
     def add_flag(self, block: list[str], kinds: list[str]) -> None:
         """Add the flag to a message; `kinds` are those of its lines before the translation."""
+        # A message has one line of flags, behind its comments and before its previous text (#|).
         if "#," in kinds:
             number = kinds.index("#,")
             has_others = bool(FLAGS.sub("", block[number]).strip())
@@ -82,6 +84,7 @@ def damaged_line(text: str) -> int:
 
     No comment may stand within a message, and every message needs a translation, even an empty one.
     """
+    # As after a translation, comments may come before the first message.
     keyword = "msgstr"
     after_comment = False
     number = 0

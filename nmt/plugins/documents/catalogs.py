@@ -24,7 +24,7 @@ CONVERT = "convert it with `msgconv -t UTF-8`"
 PLURAL_FORMS = "Plural-Forms"
 CHARSETS = ("", "utf-8", "utf8", "us-ascii", "ascii")
 ESCAPE = re.compile(r"\\(?:(?=[abfvx0-7])|.)", re.DOTALL)
-"""An escape; the backslash alone if polib would lose it, as in \\x1b."""
+"""An escape; the backslash alone if polib would not write the escape as it was, as in \\x1b."""
 FLAGS_WITHOUT_SPACE = re.compile(r"^#,(?=\S)", re.MULTILINE)
 FORMS = re.compile(r"nplurals[ \t]*=[ \t]*([1-9])(?!\d)")
 WITHOUT_FORMS = "plural messages left untranslated because the header has no valid Plural-Forms"
@@ -36,6 +36,7 @@ WITHOUT_WORDS = "messages without words left untranslated"
 def fits(entry: polib.POEntry, text: str) -> bool:
     """True if a translation has the line breaks at its ends and the arguments of its message."""
     source = entry.msgid_plural or entry.msgid
+    # `msgfmt -c` requires this of every translation.
     if source.startswith("\n") != text.startswith("\n"):
         return False
     if source.endswith("\n") != text.endswith("\n"):
@@ -73,6 +74,7 @@ class Catalog(Document):
         nplurals = FORMS.search(catalog.metadata.get(PLURAL_FORMS, ""))
         self.forms = int(nplurals[1]) if nplurals else 0
         self.language: str | None = None  # what the header of the translation declares
+        # A notice, if the header declared a third language.
         self.relabeled = ""
         declared = catalog.metadata.get(LANGUAGE)
         if declared is not None:
@@ -87,13 +89,16 @@ class Catalog(Document):
             self.lines += string.lines
 
     def read(self) -> polib.POFile:
+        # polib 1.2 would write the backslash of \x1b twice, and break a line at \v or \f.
         text = ESCAPE.sub(read_escape, self.text)
         # polib needs a space before flags. The newline tells it that this is not a file name.
         with_spaces = FLAGS_WITHOUT_SPACE.sub("#, ", text) + "\n"
         try:
             catalog = polib.pofile(with_spaces)
+        # What polib raises for damaged files.
         except (OSError, ValueError, IndexError) as error:
             raise NMTError(f"not a message catalog, or it is damaged: {error}") from error
+        # polib reads some catalogs that msgfmt rejects.
         number = damaged_line(text)
         if number:
             raise NMTError(
@@ -131,12 +136,15 @@ class Catalog(Document):
         for message in self.messages:
             entry = catalog[message.index]
             texts = [translation_of(entry, string, left) for string in message.strings]
+            # The last string is the plural, which `fill` also uses for a singular that does not
+            # fit.
             if texts[-1]:
                 lines.replace(entry, self.fill(entry, texts[0], texts[-1]))
                 readings += lost_readings(message.strings[-1].text, texts[-1])
             else:
                 refused += 1
         self.notice = self.notice_with(refused, readings, is_new=bool(translations))
+        # Without translations, not even the header changes.
         if not translations:
             return self.content
         return self.mark + lines.text(self.language).encode(self.encoding)
@@ -150,9 +158,11 @@ class Catalog(Document):
         if entry.msgid_plural:
             # A language without plurals has one form for all numbers.
             forms = [last] if self.forms == 1 else [first or last, last]
+            # A message may have more forms than the header declares.
             for number in range(max(self.forms, len(entry.msgstr_plural))):
                 form = forms[min(number, len(forms) - 1)]
                 filled.msgstr_plural[number] = entry.msgstr_plural.get(number) or form
+        # polib wraps and escapes the lines. It writes whole entries, so this one has nothing else.
         lines = str(filled).removeprefix('msgid ""\n').removesuffix("\n")
         return lines.replace(ESCAPED, "\\")
 
@@ -180,6 +190,7 @@ class Catalog(Document):
 
 def check_header(metadata: dict[str, str], target: str) -> None:
     """Raise NMTError if the header is that of a template, or declares an encoding besides UTF-8."""
+    # Without a header, a catalog is in UTF-8.
     content_type = metadata.get("Content-Type", "charset=UTF-8")
     charset = content_type.partition("charset=")[2].lower()
     if charset == "charset" or "INTEGER" in metadata.get(PLURAL_FORMS, ""):
@@ -190,7 +201,7 @@ def check_header(metadata: dict[str, str], target: str) -> None:
 
 
 def read_escape(escape: re.Match[str]) -> str:
-    """An escape for polib: another character stands for a backslash that polib would lose."""
+    """An escape for polib: another character stands for a backslash that polib would change."""
     return ESCAPED if escape[0] == "\\" else escape[0]
 
 

@@ -35,6 +35,7 @@ def referenced_texts(contents: Mapping[str, bytes]) -> frozenset[str]:
 
 def values_of(reference: str) -> Iterator[str]:
     """The texts that a formula quotes, or a name."""
+    # Without quotation marks, it is the name of a column or the value of a filter.
     for quoted in QUOTED.findall(reference) or [reference]:
         # A cell's list of allowed values is one string: "Yes,No".
         for value in (quoted, *quoted.split(",")):

@@ -48,6 +48,7 @@ def read_marked(
     marker = marked.match(state.src, begin, state.eMarks[first])
     if not marker:
         return False
+    # With `silent`, markdown-it only asks whether this block would end a paragraph.
     if not silent:
         # The rest of the first line belongs to the content, as if it were indented, too.
         line_begin = state.bMarks[first]
@@ -57,6 +58,7 @@ def read_marked(
         state.tShift[first] = 0
         state.sCount[first] = state.blkIndent + INDENT
         read_inside(state, first, first, end)
+        # For the blocks around this one, as markdown-it's own rules do.
         state.bMarks[first] = line_begin
         state.tShift[first] = shift
         state.sCount[first] = indent
@@ -71,6 +73,7 @@ def read_admonition(state: StateBlock, first: int, end: int, silent: bool) -> bo
     marker = ADMONITION.fullmatch(state.src, begin, state.eMarks[first])
     if not marker:
         return False
+    # Without content, the line is text, as Python-Markdown reads it.
     following = state.skipEmptyLines(first + 1)
     if following >= end or state.sCount[following] - state.blkIndent < INDENT:
         return False
@@ -85,6 +88,7 @@ def read_inside(state: StateBlock, first: int, content: int, end: int) -> None:
     """Read the indented content, from the line `content`, of a block that begins at `first`."""
     outer = state.parentType
     state.parentType = "indented"
+    # `tokenize` stops at a line that is indented less than this.
     state.blkIndent += INDENT
     opening = state.push("indented_open", "div", 1)
     state.md.block.tokenize(state, content, end)
@@ -97,11 +101,14 @@ def read_inside(state: StateBlock, first: int, content: int, end: int) -> None:
 def parser() -> MarkdownIt:
     """The parser of CommonMark, tables and strikethrough, with the rules of this package."""
     markdown = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    # The blocks that these may interrupt, even without an empty line between them.
     interrupts: RuleOptionsType = {"alt": ["paragraph", "reference", "blockquote", "list"]}
     add = markdown.block.ruler.before
+    # Before references, because "[^1]: text" would also be the definition of a reference.
     add("reference", "footnote", read_footnote, interrupts)
     add("footnote", "admonition", read_admonition, interrupts)
     add("admonition", "definition", read_definition, interrupts)
+    # `table` is the first rule of markdown-it, so these come before all of CommonMark.
     add("table", "template", read_template, interrupts)
     add("table", "line_of_site", read_line_of_site, interrupts)
     add("table", "formula", read_formula, interrupts)

@@ -49,6 +49,7 @@ STYLE = re.compile(
 )
 OTHER_SIDE = {"left": "right", "right": "left"}
 SETS_ITS_DIRECTION = frozenset(["math", "rp", "rt", "rtc"])
+"""Formulas, which browsers show from left to right, and readings, which a translation lacks."""
 Spans = Mapping[str, tuple[int, int]]
 
 
@@ -63,6 +64,7 @@ class Declarations:
     def __init__(self, source: str, target: str) -> None:
         self.source = source
         self.tag = language_tag(target) or target.replace("_", "-")
+        # Without a source language, text is taken to be from left to right.
         self.before = direction(source) if source else "ltr"
         self.after = direction(target)
         self.turns = self.before != self.after
@@ -71,6 +73,7 @@ class Declarations:
         """The changes of <html>, whose language is always the target language."""
         declared = [attribute for attribute in LANGUAGES if attribute in spans]
         for attribute in declared:
+            # With quotes, which the old value may lack.
             yield Part(*spans[attribute], otherwise=f'"{self.tag}"')
         if not declared:
             # XHTML 1.1, which EPUB 2 is based on, has no `lang`.
@@ -93,12 +96,14 @@ class Declarations:
             # All text of a page is in <body>, whatever its template declares.
             if name == "body" or self.is_source(code):
                 yield Part(*spans[attribute], otherwise=f'"{self.tag}"')
+        # Fields keep their direction, because users may enter any language.
         if name not in FIELDS:
             yield from self.turned(text, spans)
             yield from self.aligned(text, name, spans)
 
     def aligned(self, text: str, name: str, spans: Spans) -> Iterator[Part]:
         """The other side for text that is aligned to one side."""
+        # Text in the new direction is aligned for it already.
         in_place = "dir" in spans and value(text, spans["dir"]) == self.after
         if not self.turns or in_place:
             return
@@ -110,6 +115,7 @@ class Declarations:
             begin, end = spans["style"]
             for match in STYLE.finditer(text, begin, end):
                 declared = match["side"] or match["direction"]
+                # A side becomes the other side; a direction becomes that of the target language.
                 changed = OTHER_SIDE.get(declared.lower(), self.after)
                 # The declared value is at the end of the match.
                 begin_of_value = match.end() - len(declared)
@@ -137,6 +143,7 @@ class Declarations:
 
     def turned(self, text: str, spans: Spans) -> Iterator[Part]:
         """The change of a declared direction, if it is that of the source language."""
+        # The other direction marks text that is not in the source language, and stays.
         if self.turns and "dir" in spans and value(text, spans["dir"]) == self.before:
             yield Part(*spans["dir"], otherwise=f'"{self.after}"')
 
@@ -150,6 +157,7 @@ class Declarations:
             return
         of_text = direction_of_text(inside)
         if of_text != self.after:
+            # SVG has an attribute of another name.
             attribute = "direction" if name == "svg" else "dir"
             yield self.added(begin, name, of_text, attribute)
 

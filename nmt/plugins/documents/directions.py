@@ -104,6 +104,7 @@ def turn_of(source: str, target: str) -> "Turn | None":
     """The change of direction between two languages; None if it stays the same."""
     if not target:
         return None
+    # Without a source language, text is taken to be from left to right.
     before = direction(source) if source else "ltr"
     after = direction(target)
     return Turn(before, after) if before != after else None
@@ -127,6 +128,7 @@ class Turn:
 
     def parts(self, elements: Sequence[Element]) -> Iterator[Part]:
         """The changes in a file of an office document."""
+        # A file may use any prefix; only its namespace shows which program reads an element.
         kinds = dict(NAMESPACE.findall(elements[0].file))  # prefix -> kind of document
         for element in elements:
             prefix = prefix_of(element).removesuffix(":")
@@ -143,6 +145,7 @@ class Turn:
             yield from self.drawing(element)
         elif kind == "drawing" and element.name in OF_BOXES:
             yield from self.box(element)
+        # Back to the left, `drawing` turns the levels that declare a direction. Others need none.
         elif kind == "presentation" and element.name in STYLES and self.is_rtl:
             for level in element.children:
                 yield from inherited(level)
@@ -160,6 +163,7 @@ class Turn:
 
     def switch(self, element: Element) -> Iterator[Part]:
         """Turn a switch of Word on or off."""
+        # A switch without a value is on.
         is_on = element.attributes.get("val", "1") not in OFF
         if is_on != self.is_rtl:
             yield with_attribute(element, f"{prefix_of(element)}val", self.switch_value)
@@ -179,6 +183,8 @@ class Turn:
         is_table = element.name == "tblPr"
         name = "rtl" if is_table else "rtlCol"
         is_declared = name in element.attributes
+        # Without the attribute, a table is from left to right, but text in a box follows its
+        # paragraphs.
         if is_declared or (is_table and self.is_rtl):
             yield with_attribute(element, name, self.switch_value)
 
@@ -192,6 +198,7 @@ class Turn:
                 has_views = True
                 if self.is_rtl or "rightToLeft" in view.attributes:
                     yield with_attribute(view, "rightToLeft", self.switch_value)
+        # The view of a sheet is optional, and the first column is at the left without one.
         if self.is_rtl and not has_views:
             yield from new_view(element)
 
@@ -209,6 +216,7 @@ class Turn:
         """Change the side that a paragraph is aligned to."""
         attributes = element.attributes
         side = SIDES[self.after].get(attributes["text-align"])
+        # A paragraph in the new direction is aligned for it already.
         is_turned = OF_LINES.get(attributes.get("writing-mode", "")) == self.after
         if side and not is_turned:
             yield with_attribute(element, "fo:text-align", side)
@@ -219,10 +227,12 @@ class Turn:
         properties = first_child(style, "paragraph-properties")
         if properties is None:
             written = f'<style:paragraph-properties {mode} fo:text-align="right"/>'
+            # The schema of OpenDocument has these properties behind those of graphics.
             at = place_behind(style, frozenset(["graphic-properties"]))
             yield added_child(style, written, at)
             return
         attributes = properties.attributes
+        # `page` means the direction of the page.
         if attributes.get("writing-mode", "page") == "page":
             yield with_attribute(properties, "style:writing-mode", MODES[self.after])
         if "text-align" not in attributes:
@@ -235,6 +245,7 @@ def twins(properties: Element, is_rtl: bool) -> Iterator[Part]:
     for of_ltr, of_rtl in TWINS.items():
         before = of_ltr if is_rtl else of_rtl
         after = of_rtl if is_rtl else of_ltr
+        # Formatting that the author gave to text in the other direction stays.
         if after in names:
             continue
         for child in properties.children:
@@ -264,6 +275,7 @@ def with_switch(
     following: Iterable[str],
 ) -> Iterator[Part]:
     """Add a switch of Word to the properties of a paragraph or run with content."""
+    # An empty tag has no text to turn.
     if is_empty(element):
         return
     properties = first_child(element, properties_name)
@@ -271,6 +283,7 @@ def with_switch(
         prefix = prefix_of(element)
         tag = f"{prefix}{properties_name}"
         written = f"<{tag}><{prefix}{name}/></{tag}>"
+        # Properties are the first child of a paragraph or run.
         yield Part(element.inside, element.inside, otherwise=written)
     elif not first_child(properties, name):
         yield inserted(properties, name, place_before(properties, following))
@@ -288,6 +301,7 @@ def inherited(level: Element) -> Iterator[Part]:
 def new_view(worksheet: Element) -> Iterator[Part]:
     """Add a view from right to left to a worksheet without views."""
     prefix = prefix_of(worksheet)
+    # The schema requires the number of the workbook's view.
     view = f'<{prefix}sheetView rightToLeft="1" workbookViewId="0"/>'
     for child in worksheet.children:
         if child.name in AFTER_VIEWS:

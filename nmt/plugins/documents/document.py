@@ -34,6 +34,8 @@ class Spliced:
 
     def __init__(self, text: str, parts: Iterable[Part], begin: int = 0) -> None:
         self.text = text
+        # Formats add parts by kind, such as declarations before sentences. The sort is stable, so
+        # parts at the same place keep their order.
         self.parts = sorted(parts, key=lambda part: part.begin)
         self.begin = begin
         self.lines = list[str]()
@@ -47,6 +49,7 @@ class Spliced:
         for part in self.parts:
             # Parts may be at the same place; each adds its text.
             pieces.append(self.text[at : part.begin - self.begin])
+            # A part has no line (a declaration), one line, or several (all sentences of a page).
             pieces.append(part.render([*islice(left, len(part.lines))]))
             at = part.end - self.begin
         pieces.append(self.text[at:])
@@ -65,6 +68,7 @@ class Text(Document):
     """Matches an encoding declaration; group 1 is the encoding's name."""
 
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
+        # The HTML standard requires the declaration within the first 1024 bytes.
         declared = self.charset.search(content[:1024]) if self.charset else None
         encoding = declared[1].decode() if declared else "utf-8"
         text, self.mark, self.encoding = decode_file(content, encoding)
@@ -76,6 +80,8 @@ class Text(Document):
         """The parts to replace; `target` is a language code or empty."""
 
     def join(self, translations: Sequence[Translated]) -> bytes:
+        # Only HTML and XML may be in an encoding that lacks characters, and both have references
+        # for them.
         return self.mark + self.text.render(translations).encode(self.encoding, "xmlcharrefreplace")
 
 
@@ -93,6 +99,7 @@ def plain_text(text: str) -> Spliced:
 
     Blank lines and the whitespace around lines stay unchanged.
     """
+    # Line breaks and the white space between the matches belong to no part, so they stay.
     lines = re.finditer(r"[^\s](?:[^\n]*[^\s])?", text)
     return Spliced(text, [Part(*line.span(), [line[0]]) for line in lines])
 

@@ -25,6 +25,7 @@ def is_empty(element: Element) -> bool:
 
 def with_attribute(element: Element, name: str, value: str) -> Part:
     """An element's attribute with another value, or a new one behind the name of its tag."""
+    # Spans have names without their prefixes.
     local = name.rpartition(":")[2]
     spans = element.spans
     if local in spans:
@@ -56,5 +57,6 @@ def inserted(element: Element, name: str, at: int) -> Part:
 def added_child(element: Element, written: str, at: int) -> Part:
     """A new child at an offset inside an element, which may be a single tag so far."""
     if is_empty(element):
+        # "/>" becomes ">".
         return Part(element.end - 2, element.end, otherwise=f">{written}</{element.tag}>")
     return Part(at, at, otherwise=written)

@@ -11,7 +11,8 @@ from xml.parsers import expat
 from nmt.config import NMTError
 from nmt.plugins.documents.tags import ATTRIBUTE
 
-DEEPEST = 256  # levels of elements
+DEEPEST = 256
+"""Maximum levels of elements, because functions recurse into each. Long books have a dozen."""
 INVALID = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML does not allow, not even as references."""
 CDATA = "<![CDATA["
@@ -64,6 +65,7 @@ class Element:
         """The spans of the values of attributes, by their names without prefixes."""
         spans = dict[str, tuple[int, int]]()
         behind_name = self.begin + 1 + len(self.tag)
+        # The file is well-formed, so each value has quotes.
         for match in ATTRIBUTE.finditer(self.file, behind_name, self.inside):
             if match["value"]:
                 name = match["name"].rpartition(":")[2]
@@ -81,6 +83,7 @@ def parse_xml(text: str) -> list[Element]:
 
     Raise NMTError if it is malformed or nested too deeply, or declares entities, which can grow.
     """
+    # First, because the pattern below relies on what expat has checked.
     check_well_formed(text)
     document = Element(text, "", "", 0, 0, len(text), len(text))
     elements = [document]
@@ -91,12 +94,14 @@ def parse_xml(text: str) -> list[Element]:
             element = opened.pop()
             element.outside = begin
             element.end = end
+        # CDATA is text, which `text_of` reads.
         elif not text.startswith(CDATA, begin):
             tag = markup["name"] or ""
             name = tag.rpartition(":")[2]
             element = Element(text, tag, name, begin, end, end, end)
             opened[-1].children.append(element)
             elements.append(element)
+            # Comments and instructions have no tag, and <a/> is a whole element.
             if tag and text[end - 2] != "/":
                 opened.append(element)
                 if len(opened) > DEEPEST:
@@ -134,4 +139,5 @@ def text_of(raw: str) -> str:
 
 def escaped(text: str) -> str:
     """Text as it is written in XML, outside of attributes."""
+    # A translator may return characters that would make the file malformed.
     return escape(INVALID.sub("", text), quote=False)

@@ -43,6 +43,7 @@ class Run(Token):
         """True if this run and a later one can form a pair."""
         if self.sign != closer.sign:
             return False
+        # Only signs that may both open and close are ambiguous.
         if self.sign == STRIKE or not (self.closes or closer.opens):
             return True
         # "The multiple of 3 rule", which keeps *a**b* one element.
@@ -54,6 +55,7 @@ class Run(Token):
     def tokens(self) -> list[Token]:
         """The tags in this run, with the remaining signs as text between them."""
         tokens = list[Token]()
+        # Emphasis that ends here has begun before, so its tags come first.
         for signs in self.closing_signs:
             tokens.append(Token("close", signs, name=signs, optional=True))
         if self.left:
@@ -83,6 +85,7 @@ def pair_signs(runs: Sequence[Run]) -> None:
     # This keeps the work proportional to the number of runs.
     hopeless = dict[tuple[str, bool, int], int]()
     for run in runs:
+        # One run may close several: *a **b***.
         while run.closes and run.left >= run.fewest:
             at = find_opener(run, openers, hopeless.get(run.kind_of_closer, 0))
             if at is None:
@@ -94,6 +97,7 @@ def pair_signs(runs: Sequence[Run]) -> None:
             is_used_up = opener.left < run.fewest
             remaining = at if is_used_up else at + 1
             del openers[remaining:]
+            # Later openers take the places of those that are gone, and are not known yet.
             hopeless = {kind: min(number, remaining) for kind, number in hopeless.items()}
         if run.opens and run.left >= run.fewest:
             openers.append(run)

@@ -12,6 +12,7 @@ def trimmed(tokens: Tokens, run: range) -> range:
     Particles depend on the sentence, not on the word. The result is empty for a run that has only
     signs.
     """
+    # Each step shortens the run, and what remains may have a sign at its end again.
     while run:
         first = run[0]
         last = run[-1]
@@ -96,6 +97,7 @@ def pairs_around(tokens: Tokens, run: range) -> Iterator[TokenPair]:
         pair = tokens.pair_at.get(begin)
         if pair is None:
             continue  # a sign without a partner, such as a dash
+        # Only signs may stand between the words and the closing sign, as before the words.
         between = range(end, pair.closing)
         if pair.opening != begin or not all(map(tokens.is_sign, between)):
             return
@@ -109,6 +111,7 @@ def count_inside(source: list[TokenPair], inside: int, target: list[TokenPair]) 
     `source` are the pairs around the source words, and the first `inside` ones belong to the
     element there.
     """
+    # With the same number on both sides, pairs correspond from the inside to the outside.
     if len(source) == len(target):
         return inside
     # Languages nest brackets and quotation marks differently, so match them by kind.
@@ -124,6 +127,7 @@ def count_inside(source: list[TokenPair], inside: int, target: list[TokenPair]) 
 
 def certain(source: Tokens, of_element: range, target: Tokens, run: range) -> range:
     """The part of a run that no other element may get; see `enclosed`."""
+    # The source already splits a pair, so there is no rule to keep.
     if not is_balanced(source, of_element):
         return run
     return trimmed(target, run) or run
@@ -144,18 +148,22 @@ def enclosed(
     if not is_balanced(source, of_element):
         return run  # the author put one sign of a pair inside: there is nothing to keep
     words = trimmed(source, of_element)
+    # An element of signs only, such as a bold bracket.
     if not words:
         return balanced(target, run, is_free)
     result = balanced(target, trimmed(target, run), is_free)
+    # Only signs are aligned with the words of the element, so it needs a word from elsewhere.
     if not result:
         return result
     pairs = list(pairs_around(source, words))
     inside = [pair for pair in pairs if pair.opening in of_element and pair.closing in of_element]
+    # Pairs that belong to another element do not count.
     free = free_pairs(target, result, is_free)
     count = count_inside(pairs, len(inside), free)
     if count:
         outermost = free[count - 1]
         result = range(outermost.opening, outermost.closing + 1)
+    # A final mark outside of the element stays outside.
     if source.is_final_mark(of_element[-1]):
         result = with_final_marks(target, result, run, is_free)
     return result

@@ -64,6 +64,7 @@ LARGER = {
 def codecs_of(label: str) -> list[str]:
     """Python's names of the encodings with a label; none if the label is unknown."""
     label = label.strip().lower()
+    # Such as x-cp1252.
     if label.startswith("x-cp125"):
         label = label.removeprefix("x-")
     try:
@@ -87,6 +88,7 @@ def decode_file(
     mark = mark_of(content)
     encoding = MARKS.get(mark, "utf-8")
     text = content[len(mark) :]
+    # In UTF-16, every second byte may be zero, as in a binary file.
     if not encoding.startswith("utf-16"):
         problem = problem_of(content[:8192])
         if problem:
@@ -94,6 +96,7 @@ def decode_file(
     names = codecs_of(declared)
     if not names:
         raise NMTError(f"nmt cannot read its encoding {declared[:40]!r}: {convert}")
+    # UTF-8 first: other text is hardly ever valid UTF-8, but UTF-8 files declare other encodings.
     try:
         decoded = text.decode(encoding)
     except UnicodeDecodeError as error:
@@ -123,6 +126,7 @@ def fitting_codec(text: bytes, names: list[str]) -> str:
     """The encoding of a text, which is not UTF-8; empty if none of these fits."""
     # The text is not UTF-8. Without a mark, UTF-16 would decode nearly any bytes.
     candidates = [name for name in names if name not in ("utf-8", "utf-16")]
+    # Encodings that write the same bytes come first, because text that stays must not change.
     for name in candidates:
         if has_same_bytes(text, name):
             return name

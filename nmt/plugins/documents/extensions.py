@@ -100,6 +100,7 @@ def line_with_end(
     for number in range(first + 1, end):
         line = line_of(state, number)
         is_outside = state.sCount[number] < state.blkIndent
+        # A line with less indentation ends the list or quotation around the block.
         if line and is_outside:
             return None
         if is_end(line):
@@ -113,6 +114,7 @@ def read_template(state: StateBlock, first: int, end: int, silent: bool) -> bool
     if state.is_code_block(first) or not line.startswith(("{", "<%")):
         return False
     tag = long_tag(state, first, end)
+    # A tag on a single line may have text beside it, which the code below looks for.
     if tag:
         return add_block(state, first, first + tag.count("\n") + 1, silent, tag)
     after = end_of_element(state, first, end)
@@ -130,6 +132,7 @@ def long_tag(state: StateBlock, first: int, end: int) -> str:
         return ""
     closing = CLOSING_OF_TAG[opening[0]]
     lines = list[str]()
+    # The limit keeps the work linear in files with thousands of tags that nothing closes.
     for number in range(first, min(end, first + MOST_LINES_OF_TAG)):
         line = line_of(state, number)
         if not line:
@@ -158,6 +161,8 @@ def end_of_element(state: StateBlock, first: int, end: int) -> int | None:
         return None if after_element.strip() else first + 1
     last = line_with_end(state, first, end, lambda text: bool(closing.search(text)))
     if last is None:
+        # Inside a list or quotation, only its lines were searched, so another one may have the
+        # closing tag.
         if end == state.lineMax:
             unclosed.add(name)
         return None
@@ -183,6 +188,7 @@ def read_formula(state: StateBlock, first: int, end: int, silent: bool) -> bool:
     opening, closing = marks
     content = line[len(opening) :]
     if closing in content:
+        # A line with text after a formula is a paragraph.
         is_alone = content.endswith(closing) and content.count(closing) == 1
         return is_alone and add_block(state, first, first + 1, silent)
     last = line_with_end(state, first, end, lambda text: closing in text)

@@ -32,7 +32,9 @@ class Gaps:
         low = parent.tokens.start
         high = parent.tokens.stop
         words = self.source.between(parent.node.begin, parent.node.end)
+        # The first source token that begins at the node or behind it.
         following = bisect_left(self.source.starts, node.begin)
+        # Word order changes, so the words beside a tag show its place better than its position.
         behind = list[int]()  # the gaps behind the partners of the preceding word
         if following > words.start:
             behind = [token + 1 for token in self.links.targets_of[following - 1]]
@@ -51,6 +53,7 @@ class Gaps:
         """The gap at which a node keeps its relative position in its parent."""
         words = self.source.between(parent.node.begin, parent.node.end)
         preceding = bisect_left(self.source.starts, node.begin) - words.start
+        # The parent may have no words in the source.
         share = preceding / max(len(words), 1)
         is_first = node.kind == "open" and preceding == 0
         if is_first and verb_is_last(self.source, self.target):
@@ -65,6 +68,7 @@ class Gaps:
         `taken` maps tokens to the indices of the elements that have them. The result is None for
         an optional line break that could only be put next to another one.
         """
+        # A tag must not split another element, even if that is where it was expected.
         candidates = outside_elements(self.expected(node, parent), parent.tokens, taken)
         gap: int | None
         if node.breaks:
@@ -80,6 +84,7 @@ class Gaps:
         begin, end = self.edges(gap, node, parent)
         if node.kind == "copy":  # the translator lost its mark
             node = self.with_blanks(node, parent, gap, (begin, end))
+            # Two such copies in one gap would form one word; see `with_blanks`.
             self.filled.add(begin)
         return Placed(begin, end, node, range(gap, gap))
 
@@ -93,10 +98,12 @@ class Gaps:
         best: int | None = None
         least = inf
         for gap in candidates:
+            # At the edge of its parent, a line break would separate nothing.
             is_inside = parent.tokens.start < gap < parent.tokens.stop
             if not is_inside or (node.optional and gap in self.broken):
                 continue
             distance = abs(gap - expected)
+            # Candidates only get farther away, so no later one can cost less.
             if distance >= least:
                 break
             cost = distance + self.target.detour(gap)
@@ -111,8 +118,10 @@ class Gaps:
         high = parent.tokens.stop
         begin = self.target.ends[gap - 1] if gap > low else parent.begin
         end = self.target.starts[gap] if gap < high else parent.end
+        # The line break replaces the blank between the words.
         if node.breaks and low < gap < high:
             return begin, end
+        # A glued tag follows its word directly; all others precede the next word, after the blank.
         if node.is_glued or gap == high:
             return begin, begin
         return end, end
@@ -129,6 +138,8 @@ class Gaps:
         text = self.target.text
         raw = copy.raw
         is_behind_word = gap > parent.tokens.start and not text[begin - 1].isspace()
+        # Copies that share a place have no text between them, so the text does not show the first
+        # one.
         if (is_behind_word and not copy.is_glued) or begin in self.filled:
             raw = " " + raw
         if gap < parent.tokens.stop and not text[end : end + 1].isspace():

@@ -15,6 +15,7 @@ def gettext_code(code: str) -> str:
         return code
     language = tag.partition("-")[0]
     _, script, region, _ = subtags(tag)
+    # The script that readers of the region expect without being told.
     by_region = usual_subtags(f"{language}_{region}") or usual_subtags(language)
     if script == by_region.get("script"):
         return f"{language}_{region}" if region else language

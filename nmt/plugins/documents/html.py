@@ -79,6 +79,7 @@ class Page(Part):
         self.left = Counter[str]()  # what stays untranslated, by its kind
         self.values = list[Part]()  # changes of attributes
         self.sentences = list[Sentence]()
+        # In a fragment, without <html>, the outermost elements declare the direction.
         self.outermost = 0  # the end of the last outermost element
         self.first = 0  # where the next sentence begins
         self.tokens = list[Token]()  # of the next sentence so far
@@ -115,12 +116,16 @@ class Page(Part):
     def add(self, index: int) -> int:
         """Add a tag or a whole element, and return its end."""
         tag = self.tags[index]
+        # Both declare that text stays: another language, or `translate="no"`.
         is_untranslated = index in self.foreign or is_fixed(tag, self.text)
         self.add_changes(index, is_untranslated)
+        # Inside of a sentence, text that stays is one item, so that the model sees where it
+        # belongs.
         is_copied = tag.name in COPIED or (is_untranslated and tag.name in INLINE)
         if is_copied and tag.partner:
             return self.add_copied(index, is_untranslated)
         end = self.end_of_element(index)
+        # A script or style is not shown, so the sentence around it continues.
         if tag.name in UNSEEN:
             self.tokens.append(Token("point", self.text[tag.begin : end]))
             return end
@@ -142,6 +147,7 @@ class Page(Part):
         tag = self.tags[index]
         if index in self.foreign:
             self.count_foreign(index, self.declarations)
+        # Comments and closing tags declare nothing.
         if tag.name and not tag.closes:
             is_kept = is_untranslated or tag.name in COPIED | RAW
             self.values += self.changes(index, self.declarations, is_kept)
@@ -152,6 +158,7 @@ class Page(Part):
         end = self.tags[tag.partner].end
         element = self.text[tag.begin : end]
         self.tokens.append(copied(tag.name, element))
+        # Browsers show these texts, but nmt does not translate them.
         if tag.name == "svg" and not is_untranslated:
             self.count_texts(element)
         return end
@@ -159,8 +166,10 @@ class Page(Part):
     def token_of(self, tag: Tag, is_untranslated: bool) -> Token:
         """The token for a tag inside a sentence."""
         raw = self.text[tag.begin : tag.end]
+        # In XHTML, <b/> is a whole element.
         is_empty = raw[-2:-1] == "/"
         if tag.name not in INLINE or is_empty or is_untranslated:
+            # <wbr> may be inside a word, which it does not separate.
             breaks = tag.name in BETWEEN and tag.name != "wbr"
             return Token("point", raw, breaks=breaks, is_dropped=tag.name in RUBY)
         kind: Kind = "close" if tag.closes else "open"
@@ -174,6 +183,7 @@ class Page(Part):
 
     def add_values(self, tag: Tag) -> None:
         """Add the attributes of a tag that people read."""
+        # The page in `srcdoc` is escaped HTML, which nmt does not read.
         if "srcdoc" in tag.attributes:
             self.left[EMBEDDED] += 1
         names = readable_attributes(tag, self.text)
@@ -183,6 +193,7 @@ class Page(Part):
     def end_sentence(self) -> None:
         # Scripts first: a power and its number are one word, which nothing may divide.
         tokens = keep_apart(join_scripts(self.tokens))
+        # In text, quotation marks need no references.
         sentence = Sentence(self.first, tokens, partial(escape, quote=False))
         if sentence.lines:
             self.sentences.append(sentence)
@@ -198,6 +209,7 @@ class Page(Part):
         at = index + 1
         while at < len(self.tags):
             other = self.tags[at]
+            # The closing tag of an element around this one ends it, too.
             if other.closes or other.name in ENDED_BY[tag.name]:
                 return other.begin
             # Continue behind an element inside this one.
@@ -242,6 +254,7 @@ class Page(Part):
         tag = self.tags[index]
         spans = tag.attributes
         is_outermost = self.is_outermost(tag)
+        # Elements inside of this one are not outermost, even if they follow another one.
         if is_outermost:
             self.outermost = self.end_of_outermost(tag)
         # Kept text is still in the language that the tag declares.
@@ -290,6 +303,7 @@ def has_letters(text: str) -> bool:
 
 def value_part(text: str, begin: int, end: int) -> Sentence:
     """The sentence in an attribute, given the span of its value, perhaps with quotes."""
+    # In HTML, the quotes around a value are optional.
     if text[begin] not in "\"'":
         value = text[begin:end]
         return Sentence(begin, [Token("text", value, unescape(value))], quoted)
@@ -315,6 +329,7 @@ class Html(MarkedUp):
         page = Page(text, 0, self.declarations)
         self.left = page.left
         self.notice = self.notice_with(readings=0)
+        # A page without text to translate stays in the language that it declares.
         return [page] if page.lines else []
 
     def notice_with(self, readings: int) -> str:
@@ -324,6 +339,7 @@ class Html(MarkedUp):
 
     def join(self, translations: Sequence[Translated]) -> bytes:
         content = super().join(translations)
+        # Only the written page shows which readings are left out: sentences that stay keep theirs.
         written = content.removeprefix(self.mark).decode(self.encoding)
         self.notice = self.notice_with(lost_readings(self.text.text, written))
         return content

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 PLURAL = ("plural", "selectordinal")
 KINDS = (*PLURAL, "select")
 CATEGORIES = ("zero", "one", "two", "few", "many", "other")
-DEEPEST = 20  # levels of arguments
+DEEPEST = 20
+"""Maximum levels of arguments: a hostile message must not exhaust Python's recursion."""
 # Java's choices are recognized so that they can be counted. Their syntax differs, so they are not
 # parsed.
 STARTS = re.compile(r"\{\s*[^\s{},]+\s*,\s*(?:plural|selectordinal|select|choice)\s*,")
@@ -61,8 +62,10 @@ def is_message(text: str) -> bool:
 
 def parse_message(text: str) -> Message:
     """Parse an ICU message; UnknownSyntax if it is malformed or contains control characters."""
+    # These characters stand for arguments while the message is translated.
     if CONTROLS.search(text):
         raise UnknownSyntax
+    # Outside of a plural, a number sign is text.
     message = message_at(text, 0, "", 0)
     if message.end < len(text):  # at a closing brace that closes nothing
         raise UnknownSyntax
@@ -94,6 +97,7 @@ def message_at(text: str, begin: int, number: str, depth: int) -> Message:
         elif text.startswith("'", at):
             at += 1  # two apostrophes stand for one
         else:
+            # ICU's default: an apostrophe quotes only if a sign with a meaning follows.
             argument = quotation_at(text, special.start(), number)
         if argument:
             message.arguments.append(argument)
@@ -131,6 +135,7 @@ def argument_at(text: str, begin: int, number: str, depth: int) -> Argument:
     if kind in KINDS:
         if not has_more:
             raise UnknownSyntax
+        # In a branch of `select`, the number is still that of the plural around it.
         read_branches(text, argument, name if kind in PLURAL else number, depth)
     elif kind == "choice":
         raise UnknownSyntax
@@ -146,6 +151,7 @@ def read_branches(text: str, argument: Argument, number: str, depth: int) -> Non
     while branch := BRANCH.match(text, at):
         key = branch["key"]
         is_key = argument.kind == "select" or key in CATEGORIES or key.startswith("=")
+        # Two branches with one key would leave the choice to the parser.
         if not is_key or key in argument.branches:
             raise UnknownSyntax
         message = message_at(text, branch.end(), number, depth + 1)
@@ -196,6 +202,7 @@ def skeleton(message: Message) -> Counter[object]:
     """What a translation of a message must keep: its arguments and the order of their branches."""
     result = Counter[object]()
     for argument in message.arguments:
+        # Quoted text has no name, and a translation may quote other signs.
         if argument.name:
             names = tuple(argument.branches)
             branches = [skeleton(branch) for branch in argument.branches.values()]

@@ -83,6 +83,7 @@ class Image(Part):
         if text == self.sentence.raw:
             return self.raw
         written = f"![{text}{self.closing}"
+        # Brackets in the translation could end the text of the image, or make a link of it.
         return written if self.addresses(written) == self.addresses(self.raw) else self.raw
 
     def addresses(self, text: str) -> list[str]:
@@ -121,7 +122,8 @@ class Inline(Sentence):
         self.in_paragraph = in_paragraph
         scanner = Scanner(text[begin:end], self.labels)
         super().__init__(begin, keep_apart(join_scripts(scanner.tokens)), escape)
-        # The parts of the block outside of the sentence.
+        # The parts of the block outside of the sentence. Whether a sign is emphasis also depends on
+        # the characters there.
         self.before = text[begin : self.begin]
         self.after = text[self.end : end]
         self.literal = signs_in(scanner.literal)
@@ -151,6 +153,7 @@ class Inline(Sentence):
         """
         images = dict[str, str]()  # raw -> translated
         parts = list[Part]()
+        # The first line is that of the sentence.
         for image, translation in zip(self.images, translations[1:], strict=True):
             written = image.render([translation])
             images[image.raw] = written
@@ -161,9 +164,12 @@ class Inline(Sentence):
         for nodes in (self.nodes, list(without_optional(self.nodes))):
             for write in self.escapes:
                 written = self.block(translations, nodes, write)
+                # The translation is the same as the source, or there is none.
                 if written == self.raw:
                     return source.render(())
                 if self.keeps(written, self.with_copies(escape(translations[0].text))):
+                    # Images come last: the comparison above is with the source, whose images are
+                    # not translated.
                     return self.block(translations, [*with_images(nodes, images)], write)
         self.is_refused = True
         return source.render(())
@@ -179,6 +185,7 @@ class Inline(Sentence):
         It does not begin like a list, heading or quotation.
         """
         written = self.written(translations[:1], nodes, write)
+        # Letters beside a bare address would become part of it.
         if self.urls and written != self.raw:
             written = with_blanks_around(self.urls, written)
         if self.in_paragraph and written != self.raw:
@@ -201,13 +208,18 @@ class Inline(Sentence):
         """
         before = self.markup_of(self.raw)
         after = self.markup_of(written)
+        # Nothing new may appear, and only emphasis and readings may be missing.
         if not after.tags <= before.tags:
             return False
         left_out = before.tags - after.tags
         if not all(map(MAY_BE_LEFT_OUT.match, left_out)):
             return False
+        # Signs that form no emphasis appear to readers, unless the translation or the source has
+        # them.
         if after.signs > self.markup_of(plain).signs + self.literal:
             return False
+        # markdown-it takes each tag of HTML alone, and does not notice a closing tag before its
+        # opening one.
         if closed_elements(written) < closed_elements(self.raw):
             return False
         if self.urls and not self.keeps_urls(written):
@@ -225,6 +237,7 @@ class Inline(Sentence):
         signs = 0
         for token in parse_inline(self.before + text + self.after, self.references):
             if token.type not in TEXTS:
+                # With attributes and content, so that addresses, code and HTML are compared, too.
                 tags[f"{token.type} {token.attrs} {token.content}"] += 1
             elif token.type == "text":
                 signs += signs_in(token.content)
@@ -278,6 +291,7 @@ def with_images(nodes: Iterable[Token], images: Mapping[str, str]) -> Iterator[T
     pattern = any_of(images)
     for node in nodes:
         raw = node.raw
+        # Images are single tags; other nodes contain no image of their own.
         if node.kind == "point":
             raw = pattern.sub(lambda image: images[image[0]], raw)
         yield replace(node, raw=raw, children=[*with_images(node.children, images)])

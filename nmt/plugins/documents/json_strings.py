@@ -24,8 +24,10 @@ class Strings(Document):
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
         self.text, self.mark, self.encoding = decode_file(content)
         self.target = target
+        # First, because in valid JSON, quotation marks are only around strings.
         check_json(self.text)
         self.values = [value for value in STRING.finditer(self.text) if not value["is_name"]]
+        # Escapes are read here. Strings that do not change are not written anew.
         self.strings = [String(json.loads(value[0])) for value in self.values]
         self.lines = list[str]()
         for string in self.strings:
@@ -37,6 +39,8 @@ class Strings(Document):
         refused = 0
         readings = 0
         for value, string in zip(self.values, self.strings, strict=True):
+            # Take the lines of every string, even of one that stays, so that the next string gets
+            # its own.
             lines = list(islice(left, len(string.lines)))
             text = string.render(lines)
             if text == string.text:

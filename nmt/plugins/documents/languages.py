@@ -53,6 +53,7 @@ class Language:
     def tag(self) -> str:
         """The language as Word names it, such as ja-JP; with its script only if it has several."""
         likely = get_global("likely_subtags")
+        # Such as en_Latn_US.
         usual = likely.get(f"{self.language}_{self.region}") or likely.get(self.language) or ""
         is_usual = f"_{self.script}_" in usual
         parts = [self.language, "" if is_usual else self.script, self.region]
@@ -76,6 +77,7 @@ def language_of(code: str) -> Language | None:
     language = language_tag(code).partition("-")[0]
     likely = get_global("likely_subtags")
     names = [f"{language}_{region}", language]
+    # The script comes first, because it may have a usual region of its own, as in zh-Hant.
     if not is_plain:
         names.insert(0, f"{language}_{script}")
     for name in names:
@@ -95,6 +97,7 @@ class Change:
     def parts(self, elements: Iterable[Element]) -> Iterator[Part]:
         """Declarations of the source language, to be replaced with those of the target language."""
         for element in elements:
+            # Word has an element for languages, PowerPoint attributes of the properties of runs.
             if element.name == "lang":
                 yield from self.replaced(element, self.values_of_word(), OF_WORD)
             elif element.name in IN_RUNS:
@@ -114,6 +117,7 @@ class Change:
 
     def values_of_open_document(self) -> dict[str, str]:
         language = self.target.language
+        # OpenDocument's word for no region.
         region = self.target.region or "none"
         values = {"language": language, "country": region}
         if self.target.script in EAST_ASIAN:
@@ -133,6 +137,7 @@ class Change:
         """Set attributes to `values` if one of the attributes `names` is the source language."""
         attributes = element.attributes
         spans = element.spans
+        # A text that declares a third language, such as a quotation, keeps all its attributes.
         if not any(self.source.is_named(attributes.get(name, "")) for name in names):
             return
         added = ""

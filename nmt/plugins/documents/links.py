@@ -24,6 +24,7 @@ class Links:
         self.targets_of = defaultdict[int, list[int]](list)
         names = kept_names(source, target)
         self.kept_names = frozenset(names.values())
+        # A pair may occur several times, which counts as several votes for it.
         pairs = refined(source, target, Counter(self.token_pairs(alignment)), names)
         # After the corrections, which know only about words.
         partners = self.partners_of_copies()
@@ -42,6 +43,7 @@ class Links:
 
     def add(self, pairs: Counter[tuple[int, int]], partners: dict[int, int]) -> None:
         """Add pairs of tokens, except those of a copy with a token other than its partner."""
+        # Copies whose marks the translator lost. `Gaps` puts them beside a word.
         lost = {*self.source.copies} - partners.keys()
         # With repetition, because `find_runs` counts votes.
         for source, target in sorted(pairs.elements()):
@@ -59,11 +61,13 @@ class Links:
 
         A chunk with several partners divides its words among them.
         """
+        # Alignments count chunks, which blanks separate. Elements may begin and end inside a chunk.
         pairs = self.chunk_pairs(alignment)
         source_counts = Counter(source for source, _ in pairs)
         target_counts = Counter(target for _, target in pairs)
         source_numbers = Counter[int]()  # partners so far
         target_numbers = Counter[int]()
+        # Each partner of a chunk gets the next share of the chunk's words.
         for source, target in pairs:
             of_source = self.source.sides(source)
             of_target = self.target.sides(target)
@@ -71,6 +75,8 @@ class Links:
             target_words = share(of_target.words, target_numbers[target], target_counts[target])
             source_numbers[source] += 1
             target_numbers[target] += 1
+            # Punctuation is paired with punctuation on the same side of the word, never with the
+            # word.
             yield from proportional_pairs(of_source.before, of_target.before)
             yield from proportional_pairs(source_words, target_words)
             yield from proportional_pairs(of_source.after, of_target.after)
@@ -83,6 +89,7 @@ class Links:
             alignment = [(index * sources // targets, index) for index in range(targets)]
         pairs = set[tuple[int, int]]()
         for source, target in alignment:
+            # Pairs outside of the text are ignored: an alignment may count words differently.
             if 0 <= source < sources and 0 <= target < targets:
                 pairs.add((source, target))
         return sorted(pairs)
@@ -103,6 +110,7 @@ def share(words: range, number: int, count: int) -> range:
     """
     if not words:
         return words
+    # Rounded down, but at least one word, and never behind the last one.
     first = min(len(words) * number // count, len(words) - 1)
     stop = max(len(words) * (number + 1) // count, first + 1)
     return words[first:stop]
@@ -112,6 +120,7 @@ def proportional_pairs(source: range, target: range) -> Iterator[tuple[int, int]
     """Pair two runs of tokens from their first to their last ones; nothing if one is empty."""
     if not source or not target:
         return
+    # The longer side takes each token once; the shorter one repeats tokens.
     steps = max(len(source), len(target))
     for step in range(steps):
         yield source[step * len(source) // steps], target[step * len(target) // steps]

@@ -95,14 +95,18 @@ class Blocks:
         self.parts = list[Part]()
         self.left = Counter[str]()
         body = text[begin:]
+        # markdown-it takes \r\n, \r and \n for line ends, and its tokens count lines.
         lines = re.finditer(r"\r\n?|\n|.\Z", body)
         self.begins = [begin, *(begin + line.end() for line in lines)]  # of lines
         self.at = begin  # the end of the last block
         # The parser adds the labels of references, which inline text needs.
         self.references = dict[str, Any]()
+        # CommonMark would take front matter for a line and a heading, so the parser does not see
+        # it.
         tokens = PARSER.parse(body, self.references)
         self.labels = self.references.get("references", {})
         self.add_blocks(tokens)
+        # Definitions of references are not blocks of text, and their titles are not translated.
         titles = [reference["title"] for reference in self.labels.values()]
         for token in tokens:
             self.count_attributes(token.children or (), titles)
@@ -129,6 +133,7 @@ class Blocks:
         self.at = self.begin_of(after)
         raw = self.text[begin : self.at]
         page: html.Page | NestedPage | None
+        # In a list or quotation, the lines of HTML have prefixes, which are not part of it.
         if token.level:
             page = nested_page(raw, begin, token.content, self.declarations)
         else:
@@ -146,6 +151,7 @@ class Blocks:
             self.left[BLOCKS_OF_TEXT] += has_letters(token.content)
             return
         begin, self.at = span
+        # GitHub and Obsidian show the first line of an alert as its title, not as part of the text.
         in_paragraph = opening == "paragraph_open"
         title = TITLE_OF_ALERT.match(self.text, begin, self.at) if in_paragraph else None
         if title:
@@ -168,7 +174,10 @@ class Blocks:
     def span_of(self, token: Parsed, is_cell: bool) -> tuple[int, int] | None:
         """The offsets of a block of text; None if its text looks otherwise in the file."""
         first = token.map[0] if token.map else 0
+        # markdown-it removes the backslash before a bar in a cell.
         content = token.content.replace("|", r"\|") if is_cell else token.content
+        # markdown-it removes the prefixes and the indentation of lines, so `content` as a whole may
+        # not be in the file. Its first and last line are.
         lines = content.rstrip().split("\n")
         last = first + len(lines) - 1
         # Several cells of a table are on the same line, so search after the last block.
@@ -184,11 +193,13 @@ class Blocks:
 
     def spans_between_tags(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
         """The spans between tags that separate sentences, such as <li> in a cell."""
+        # Usual, and worth the speed: a scan of the text can be spared.
         if not BLOCK_TAG.search(self.text, begin, end):
             yield begin, end
             return
         tokens = list[Token]()
         for token in Scanner(self.text[begin:end], self.labels).tokens:
+            # As single tags, the tags of blocks do not count as elements around one another.
             is_block = token.name in BLOCKS and bool(token.raw)
             tokens.append(replace(token, kind="point") if is_block else token)
         partners = find_pairs(tokens)
@@ -213,6 +224,8 @@ class Blocks:
             # A link with a reference has its title, which is counted once.
             self.left[TITLES] += title not in titles and has_letters(title)
             if token.type == "html_inline":
+                # The parser has a token for each tag, so text inside <svg> is a token between two
+                # others.
                 for tag in html.tags_of(token.content):
                     self.count_attributes_of(tag, token.content)
                     if tag.name == "svg":

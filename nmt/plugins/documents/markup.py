@@ -41,6 +41,8 @@ def on_one_line(plain: str) -> tuple[str, list[int]]:
         places += [len(text)] * len(space)
         if not text:
             blank = ""
+        # A line break in the file is only the wrapping of a paragraph, so it is a blank, or
+        # nothing.
         elif "\n" in space or "\r" in space:
             blank = blank_between(text, word[0])
         else:
@@ -49,6 +51,7 @@ def on_one_line(plain: str) -> tuple[str, list[int]]:
         places += range(len(text), len(text) + len(word[0]))
         text += word[0]
         at = word.end()
+    # White space at the end maps to the end of the line, and so does the end of the text.
     rest = len(plain) - at
     places += [len(text)] * (rest + 1)
     return text, places
@@ -72,9 +75,12 @@ class Sentence(Part):
         self.escape = escape
         plain, self.nodes = tree(inside)
         self.plain, places = on_one_line(plain)
+        # The tree counts in the text with its line breaks, but translators and alignments see one
+        # line.
         for node in all_nodes(self.nodes):
             node.begin = places[node.begin]
             node.end = places[node.end]
+        # Without letters, there is nothing to translate, and the tokens are written as they are.
         lines = [self.plain] if has_letters(inside) else []
         begin += offset
         super().__init__(begin, begin + len(self.raw), lines)
@@ -92,9 +98,13 @@ class Sentence(Part):
 
         It is the source as it is in the file if there is no translation, or if it is the same text.
         """
+        # A line break from a translator could end a paragraph or a subtitle.
         text = " ".join(translations[0].text.split()) if translations else ""
+        # Text that does not change keeps its bytes. Escaped anew, it could be written in another
+        # way.
         if text in ("", self.plain):
             return self.raw
+        # The sentence is like an element, so elements at any level are placed in the same way.
         root = Token("open", "", end=len(self.plain), children=list(nodes))
         projection = Projection(self.plain, root, text, translations[0].alignment)
         place = Placed(0, len(text), root, range(len(projection.target.starts)))
@@ -103,4 +113,5 @@ class Sentence(Part):
     def with_copies(self, text: str) -> str:
         """A text with code in place of its marks."""
         copies = {node.text[0]: node.raw for node in all_nodes(self.nodes) if node.kind == "copy"}
+        # A mark that is not of this sentence is a character of the text itself.
         return COPY.sub(lambda copy: copies.get(copy[1], copy[0]), text)

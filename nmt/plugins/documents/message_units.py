@@ -30,11 +30,13 @@ class MessageUnit(Part):
         self.is_refused = not self.string.keeps(translations, text)
         if self.is_refused or text == self.string.text:
             return self.raw
+        # Escaped first, because the codes are XML already.
         return CODE.sub(lambda code: self.codes[code[0]], escaped(text))
 
 
 def message_unit(element: Element, tokens: Sequence[Token]) -> MessageUnit | None:
     """The ICU message that the tokens of an element form; None if they form none."""
+    # Codes may split the syntax of a message, so look at all tokens together.
     if not icu.is_message("".join(token.text for token in tokens)):
         return None
     text = ""
@@ -43,6 +45,7 @@ def message_unit(element: Element, tokens: Sequence[Token]) -> MessageUnit | Non
         code = chr(ord(FIRST_CODE) + len(codes))
         if token.kind == "text" and not CODE.search(token.text):
             text += token.text
+        # There are only so many private characters.
         elif token.kind in ("point", "copy") and CODE.fullmatch(code):
             codes[code] = token.raw
             text += code

@@ -32,6 +32,7 @@ def keep_apart(tokens: Iterable[Token]) -> list[Token]:
 
     Elements that form one word together get no blank: <b>O</b><i>pen</i>.
     """
+    # Tokens without anything would hide that others are neighbors.
     tokens = join_copies(token for token in tokens if token.raw or token.text)
     if not any(token.kind == "open" for token in tokens):
         return tokens
@@ -52,6 +53,7 @@ def join_copies(tokens: Iterable[Token]) -> list[Token]:
     """
     result = list[Token]()
     for token in tokens:
+        # The result may be joined to the next one: Ctrl+Alt+S.
         if token.kind == "copy" and ends_with_joint(result):
             between = result.pop()
             first = result.pop()
@@ -79,6 +81,7 @@ def find_borders(tokens: Sequence[Token]) -> set[int]:
     last: int | None = None  # the index of the text before the current token
     for index, token in enumerate(tokens):
         if is_divider(tokens, index):
+            # The links on both sides need a blank, as if there were no divider.
             continue
         if token.kind == "text" and token.text:
             if last is not None:
@@ -130,6 +133,7 @@ class Border:
 
     def separates_words(self) -> bool:
         """Whether the two texts are words of their own, although no blank separates them."""
+        # Before other signs, such as an apostrophe, both texts may be one word.
         begins_quotation = OPENING_BEGIN.match(self.after) is not None
         if not begins_quotation and not WORD_BEGIN.match(self.after):
             return False
@@ -184,6 +188,7 @@ def border_between(
     for at in range(last + 1, index):
         if at not in partners:
             continue
+        # An element that both opens and closes between the texts has no text.
         if partners[at] <= last:
             closed.append(at)
         elif partners[at] > index:

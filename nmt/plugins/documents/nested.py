@@ -14,6 +14,7 @@ NOTE = re.compile(f"{MARK}(\\d+){INSIDE}*")
 
 def marked(note: Spliced) -> str:
     """What stands for a note in a sentence: the note's offset, padded to the note's length."""
+    # As long as the note, so that offsets behind it are those in the file.
     return f"{MARK}{note.begin}".ljust(len(note.text), INSIDE)
 
 
@@ -29,6 +30,7 @@ class Paragraph(Sentence):
     ) -> None:
         super().__init__(begin, tokens, escape)
         self.notes = dict[int, Spliced]()
+        # Without words, the sentence is not written, so its notes are parts of their own.
         if self.lines:
             inside = [note for note in notes if self.begin <= note.begin < self.end]
             self.notes = {note.begin: note for note in inside}
@@ -40,6 +42,7 @@ class Paragraph(Sentence):
             return super().render(translations)
         # The first line is that of the sentence itself.
         sentence = super().render(translations[:1])
+        # In the order of the notes, as in `lines`.
         left = iter(translations[1:])
         notes = {begin: note.render(left) for begin, note in self.notes.items()}
         return NOTE.sub(lambda mark: notes[int(mark[1])], sentence)

@@ -33,6 +33,7 @@ class NestedPage(Part):
             return self.raw
         lines = text.split("\n")
         prefixes = self.prefixes
+        # Tags that moved may have line breaks, so there may be more lines or fewer.
         if len(lines) != len(prefixes):
             # A line without content may lack the blanks of the prefix.
             usual = max(prefixes[1:], key=len)
@@ -56,6 +57,7 @@ def nested_page(
         return None
     prefixes = list[str]()
     for whole, line in zip(in_file, lines, strict=True):
+        # Tabs in the indentation may have become blanks, and then the prefix is unknown.
         if not whole.endswith(line):
             return None
         prefixes.append(whole.removesuffix(line) if line else whole)

@@ -81,9 +81,11 @@ def find_pairs(tokens: Sequence[Token]) -> dict[int, int]:
     opened = list[int]()
     names = Counter[str]()  # of the opened tags
     for index, token in enumerate(tokens):
+        # Tags beyond the limit get no partner, so the tree has them as single tags.
         if token.kind == "open" and len(opened) < DEEPEST:
             opened.append(index)
             names[token.name] += 1
+        # The count spares a search through all open tags for each closing tag that has no partner.
         elif token.kind == "close" and names[token.name]:
             opening = opened.pop()
             # Tags that were opened since and not closed have no partner.

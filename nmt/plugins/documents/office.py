@@ -58,6 +58,7 @@ class Story(Part):
 
     def __init__(self, text: str, change: Change | None, turn: Turn | None) -> None:
         elements = parse_xml(text)
+        # Changes of declarations have no lines, so only the texts of attributes do.
         changes = [*declared(elements, change, turn)]
         for element in elements:
             changes += attribute_parts(element)
@@ -68,6 +69,7 @@ class Story(Part):
 
     def render(self, translations: Sequence[Translated]) -> str:
         left = iter(translations)
+        # The attributes come first, as in `lines`.
         text = self.attributes.render(left)
         content = self.content
         if text != content.text:
@@ -81,6 +83,7 @@ def sentences_of(text: str, elements: Sequence[Element]) -> list[Part]:
     """The sentences in a part: those of paragraphs first, then the texts of charts."""
     sentences = RunReader(text, elements).sentences
     for element in elements:
+        # Unlike paragraphs, the names of series and categories have no runs.
         for value in texts_of_chart(element):
             raw = value.file[value.inside : value.outside]
             sentences.append(Sentence(value.inside, [text_token(raw)], escaped))

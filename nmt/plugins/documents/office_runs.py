@@ -81,15 +81,18 @@ class InRuns(Part):
         `text_tag` is the opening tag of text without its brackets. `properties` are those of the
         sentence's runs, except where its tokens change them.
         """
+        # Text and markup as one string, because white space at its ends belongs to no sentence.
         raw = "".join(token.raw for token in tokens)
         sentence = Sentence(0, join_scripts(tokens), escaped)
         self.content = Spliced(raw, [sentence])
         begin = covered[0].begin
+        # The elements may contain each other, so the last one does not always end last.
         end = max(element.end for element in covered)
         super().__init__(begin, end, self.content.lines)
         self.source = covered[0].file[begin:end]
         self.text_tag = text_tag
         self.properties = properties
+        # The text of a cell without runs is directly in the cell.
         self.run = "" if covered[0].name == "t" else f"{prefix}r"
 
     def render(self, translations: Sequence[Translated]) -> str:
@@ -99,7 +102,7 @@ class InRuns(Part):
         properties = self.properties
         result = ""
         closing_tag = self.text_tag.split()[0]  # without attributes
-        # Text and markup alternate.
+        # Text and markup alternate: the pieces with an odd number were between two marks.
         for number, piece in enumerate(content.split(MARK)):
             is_markup = number % 2 == 1
             if is_markup and piece.startswith(FORMAT):
@@ -152,12 +155,14 @@ class RunReader:
         # Where elements begin that do not belong inside a sentence, by their names or tags.
         self.places = defaultdict[str, list[int]](list)
         for element in elements:
+            # A drawing in a paragraph of Word has paragraphs with another prefix.
             is_of_any_prefix = element.name in ("p", "fldChar")
             key = element.name if is_of_any_prefix else element.tag
             self.places[key].append(element.begin)
         # Results of `joins`, by the prefix of the paragraph and where the element begins.
         self.joining = dict[tuple[str, int], bool]()
         for paragraph in elements:
+            # Paragraphs in text boxes are inside others; each is read here on its own.
             if paragraph.name in PARAGRAPHS:
                 self.prefix = paragraph.tag.removesuffix(paragraph.name)
                 self.read(paragraph.children)
@@ -167,6 +172,7 @@ class RunReader:
         """Read the content of a paragraph or of an element that wraps runs."""
         for element in elements:
             if element.name in DROPPED or element.name.endswith("Pr"):
+                # Readings of a cell are behind its text, and are replaced with it.
                 if element.name == READING_OF_CELL and self.covered:
                     self.covered.append(element)
             elif not self.joins(element):
@@ -193,12 +199,15 @@ class RunReader:
             if key not in self.joining:  # nested elements are asked again and again
                 self.joining[key] = all(map(self.joins, element.children))
             return self.joining[key]
+        # A text box has paragraphs of its own, and the text between the two ends of a field is
+        # computed.
         if self.contains(element, "p") or self.contains(element, "fldChar"):
             return False
         return element.name == "r" or not self.contains(element, f"{self.prefix}t")
 
     def contains(self, element: Element, key: str) -> bool:
         """Whether an element, or an element in it, has a name or tag of `places`."""
+        # `elements` are in order, so the offsets are, too.
         begins = self.places[key]
         return bisect_left(begins, element.begin) < bisect_left(begins, element.end)
 
@@ -213,6 +222,7 @@ class RunReader:
     def read_around(self, element: Element) -> None:
         """Read an element inside a sentence that wraps runs, such as a link."""
         opening = element.file[element.begin : element.inside]
+        # Properties of the element, such as those of a smart tag, belong to its opening tag.
         for child in element.children:
             if child.name.endswith("Pr"):
                 opening += child.raw
@@ -233,6 +243,7 @@ class RunReader:
         look = UNSEEN.sub("", properties)
         if EMPTY.fullmatch(look):
             look = ""
+        # One look may have several properties, which differ in what nobody sees.
         self.properties.setdefault(look, properties)
         for part in content:
             if part.name in TEXTS:
@@ -266,6 +277,7 @@ class RunReader:
             if look is not None and token.text:
                 sizes[look] += len(token.text)
         if sizes:
+            # The formatting of most characters is that of the sentence, and has no tags.
             usual = max(sizes, key=sizes.__getitem__)
             # Word drops white space at the ends of a text without this attribute. DrawingML keeps
             # it, and does not know the attribute.
@@ -289,6 +301,7 @@ class RunReader:
                 continue
             script = script_of(look)
             name = script or "r"
+            # Emphasis without words may disappear, but not a link.
             is_optional = "hlinkClick" not in look
             opening = markup(
                 "open",

@@ -13,6 +13,7 @@ QUOTED = (
 )
 NAMED = re.compile(rf"(?<![\w-])(?P<name>[\w-]+)[ \t]*[=:][ \t]*(?:{QUOTED})", re.DOTALL)
 UNNAMED = re.compile(rf"(?<=\s)(?:{QUOTED})", re.DOTALL)
+# Two words with letters. Paths and addresses are none.
 TWO_WORDS = re.compile(r"[^\W\d_][^\s/]*\s+\S*[^\W\d_]")
 READABLE = frozenset(READ) | {
     "attribution",
@@ -74,8 +75,10 @@ def readable_values(text: str) -> Iterator[str]:
             yield value_of(parameter)
     for tag in TAG.finditer(text):
         name = NAME_OF_TAG.match(tag[0])
+        # These tags compare values without a name, or load them as files.
         if not name or (name[1] or name[2]) in OF_LOGIC:
             continue
+        # Values with a name have been looked at above.
         without_named = NAMED.sub("", tag[0])
         for parameter in UNNAMED.finditer(without_named):
             value = value_of(parameter)

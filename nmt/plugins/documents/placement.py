@@ -43,6 +43,7 @@ class Placement:
             if new_place:
                 placed[index] = new_place
                 taken.update(dict.fromkeys(new_place.tokens, index))
+        # A tag without words comes before an element that begins at the same place.
         return sorted(placed.values(), key=lambda place: (place.begin, place.end))
 
     def with_aligned_words(self, parent: Placed) -> dict[int, Placed]:
@@ -50,6 +51,7 @@ class Placement:
         nodes = parent.node.children
         owners = dict[int, int]()  # source token -> index of the node
         for index, node in enumerate(nodes):
+            # Nodes that overlap are in order, so the later one owns a token that both cover.
             owners.update(dict.fromkeys(self.tokens_of(node), index))
         runs = find_runs(parent.tokens, self.links.sources_of, owners)
         return self.placed_runs(nodes, best_runs(runs, self.links.copies_in_target), parent)
@@ -69,11 +71,13 @@ class Placement:
 
         def is_free(index: int, token: int) -> bool:
             """Whether the node with this index may get a token."""
+            # A node may have only what its parent has, and what no other node has.
             return token in parent.tokens and taken.get(token, index) == index
 
         # Each node keeps what is certainly its own, even if an earlier node could use it.
         for index, run in runs.items():
             node = nodes[index]
+            # A bracket or a final mark at an end of a run may belong to another element.
             if node.kind == "open":
                 run = certain(self.source, self.tokens_of(node), self.target, run)
             taken.update(dict.fromkeys(run, index))
@@ -110,15 +114,19 @@ class Placement:
     ) -> Placed | None:
         """The place of a node that no word is aligned with; None to leave it out."""
         if node.kind == "open":
+            # An element should have a word, so the words between elements come first, then those in
+            # them.
             place = self.free_word(node, parent, taken)
             place = place or self.taken_word(node, parent, placed, taken)
             if place:
                 return place
+        # An element that finds no word, and any other tag, goes between two words.
         return self.gaps.place(node, parent, taken)
 
     def free_word(self, node: Token, parent: Placed, taken: dict[int, int]) -> Placed | None:
         """The place of an element without aligned words: the nearest word that is free."""
         gap = self.gaps.expected(node, parent)
+        # A glued element, such as the call of a footnote, belongs to the word before it.
         candidates = [gap - 1, gap] if node.is_glued else [gap, gap - 1]
         # In scripts without blanks, tokens are short, and mostly not words with content.
         if WITHOUT_BLANKS.search(self.target.text):
@@ -128,6 +136,7 @@ class Placement:
             return token in parent.tokens and token not in taken
 
         free = [token for token in candidates if is_free(token)]
+        # A name that the translation keeps is the partner of another source word.
         word = self.first_word(token for token in free if token not in self.links.kept_names)
         if word is None:
             return None
@@ -153,6 +162,7 @@ class Placement:
 
         It gets the first or last word of another element or, if that has only one, goes around it.
         """
+        # A nearer element with one word is only used if no element has a word to spare.
         inner: int | None = None  # index of an element with one word
         for token in tokens_near(self.gaps.expected(node, parent)):
             index = taken.get(token, -1)
@@ -160,6 +170,7 @@ class Placement:
                 continue
             other = placed[index]
             words = [word for word in other.tokens if self.target.is_content(word)]
+            # The first and the last word can leave an element without dividing it.
             if len(words) > 1 and token in (words[0], words[-1]):
                 words.remove(token)
                 placed[index], place = self.divided(other, words, node, token)
@@ -168,6 +179,8 @@ class Placement:
                 inner = index
         if inner is None:
             return None
+        # Both elements need the same word, so one goes inside the other and is placed again from
+        # there.
         inner_place = placed.pop(inner)
         outer = replace(node, children=[*node.children, inner_place.node])
         return inner_place._replace(node=outer)
@@ -180,8 +193,10 @@ class Placement:
         token: int,
     ) -> tuple[Placed, Placed]:
         """The places of another element, which keeps these words, and of a node that gets one."""
+        # What the other element gives up is free for both, except for the word itself.
         spare = frozenset(other.tokens).difference([token])
         rest = range(words[0], words[-1] + 1)
+        # Brackets may leave nothing, but no element must lose its only word.
         rest = self.enclosed(other.node, rest, spare.__contains__) or rest[:1]
         spare = spare.difference(rest)
         run = range(token, token + 1)

@@ -4,6 +4,7 @@ from nmt.extensions import Add, DocumentEntry
 
 
 def register(add: Add) -> None:
+    # Addresses instead of classes, so that a reader is imported only for a document of its format.
     here = "nmt.plugins.documents"
     add(DocumentEntry("html", f"{here}.html:Html", suffixes=(".html", ".htm", ".xhtml")))
     add(DocumentEntry("markdown", f"{here}.markdown:Markdown", suffixes=(".md", ".markdown")))

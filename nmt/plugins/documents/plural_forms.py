@@ -53,9 +53,11 @@ def numbers_of_forms(language: str, kind: str) -> dict[str, list[int]]:
     """The plural forms of a language besides "other", and the small integers of each."""
     try:
         locale = Locale(parse_locale(language.replace("-", "_"))[0])
+    # Without rules for the language, no form is missing.
     except (ValueError, UnknownLocaleError):
         return {}
     rule = locale.plural_form if kind == "plural" else locale.ordinal_form
+    # Babel does not list "other", which every message has.
     numbers: dict[str, list[int]] = {form: [] for form in CATEGORIES if form in rule.tags}
     for number in NUMBERS:
         form = rule(number)

@@ -12,6 +12,8 @@ from nmt.plugins.documents.trees import all_nodes
 from nmt.plugins.documents.words import Tokens
 from nmt.translation import Alignment
 
+# A hard break of Markdown may begin with a backslash, and the next line of a quotation with `>`.
+# Quantifiers are possessive, so many blanks take linear time.
 BEGINS_WITH_BREAK = regex.compile(r"\A[ \t]*+\\?\r?\n[ \t>]*+")
 ENDS_WITH_BREAK = regex.compile(r"\n[ \t>]*+\Z")
 
@@ -22,6 +24,7 @@ class Projection:
     def __init__(self, plain: str, root: Token, target: str, alignment: Alignment) -> None:
         nodes = all_nodes(root.children)
         marks = {node.text[0] for node in nodes if node.kind == "copy"}
+        # Elements may begin or end inside a word of the source, which is divided there.
         edges = set[int]()
         for node in nodes:
             edges.update((node.begin, node.end))
@@ -33,6 +36,8 @@ class Projection:
         self.surplus: regex.Pattern[str] | None = None
         if marks:
             any_mark = "".join(marks)
+            # A mark may enclose the text that a translator saw, so the text goes with it; see
+            # `copy_of`.
             self.surplus = regex.compile(rf" ?([{any_mark}])(?:[^\s{COPIES}]*\1)?")
 
     def render(self, place: Placed, escape: Callable[[str], str]) -> str:
@@ -43,14 +48,17 @@ class Projection:
         for inner in self.placement.places(place):
             node = inner.node
             is_element = node.kind == "open"
+            # What is inside decides whether an optional element is written at all.
             inside = self.render(inner, escape) if is_element else ""
             text = self.text_before(node, before, self.text(at, inner.begin))
             pieces.append(escape(text))
             is_left_out = is_element and node.optional and not inside
             if not is_left_out:
+                # Only text between two line breaks prevents that they form an empty line.
                 raw = node.raw if text.strip() else after_line_break(before, node)
                 pieces += [raw, inside, node.closing]
             before = node
+            # The inside of an element is written with it, so the text continues behind the element.
             at = inner.end
         pieces.append(escape(self.text(at, place.end)))
         return "".join(pieces)
@@ -58,12 +66,14 @@ class Projection:
     def text_before(self, node: Token, before: Token | None, text: str) -> str:
         """The text between two nodes, without blanks that only the model needs."""
         if before:
+            # The model saw a blank between the two elements, but the file has none.
             if not text.strip() and adjoin(before, node):
                 return ""
             # The same divider is between the two nodes in the source, such as links of a menu.
             is_divider = text == self.source.text[before.end : node.begin]
             if node.is_apart and is_divider:
                 return text.rstrip()
+        # An inline footnote follows its word directly, whatever the translation has before it.
         if node.is_apart and node.name == "note":
             return text.rstrip()
         return text

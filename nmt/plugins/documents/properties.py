@@ -13,6 +13,7 @@ from nmt.plugins.documents.xml import Flow
 from nmt.text import language_tag
 from nmt.translation import Translated
 
+# A description that has a tag or a reference is HTML.
 HTML = re.compile(r"</?[a-zA-Z][^<>]*>|&#?\w{1,32};")
 
 
@@ -24,6 +25,7 @@ class Properties(Flow):
     def sentences(self, element: Element) -> list[Part]:
         if element.tag != "dc:language":
             return super().sentences(element)
+        # A third language stays, as it does in the text.
         if not self.change or not self.change.source.is_named(element.text.strip()):
             return []
         return [Part(element.inside, element.outside, otherwise=self.change.target.tag)]
@@ -65,6 +67,7 @@ class Package(Contents):
     paragraphs = frozenset(["dc:title", "dc:description"])
 
     def sentences(self, element: Element) -> list[Part]:
+        # The book is in the target language, whatever its package declared.
         if element.tag == "dc:language" and self.target:
             return [Part(element.inside, element.outside, otherwise=self.target)]
         if element.tag == "dc:description" and HTML.search(element.text):
@@ -82,6 +85,7 @@ class Description(Part):
 
     def render(self, translations: Sequence[Translated]) -> str:
         text = self.page.render(translations)
+        # The package has the HTML as text.
         return self.raw if text == self.page.text else escape(text, quote=False)
 
 
@@ -89,4 +93,5 @@ class Languages(Flow):
     """A part in which only declarations change, such as the styles of a DOCX file."""
 
     def parts(self, text: str, target: str) -> Sequence[Part]:
+        # Without a change, the file is not even parsed.
         return self.declarations(parse_xml(text)) if self.change or self.turn else []

@@ -25,6 +25,7 @@ def with_names(pairs: Pairs, partners: Mapping[int, int]) -> Pairs:
     kept_in_target = frozenset(partners.values())
     result = Pairs()
     for (source, target), weight in pairs.items():
+        # A name on one side only is no evidence, so its pairs stay.
         if source not in partners and target not in kept_in_target:
             result[source, target] = weight
     for pair in partners.items():
@@ -43,6 +44,7 @@ def kept_names(source: Tokens, target: Tokens) -> dict[int, int]:
     in_target = places_of_names(target)
     for name, tokens in places_of_names(source).items():
         others = in_target.get(name, [])
+        # With different numbers, nothing shows which occurrence became which.
         if len(tokens) == len(others):
             partners.update(zip(tokens, others, strict=True))
     return partners
@@ -61,8 +63,10 @@ def places_of_names(tokens: Tokens) -> dict[str, list[int]]:
 
 def verb_is_last(source: Tokens, target: Tokens) -> bool:
     """Whether the verb moves to the end: to Japanese, but not from Japanese or Korean."""
+    # Only Japanese is written in hiragana.
     if IN_HIRAGANA.search(source.text) or not IN_HIRAGANA.search(target.text):
         return False
+    # In Korean, the verb is last, too.
     return "HANGUL" not in scripts_of_text([source.text])
 
 
@@ -72,9 +76,11 @@ def with_phrases(source: Tokens, target: Tokens, pairs: Pairs) -> Pairs:
         return pairs
     phrases = phrases_of(target, pairs)
     words = [token for token in range(len(source.starts)) if source.is_word(token)]
+    # The words whose phrases went to another word with the token of the model.
     free = sorted(set(words).difference(phrases, source.copies))
     if not free:
         return pairs
+    # Each word without a phrase gets at most one.
     spare = spare_phrases(phrases, words[0])[: len(free)]
     if not spare:
         return pairs
@@ -83,6 +89,7 @@ def with_phrases(source: Tokens, target: Tokens, pairs: Pairs) -> Pairs:
     for owner, phrase in zip(owners, spare, strict=True):
         new_owners.update(dict.fromkeys(with_endings(target, phrase), owner))
     result = Pairs()
+    # Phrases that change their owner lose all pairs that they had.
     for pair, weight in pairs.items():
         if pair[1] not in new_owners:
             result[pair] = weight
@@ -114,6 +121,7 @@ def owners_of_phrases(
     # comes first.
     longest_first = sorted(free, key=lambda token: (-len(source.of(token)), -token))
     owners = sorted(longest_first[: len(phrases)])
+    # In the source, the verb is the first of these words. In Japanese, its phrase is the last one.
     if is_verb_at_end(target, phrases[-1]):
         verb = owners.pop(0)
         owners.append(verb)
@@ -142,6 +150,7 @@ def phrases_of(target: Tokens, pairs: Pairs) -> dict[int, list[list[int]]]:
     owners = dict[int, tuple[int, int]]()  # target token -> greatest weight, source token
     for (source_token, token), weight in pairs.items():
         if target.is_content(token):
+            # With equal weights, the later source token.
             candidate = (weight, source_token)
             owners[token] = max(owners.get(token, candidate), candidate)
     phrases = defaultdict[int, list[list[int]]](list)

@@ -46,6 +46,7 @@ def owner_of(sources: Sequence[int], owners: Mapping[int, int]) -> int:
     if len(sources) == 1:  # usual, and worth the speed in deeply nested elements
         return owners.get(sources[0], NONE)
     votes = Counter(owners.get(source, NONE) for source in sources)
+    # In a tie, the later node. No node, which is -1, loses every tie.
     return max(votes, key=lambda index: (votes[index], index))
 
 
@@ -62,6 +63,8 @@ def best_runs(runs: Sequence[Run], marks: Collection[int]) -> dict[int, range]:
         runs_of[owner].append(tokens)
 
     def rank(run: range) -> tuple[int, int, int]:
+        # Copies decide, because an element must keep its own. Otherwise, a long run is the best
+        # evidence.
         marks_in_run = sum(token in marks for token in run)
         return marks_in_run, len(run), -run.start
 
@@ -70,6 +73,7 @@ def best_runs(runs: Sequence[Run], marks: Collection[int]) -> dict[int, range]:
         if len(candidates) == 1:  # usual
             best[owner] = candidates[0]
             continue
+        # Copies that are apart belong to one element, so the words between them do, too.
         marked = [run for run in candidates if any(token in marks for token in run)]
         if len(marked) > 1:
             whole = range(marked[0].start, marked[-1].stop)

@@ -71,6 +71,7 @@ class Scanner:
         self.unclosed = set[str]()  # names of elements that no later tag closes
         # The prefixes of lines in a quotation do not count as punctuation before a sign.
         source = LINE_PREFIX.sub(lambda prefix: "\n".ljust(len(prefix[0])), text)
+        # The state of markdown-it is only needed for `scanDelims`.
         self.state = StateInline(source, PARSER, {}, [])
         self.at = 0
         while markup := MARKUP.search(text, self.at):
@@ -85,6 +86,7 @@ class Scanner:
         self.tokens.append(Token("text", raw, raw))
 
     def is_defined(self, label: str) -> bool:
+        # Most documents define no label, so the label is not even normalized.
         return bool(self.labels) and normalizeReference(label) in self.labels
 
     def add(self, markup: re.Match[str]) -> None:
@@ -109,10 +111,12 @@ class Scanner:
         """The token of markup that is complete in itself."""
         raw = markup[0]
         if markup["code"]:
+            # CommonMark (6.1): a line break in code is a blank.
             return Token("copy", raw, " ".join(markup["code"].split()))
         if markup["auto"]:
             return Token("copy", raw, markup["auto"])
         if markup["tags"]:
+            # For CommonMark, this is text, whose signs `Inline.keeps` compares.
             self.literal += raw
             self.parameters_left += count_readable(raw)
             return Token("point", raw)
@@ -120,6 +124,8 @@ class Scanner:
             self.literal += raw
             return Token("copy", raw, " ".join(raw.split()))
         if markup["hard"]:
+            # A translation may be shorter than the source, and an empty line would end the
+            # paragraph.
             return Token("point", raw, breaks=True, optional=True)
         if markup["soft"]:
             return Token("text", raw, "\n")
@@ -128,6 +134,8 @@ class Scanner:
 
     def add_emphasis(self, begin: int, raw: str) -> None:
         """Add signs that may open or close emphasis."""
+        # markdown-it knows the rules for signs beside letters and punctuation. `_` is no emphasis
+        # in a word.
         scanned = self.state.scanDelims(begin, canSplitWord=raw[0] != "_")
         run = Run("text", raw, raw, opens=scanned.can_open, closes=scanned.can_close)
         run.left = len(raw)
@@ -149,6 +157,8 @@ class Scanner:
         page = markup["page"] or ""
         shown = markup["shown"] or ""
         in_brackets = raw.partition("[")[2].rpartition("]")[0]
+        # With a definition, the brackets are a link of CommonMark, so only the opening one has been
+        # read.
         if self.is_defined(page or in_brackets):
             opening = raw[: raw.index("[") + 1]
             self.at = markup.start() + len(opening)
@@ -223,6 +233,7 @@ class Scanner:
         For the model, a blank separates it from the words beside it.
         """
         self.literal += "^["
+        # The sign ^ and the bracket are before the content.
         before = self.text[: opening.content - 2][-1:]
         is_apart = bool(before.strip())
         self.tokens[opening.token] = Token("open", "^[", name="note", is_apart=is_apart)
@@ -237,6 +248,7 @@ class Scanner:
     def settle_inside(self, opening: Bracket) -> None:
         """Settle the emphasis in a link: its signs have no partners outside of the link."""
         inside = slice(opening.token + 1, len(self.tokens) - 1)
+        # Brackets that are still open have smaller indices, which stay valid.
         self.tokens[inside] = settle_emphasis(self.tokens[inside])
 
     def end_of_link(self, content: int, closing: int) -> int:
@@ -248,9 +260,11 @@ class Scanner:
         end = end_of_address(self.text, begin)
         if end:
             return end
+        # A label in brackets decides. Without one, the text itself may be the label.
         label = LABEL.match(self.text, begin)
         if label:
             return label.end() if self.is_defined(label[1]) else 0
+        # Labels are limited, so that a bracket far ahead does not cost a copy of the text.
         if closing - content > LONGEST_LABEL or not self.is_defined(self.text[content:closing]):
             return 0
         return begin + len("[]") if self.text.startswith("[]", begin) else begin
@@ -266,6 +280,7 @@ class Scanner:
             if end:
                 self.add_copied(markup.start(), end, name)
                 return
+        # Everything else is a single tag: it is empty, or a comment.
         kind: Kind = "point"
         if is_element:
             kind = "close" if closes else "open"
@@ -305,6 +320,7 @@ class Scanner:
 
 def end_of_address(text: str, begin: int) -> int:
     """The end of the "(address 'title')" of a link that begins here; 0 if there is none."""
+    # Limited, because each opening bracket could otherwise read up to the end of the block.
     text = text[begin : begin + LONGEST_ADDRESS]
     if not text.startswith("("):
         return 0
@@ -313,9 +329,11 @@ def end_of_address(text: str, begin: int) -> int:
         return begin + template.end()
     at = skip_blanks(text, 1)
     address = parseLinkDestination(text, at, len(text))
+    # markdown-it makes no links to addresses such as javascript:.
     if address.ok and PARSER.validateLink(PARSER.normalizeLink(address.str)):
         at = skip_blanks(text, address.pos)
         title = parseLinkTitle(text, at, len(text))
+        # A title follows the address after white space. Without it, all of it is the address.
         if title.ok and at > address.pos:
             at = skip_blanks(text, title.pos)
     return begin + at + 1 if text.startswith(")", at) else 0
@@ -334,6 +352,7 @@ def with_blanks(tokens: list[Token]) -> list[Token]:
     blank = Token("text", "", " ")
     result = list[Token]()
     for index, token in enumerate(tokens):
+        # A tag without a partner becomes a single tag, which separates words anyway.
         if token.breaks and index in partners:
             result += [blank, token, blank]
         else:

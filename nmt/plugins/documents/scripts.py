@@ -59,8 +59,10 @@ def join_scripts(tokens: Sequence[Token]) -> list[Token]:
     A script after a word or punctuation, such as the call of a footnote, becomes a tag without
     text.
     """
+    # Usual, and worth the speed.
     if not any(token.is_script for token in tokens):
         return [*tokens]
+    # What a script belongs to may be split over several texts.
     tokens = joined_texts(tokens)
     partners = find_pairs(tokens)
     result = list[Token]()
@@ -156,6 +158,7 @@ def take_base(tokens: list[Token], script: Script) -> str | None:
     if not tokens:
         return ""
     before = tokens[-1]
+    # Code before a script is its base, such as `x` in `x`<sup>2</sup>.
     if before.kind == "copy":
         return tokens.pop().raw
     if before.kind == "close" and len(tokens) > 2:
@@ -182,10 +185,12 @@ def base_of(token: Token, script: Script) -> str:
     """
     if token.kind != "text":
         return ""
+    # Only the end of the text is searched, so that each script costs the same.
     tail = token.text[-2 * LONGEST :]
     base = BASE.search(tail)
     if not base and (script.is_sub or CHARGE.fullmatch(script.text)):
         base = CHEMICAL_BASE.search(tail)
+    # Escapes or references in the base cannot be cut off by the number of its letters.
     if not base or not token.raw.endswith(base[0]):
         return ""
     return base[0]

@@ -20,6 +20,7 @@ def is_shortcut(text: str, begin: int, end: int) -> bool:
     If the label before the tab has no accelerator, a name such as Home may be another column of a
     table.
     """
+    # A window, so that a string with thousands of tabs takes linear time.
     label_begin = max(0, begin - LONGEST_LABEL)
     has_accelerator = ACCELERATOR.search(text, label_begin, begin)
     pattern = ANY_SHORTCUT if has_accelerator else SHORTCUT

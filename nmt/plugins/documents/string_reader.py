@@ -77,6 +77,7 @@ def masked(text: str, arguments: Sequence[Inset]) -> str:
     for argument in arguments:
         size = argument.end - argument.begin
         pieces.append(text[at : argument.begin])
+        # As many characters, so that offsets in both texts are the same.
         pieces.append(size * MASK)
         at = argument.end
     pieces.append(text[at:])
@@ -100,8 +101,11 @@ class Reader:
         self.scanned = masked(text, arguments)
         # The names that are closed somewhere, and so are no placeholders.
         self.closed = {name.lower() for name in CLOSED.findall(text)}
+        # Tags are searched in the masked text: an argument in a tag could contain quotes or
+        # brackets.
         self.tags = self.find_tags()
         self.tag_at = {tag.begin: tag for tag in self.tags if kind.is_html}
+        # These belong to the token of their tag, or to one of its attributes.
         self.arguments_in_tags = self.find_arguments_in_tags(arguments)
         self.parts = list[Part]()
         # The sentence that is being read: where it begins, its tokens, and what they contain.
@@ -113,6 +117,7 @@ class Reader:
 
     def find_tags(self) -> list[Tag]:
         """The tags of HTML; in other markup, only readings are known as elements of HTML."""
+        # Other markup, such as that of WebVTT, rarely has readings.
         if not self.kind.is_html and not READING.search(self.text):
             return []
         return tags_of(self.scanned) if "<" in self.scanned else []
@@ -129,6 +134,7 @@ class Reader:
 
     def read_all(self, arguments: Sequence[Inset]) -> None:
         insets = [*self.fixed_elements(arguments), *arguments]
+        # The sort is stable, so an element comes before an argument at its beginning.
         insets.sort(key=lambda inset: inset.begin)
         at = 0
         for inset in insets:
@@ -136,6 +142,7 @@ class Reader:
             if inset.begin < at or inset.begin in self.arguments_in_tags:
                 continue
             self.read(at, inset.begin)
+            # A fixed block, such as <pre>, has no place in a sentence.
             if inset.is_element and inset.token.name in OUTSIDE:
                 self.end_sentence(inset.begin, inset.end)
             else:
@@ -148,6 +155,7 @@ class Reader:
         """The elements that stay unchanged, such as <style> and <code>, as in HTML."""
         elements = list[Inset]()
         at = 0
+        # An outer element comes first, and all inside it stays with it.
         for tag in self.tags:
             if tag.begin < at or not tag.partner:
                 continue  # inside of another fixed element, or never closed
@@ -163,6 +171,7 @@ class Reader:
 
     def is_unchanged(self, tag: Tag, end: int, arguments: Sequence[Inset]) -> bool:
         """Whether an element, from an opening tag to the offset `end`, stays as it is."""
+        # In WebVTT, names of elements have other meanings, except those of readings.
         if not self.kind.is_html and tag.name not in READINGS:
             return False
         if tag.name in UNCHANGED or is_fixed(tag, self.scanned):
@@ -208,6 +217,7 @@ class Reader:
             raw = self.text[begin:end]
             is_optional = self.kind.drops_lines
             self.tokens.append(Token("point", raw, breaks=True, optional=is_optional))
+        # Comments, escapes, mnemonics and the like are written as they are.
         elif not name:
             raw = self.text[begin:end]
             is_space = bool(groups.get("literal") or groups.get("hard_space"))
@@ -218,6 +228,7 @@ class Reader:
     def add_tag(self, begin: int, end: int, name: str) -> None:
         """Add the tag at this span to the sentence, or end the sentence."""
         raw = self.text[begin:end]
+        # Before the tag is used: attributes are translated even if the tag ends a sentence.
         note = self.attributes_of(begin, end)
         if self.ends_sentence(name):
             self.end_sentence(begin, end)
@@ -227,6 +238,7 @@ class Reader:
         written = marked(note) if note else raw
         separates = name in SEPARATORS
         is_dropped = name in RUBY
+        # Without content, it is not an element around words.
         if raw.endswith("/>") or name in EMPTY:
             token = Token("point", written, breaks=separates, is_dropped=is_dropped)
             self.add_token(token, note)
@@ -270,6 +282,7 @@ class Reader:
         tokens = list[Token]()
         notes = list[Spliced]()
         at = begin
+        # Text and arguments alternate, as in a sentence; the arguments are in order.
         for argument in self.arguments_in_tags.values():
             if begin <= argument.begin < end:
                 tokens.append(self.attribute_text(at, argument.begin))
@@ -288,6 +301,7 @@ class Reader:
 
     def write_attribute(self, text: str, quote: str) -> str:
         """The value of an attribute between these quotes; a value without quotes gets them."""
+        # First as HTML, then as the string around it, which may be an ICU message.
         text = escape(text, quote=False)
         if quote == "'":
             return self.kind.write(text.replace("'", "&#39;"))
@@ -296,6 +310,7 @@ class Reader:
 
     def end_sentence(self, end: int, following: int, is_tab: bool = False) -> None:
         """End a sentence at one offset, and begin the next one at another."""
+        # A shortcut after a tab is not translated.
         if not self.is_after_tab or not is_shortcut(self.text, self.first, end):
             tokens = keep_apart(join_scripts(self.tokens))
             sentence = Paragraph(self.begin + self.first, tokens, self.notes, self.kind.write)
@@ -303,6 +318,7 @@ class Reader:
         self.first = following
         self.tokens = []
         self.notes = []
+        # What follows may be a shortcut; see `is_shortcut`.
         self.is_after_tab = is_tab
 
 

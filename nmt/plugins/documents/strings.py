@@ -60,11 +60,13 @@ class String(Spliced):
             if not has_arguments(text, self.message):
                 return False
         else:
+            # A translation has no readings, so the items in them are not expected.
             source = RUBY_MARKUP.sub("", self.text)
             # Attributes are translated as lines of their own, which are compared below.
             source_without_attributes = without_attributes(source)
             if not has_items(source_without_attributes, without_attributes(text)):
                 return False
+            # Without attributes, the whole text has been compared.
             if source_without_attributes == source:
                 return True
         for line, translation in zip(self.lines, translations, strict=True):
@@ -96,6 +98,7 @@ def inset_of(text: str, message: icu.Message, argument: icu.Argument, kind: Kind
 
 def has_arguments(text: str, source: icu.Message) -> bool:
     """True if a translation has the arguments of a message."""
+    # A translation may break the syntax of the message.
     try:
         message = icu.parse_message(text)
     except icu.UnknownSyntax:
@@ -110,6 +113,7 @@ def without_attributes(text: str) -> str:
     values = list[Part]()
     for tag in tags_of(text):
         if not is_fixed(tag, text):
+            # The attributes of an element that stays are compared as they are.
             for name in readable_attributes(tag, text):
                 values.append(Part(*tag.attributes[name], otherwise='""'))
     return Spliced(text, values).render(())

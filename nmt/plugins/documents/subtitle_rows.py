@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from nmt.plugins.documents import subtitle_times
 
+# Only \r and \n end a line. `str.splitlines` would also split at other characters.
 LINE = re.compile(r"[^\r\n]+(?:\r\n?|\n|\Z)|\r\n?|\n")
 WEBVTT_HEADER = re.compile(r"WEBVTT(?=[ \t\r\n]|\Z)")
 INDEX = re.compile(r"[ \t\ufeff]*#?\d+[.:]?[ \t]*")
@@ -71,6 +72,7 @@ def mark_structure(rows: list[Row], in_webvtt: bool) -> None:
         elif row.is_timing or names_subtitle(rows, index, in_webvtt):
             row.is_text = False
             in_remark = False
+        # A remark goes on to the next empty line, unless times begin before.
         elif in_remark or (in_webvtt and begins_remark(rows, index)):
             row.is_text = False
             in_remark = True
@@ -81,6 +83,7 @@ def names_subtitle(rows: list[Row], index: int, in_webvtt: bool) -> bool:
 
     In WebVTT, it may also be a name, which is any text after an empty line.
     """
+    # Numbers elsewhere are text that somebody says.
     if index + 1 == len(rows) or not rows[index + 1].is_timing:
         return False
     if INDEX.fullmatch(rows[index].text):
@@ -102,6 +105,7 @@ def spans_of_text(rows: list[Row]) -> Iterator[tuple[int, int]]:
     end = 0
     for row in rows:
         if row.is_text and begin is None:
+            # Rows without text, such as numbers, end a span; empty rows are part of it.
             begin = row.begin
         elif not row.is_text and begin is not None:
             yield begin, end

@@ -56,12 +56,15 @@ def is_valid(line: str) -> bool:
 
 def is_timing(line: str, begins_subtitle: bool) -> bool:
     """Whether a line has times, valid or damaged. Text may not contain an arrow."""
+    # Usual, and worth the speed.
     if not any(map(str.isdigit, line)) and ARROW not in line:
         return False
+    # WebVTT allows "-->" only in times, but it also ends a comment of HTML.
     if ARROW in line and ARROW in COMMENTS.sub("", line):
         return True
     if is_valid(line):
         return True
+    # Programs may put formatting around times that they did not recognize.
     text = FORMATTING.sub("", line)
     if DAMAGED_TIMES.fullmatch(text):
         return True

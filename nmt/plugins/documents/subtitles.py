@@ -13,20 +13,24 @@ from nmt.plugins.documents.subtitle_rows import Row, is_webvtt, rows_of, spans_o
 from nmt.text import direction, direction_of_text
 from nmt.translation import Translated
 
+# `\h` is the hard space of SubStation Alpha, which converters leave in SubRip files.
 HARD_SPACE = r"(?P<hard_space>(?:\\h)+)"
 WEBVTT_MARKUP = re.compile(
     "|".join(
         [
             rf"(?P<line>\r\n?|\n)(?P<paragraph>(?={BEGINS_PARAGRAPH}))?",
             DASH,
+            # Another voice begins another sentence.
             r"(?P<speaker><v(?:[.\s][^<>]*)?>)",
             r"</?(?P<name>[a-zA-Z]\w*)?[^<>]*>",
         ]
     )
 )
+# An empty line would end the subtitle, so a line break may be dropped.
 SUBRIP = Kind(markup=re.compile(f"{STRING_MARKUP.pattern}|{HARD_SPACE}"), drops_lines=True)
 WEBVTT = Kind(
     markup=WEBVTT_MARKUP,
+    # WebVTT has character references, such as &amp;. In SubRip, they are text.
     read=unescape,
     write=partial(escape, quote=False),
     is_html=False,
@@ -51,6 +55,7 @@ class Subtitles(Text):
         self.left = notice_of_lines(rows, first)
         self.notice = self.left
         parts = list[Part]()
+        # Everything before the first times is the header of WebVTT, or no subtitle.
         for begin, end in spans_of_text(rows[first:]):
             parts += Reader(text[begin:end], begin, kind).parts
         return parts
@@ -62,6 +67,7 @@ class Subtitles(Text):
         if readings:
             notices.append(f"{READINGS_LEFT_OUT}: {readings:,}")
         self.notice = "; ".join(filter(None, notices))
+        # As a reference, the mark would be shown in SubRip.
         if self.is_rtl and can_encode(RIGHT_TO_LEFT_MARK, self.encoding):
             text = with_marks(text, self.text.text)
         return self.mark + text.encode(self.encoding, "xmlcharrefreplace")
@@ -91,6 +97,7 @@ def with_marks(text: str, source: str) -> str:
 
 def needs_mark(line: str) -> bool:
     """Whether a line has letters from right to left, but begins with one from left to right."""
+    # Tags and overrides have Latin letters, which players do not show.
     shown = unescape(UNSEEN.sub("", line))
     has_rtl = any(direction_of_text(letter) == "rtl" for letter in shown)
     return has_rtl and direction_of_text(shown) == "ltr"

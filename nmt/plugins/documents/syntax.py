@@ -33,6 +33,8 @@ WIKI_PAGE = (
     r"(?P<bar>\\?\|(?P<shown>[^\[\]\n]{0,300}))?\]\](?!\()"
 )
 OPENING_BRACKET = r"(?:!(?!\[\^[^\]\s]+\](?!\())|\^)?\["
+# The first alternative wins. As in CommonMark, code, addresses and tags bind more tightly than
+# brackets, and these more tightly than emphasis.
 MARKUP = re.compile(
     rf"(?P<brackets>{FORMULA_IN_BRACKETS})"
     rf"|(?P<hard>{HARD_BREAK})"

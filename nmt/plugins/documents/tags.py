@@ -23,9 +23,12 @@ VALUE = r"""(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z))"""
 ATTRIBUTE = re.compile(
     rf"""(?P<name>[^\s/>=][^\s/>=]*+)(?>\s*+=\s*+(?P<value>{VALUE}|[^\s>"'][^\s>]*+)|)"""
 )
+# `<!-->` is a whole comment, `--!>` ends one, too, and so does the end of the file.
 COMMENT = r"!--(?:-?>|.*?(?:--!?>|\Z))"
 CDATA = r"!\[CDATA\[.*?(?:\]\]>|\Z)"
+# What browsers take for a comment, such as <!x>, <?x> and </3>.
 BOGUS_COMMENT = r"[!?][^>]*+(?:>|\Z)|/[^a-zA-Z][^>]*+(?:>|\Z)"
+# A quotation mark begins a value only after `=`. Elsewhere, it is a part of a name.
 TAG = (
     r"(?P<end>/?)(?P<name>[a-zA-Z][^\s/>]*+)"
     rf"""(?P<attributes>(?>(?:[^>"'=]++|=\s*+{VALUE}|["'=])*))(?:>|\Z)"""
@@ -143,9 +146,12 @@ class Tags:
             name=(markup["name"] or "").lower(),
             closes=markup["end"] == "/",
         )
+        # The closing tags that a tag implies come before it.
         self.end_readings(tag)
         index = len(self.tags)
         self.tags.append(tag)
+        # A closing tag closes the last open tag with its name, whatever was opened since: browsers
+        # repair <b><i></b></i>, too.
         if tag.closes and self.opened[tag.name]:
             opening = self.opened[tag.name].pop()
             self.tags[opening].partner = index
@@ -164,6 +170,7 @@ class Tags:
         ending = ENDED_BY_CLOSING if tag.closes else ENDED_BY_OPENING
         if tag.name not in ending:
             return
+        # The closing tags of <rt> and <rp> are optional.
         for name in READINGS:
             if self.opened[name]:
                 opening = self.opened[name].pop()
@@ -204,6 +211,7 @@ def is_fixed(tag: Tag, text: str) -> bool:
 
 def readable_attributes(tag: Tag, text: str) -> set[str]:
     """The names of the attributes whose text people read on the page, or in search results."""
+    # `value` is data except on buttons, and most elements of <meta> are for programs.
     names = set(READ)
     if tag.name in LABELED:
         names.add("label")

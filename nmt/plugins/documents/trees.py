@@ -17,6 +17,7 @@ LINE_BREAK = re.compile(
 
 def unused_marks(text: str) -> Iterator[str]:
     """Marks that do not occur in a text; after the last one, they repeat."""
+    # A mark that the text itself contains could not be told from one that stands for code.
     used = set(text).intersection(COPIES)
     marks = [mark for mark in COPIES if mark not in used]
     # If a text uses all marks, a blank separates the words around the code.
@@ -36,17 +37,20 @@ class TreeBuilder:
     def node_of(self, token: Token) -> Token:
         """A node for a token that begins here."""
         is_glued = bool(self.pieces and self.pieces[-1][-1:].strip())
+        # `replace` copies the reference to the list of children, so each node gets a new list.
         return replace(token, begin=self.size, is_glued=is_glued, children=[])
 
     def add_single(self, token: Token) -> None:
         """Add text, code, or a tag without a partner."""
         node = self.node_of(token)
+        # An opening or closing tag without a partner is a single tag, which nothing closes.
         node.closing = ""
         if token.kind == "copy":
             # The model must not change code, so it gets a protected item.
             node.text = copy_of(next(self.marks), token.text)
         elif token.kind != "text":
             node.kind = "point"
+        # A separator is for the model only: without it, the words on both sides would be one word.
         if node.breaks:
             self.pieces.append(separator_of(node))
             self.size += 1
@@ -55,6 +59,7 @@ class TreeBuilder:
             self.size += len(node.text)
         # A separator is not part of the node, which has only as many characters as its text.
         node.end = node.begin + len(node.text)
+        # Text is in `pieces`. Only markup needs a place in the translation.
         if node.kind != "text" and not node.is_dropped:
             self.stack[-1].children.append(node)
 
@@ -103,6 +108,7 @@ def separator_of(node: Token) -> str:
 def all_nodes(nodes: Iterable[Token]) -> list[Token]:
     """The nodes and all nodes inside them, outer ones first."""
     result = [*nodes]
+    # A loop over a list that grows visits all levels without recursion.
     for node in result:  # which grows meanwhile
         result += node.children
     return result
@@ -111,6 +117,7 @@ def all_nodes(nodes: Iterable[Token]) -> list[Token]:
 def without_optional(nodes: Iterable[Token]) -> Iterator[Token]:
     """The nodes with the content of each optional element in its place."""
     for node in nodes:
+        # The recursion is not deep, because `find_pairs` limits the depth.
         children = list(without_optional(node.children))
         if node.optional and node.kind == "open":
             yield from children

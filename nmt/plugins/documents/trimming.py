@@ -23,10 +23,12 @@ def strip(token: Token, cut: Callable[[str], str]) -> str:
 
     `cut` is str.lstrip or str.rstrip.
     """
+    # Only white space that `raw` shows is cut: a blank that is written as &nbsp; stays.
     before = token.raw
     token.raw = cut(before)
     if token.raw != before:
         token.text = cut(token.text)
+    # The token was only white space.
     if not token.raw:
         return before
     return before.replace(token.raw, "", 1)
@@ -58,10 +60,12 @@ def join_letters_before(tokens: list[Token], index: int) -> None:
         return
     before = tokens[index - 1]
     match = LETTERS_BEFORE.search(before.text)
+    # Letters that are written as references, such as &eacute;, cannot be moved by their number.
     if not match or not before.raw.endswith(match[0]):
         return
     letters = match[0]
     code = tokens[index]
+    # Code without a text for the model has a mark only, also with letters beside it.
     text = letters + code.text if code.text else ""
     tokens[index] = replace(code, raw=letters + code.raw, text=text)
     tokens[index - 1] = without_ends(before, 0, len(letters))
@@ -110,11 +114,13 @@ def worded_span(tokens: Sequence[Token]) -> tuple[int, int]:
     first = worded[0]
     last = worded[-1]
     partners = find_pairs(tokens)
+    # Elements are whole: if one of their two tags is inside, the other one is, too.
     opened = [index for index in range(first) if first < partners.get(index, -1) <= last]
     begin = min(opened, default=first)
     behind = range(last + 1, len(tokens))
     closed = [index for index in behind if first <= partners.get(index, -1) <= last]
     end = max(closed, default=last)
+    # An element to drop may enclose the whole sentence, and must not survive around it.
     for index in range(begin):
         if tokens[index].is_dropped and partners.get(index, -1) > end:
             return index, partners[index] + 1
@@ -124,6 +130,7 @@ def worded_span(tokens: Sequence[Token]) -> tuple[int, int]:
 def without_empty(tokens: Sequence[Token]) -> list[Token]:
     """Copies of the tokens in which each element without words is a single tag."""
     partners = find_pairs(tokens)
+    # Sums from the start answer for each element, in constant time, whether it has words.
     words_before = [0, *accumulate(map(has_text, tokens))]  # how many precede each token
     result = list[Token]()
     at = 0

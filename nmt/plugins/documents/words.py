@@ -26,6 +26,8 @@ from nmt.text import (
 
 ONE = WITHOUT_BLANKS.pattern
 LETTER = rf"(?:(?!{ONE})\w)"
+# In this order: a word in katakana, a Japanese word with its ending, a syllable of another script
+# without blanks, a word of a script with blanks, and signs.
 WORD = regex.compile(
     rf"""
     {KATAKANA_WORD.pattern}
@@ -129,6 +131,7 @@ class Tokens:
         """
         result = list[TokenPair]()
         for pair in brackets:
+            # The token with a sign is the last one that begins at the sign or before it.
             opening = bisect_right(self.starts, pair.opening) - 1
             closing = bisect_right(self.starts, pair.closing) - 1
             if opening != closing:
@@ -144,6 +147,7 @@ class Tokens:
 
     def between(self, begin: int, end: int) -> range:
         """The tokens that overlap a span."""
+        # Tokens that only touch the span are not included.
         return range(bisect_right(self.ends, begin), bisect_left(self.starts, end))
 
     def of(self, token: int) -> str:
@@ -170,6 +174,7 @@ class Tokens:
         """Whether a token is probably a Japanese particle, and not part of a word in hiragana."""
         if not PARTICLE.fullmatch(self.of(token)):
             return False
+        # Other hiragana beside it are of the same word.
         for neighbor in (token - 1, token + 1):
             if self.is_hiragana(neighbor) and not PARTICLE.fullmatch(self.of(neighbor)):
                 return False
@@ -203,6 +208,8 @@ class Tokens:
         """Whether a line may begin, but not end, with a token: an opening sign or a dialog mark."""
         pair = self.pair_at.get(token)
         if pair and not self.is_word(token):
+            # A mark that looks the same on both sides, such as a straight one, opens by its place
+            # in the pair.
             return token == pair.opening
         sign = self.of(token)
         # A repeated mark is a pause, and may end a line.
@@ -222,8 +229,10 @@ class Tokens:
         """The parts of a chunk; all of it counts as words if it has only punctuation."""
         begin, end = self.chunks[chunk]
         tokens = self.between(begin, end)
+        # A copy stands for a word, even if its mark is not a letter.
         words = [token for token in tokens if self.is_word(token) or COPY.match(self.of(token))]
         if not words:
+            # Nothing is paired with an empty side.
             nothing_before = range(tokens.start, tokens.start)
             nothing_after = range(tokens.stop, tokens.stop)
             return Sides(nothing_before, tokens, nothing_after)
@@ -253,6 +262,7 @@ def find_cuts(
         cuts.update(span)
     for begin, end in items:
         cuts.update((begin, end))
+        # An item is one token, whatever words are in it.
         cuts.difference_update(range(begin + 1, end))
     # An element may end inside an item, but not inside a copy.
     cuts.update(edges)
@@ -268,6 +278,7 @@ def split_brackets(brackets: Iterable[Pair], words: Iterable[Span]) -> list[Span
     begins = [begin for begin, _ in words]
     spans = list[Span]()
     for pair in brackets:
+        # A pair in one word, such as the (s) of file(s), stays part of the word.
         if bisect_right(begins, pair.opening) != bisect_right(begins, pair.closing):
             spans.append((pair.opening, pair.opening + 1))
             spans.append((pair.closing, pair.closing + 1))
@@ -289,6 +300,7 @@ def items_with_edges(text: str, items: Iterable[Span], edges: frozenset[int]) ->
 
 def number_before(text: str, edge: int) -> str:
     """The digits of the number that ends at an edge of an element, or ""."""
+    # A window, so that an edge costs the same in a long text.
     before = text[max(0, edge - LONGEST_NUMBER) : edge].rstrip()
     numbers: list[str] = NUMBER.findall(before)
     if not numbers or not before.endswith(numbers[-1]):

@@ -39,6 +39,7 @@ def declared_target(file: Element, target: str) -> Part:
     tag = language_tag(target) or target
     if "target-language" in file.spans:  # which is empty
         return Part(*file.spans["target-language"], otherwise=tag)
+    # Behind the quote of the value.
     at = file.spans["source-language"][1] + 1
     return Part(at, at, otherwise=f' target-language="{tag}"')
 
@@ -72,6 +73,8 @@ class Xliff(Flow):
         if target:
             files = [element for element in elements if element.name == "file"]
             for file in files:
+                # Before anything is translated, because the translation would be in the wrong
+                # language.
                 check_languages(file, self.source, target)
             parts += [declared_target(file, target) for file in files if needs_target(file)]
         return [*parts, *self.sentences(elements[0])]
@@ -88,6 +91,7 @@ class Xliff(Flow):
         attributes = element.attributes
         if element.name == "xliff" and attributes.get("version", "").startswith("2"):
             raise NMTError("cannot read XLIFF 2: convert it to XLIFF 1.2")
+        # Inside a unit or group, `translate` applies until an element declares it again.
         translate = attributes.get("translate", translate)
         if element.name == "trans-unit":
             return [] if translate == "no" else self.parts_of_unit(element)
@@ -104,6 +108,7 @@ class Xliff(Flow):
         if source is None:
             return []
         segments = list(segments_of(segmented)) if segmented else []
+        # Only segments that are still empty are filled; all other text stays.
         if target and is_translated(target):
             return self.filled(target, segments)
         # A new target follows the source and its segments, as the standard orders them.
@@ -129,6 +134,7 @@ class Xliff(Flow):
             begin = end
             tag = content.tag.removesuffix(content.name) + "target"
             opening = f"<{tag}"
+        # All of these parts are at one place, so they are written in the order of this list.
         parts = [Part(begin, end, otherwise=opening + REVIEW)]
         at = content.inside
         has_sentences = False
@@ -142,6 +148,7 @@ class Xliff(Flow):
                 # The copy of the sentence is at the end of the target.
                 sentence.begin = end
                 sentence.end = end
+        # Without segments, all text of the source is in one sentence.
         if segments[0] is not content and has_words("".join(texts_between(content))):
             self.left[TEXT_BETWEEN] += 1
         rest = file[at : content.outside]
@@ -150,6 +157,7 @@ class Xliff(Flow):
 
     def filled(self, target: Element, segments: list[Element]) -> list[Part]:
         """The translations of the segments that are empty in a target."""
+        # `mid` connects a segment of the source with that of the target.
         sources = {segment.attributes.get("mid", ""): segment for segment in segments}
         missing = set(sources)
         parts = list[Part]()
@@ -160,6 +168,7 @@ class Xliff(Flow):
             missing.discard(mid)
             if mid in sources:
                 parts += self.filled_segment(segment, sources[mid])
+        # A target without segments is one text, which lacks nothing.
         if segments and has_segments:
             self.left[MISSING] += sum(has_words(sources[mid].text) for mid in missing)
         return parts
@@ -171,6 +180,7 @@ class Xliff(Flow):
             return []
         file = source.file
         tag = file[empty.begin : empty.inside]
+        # An empty segment may be a single tag.
         opening = tag.removesuffix("/>").removesuffix(">") + ">"
         before = opening + file[source.inside : sentence.begin]
         after = file[sentence.end : source.outside] + f"</{empty.tag}>"
@@ -198,6 +208,7 @@ class Xliff(Flow):
         return message
 
     def join(self, translations: Sequence[Translated]) -> bytes:
+        # Only written messages show whether their placeholders are there.
         content = super().join(translations)
         messages = [unit.string.message for unit in self.messages if unit.string.message]
         refused = sum(unit.is_refused for unit in self.messages)
@@ -233,6 +244,7 @@ def texts_between(element: Element) -> Iterator[str]:
     for child in element.children:
         yield text_of(element.file[at : child.begin])
         at = child.end
+        # What is in a code is code.
         if child.name not in CODES and not is_segment(child):
             yield from texts_between(child)
     yield text_of(element.file[at : element.outside])

@@ -41,6 +41,7 @@ def with_scripts(tokens: Sequence[Token]) -> list[Token]:
             last = partners[index]
             result[index] = replace(token, name=name, is_script=True)
             result[last] = replace(tokens[last], name=name)
+        # A single code whose kind is unknown closes an open script, or else opens one.
         elif token.kind == "point" and name in opened and tag.closes is not False:
             opened.remove(name)
             result[index] = replace(token, kind="close", name=name)
@@ -54,10 +55,12 @@ def tag_of(raw: str) -> ScriptTag | None:
     """The tag of a superscript or subscript that a code stands for, if any."""
     text = unescape(unescape(raw))  # some tools escape the content twice
     tags = TAG.findall(text)
+    # A code may stand for several tags, and only a single one is a script.
     if len(tags) == 1:
         [(slash, name)] = tags
         return ScriptTag(name.lower(), closes=bool(slash))
     if tags:
         return None
+    # Without the tag itself, an attribute may name what the code is.
     kind = KIND.search(text)
     return ScriptTag(kind[1].lower(), closes=None) if kind else None

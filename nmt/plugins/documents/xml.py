@@ -43,6 +43,7 @@ def styles_of_scripts(elements: Iterable[Element]) -> Iterator[tuple[str, str]]:
             # A position and, optionally, a size, such as "super 58%".
             declared_position = properties.attributes.get("text-position", "").split()
             position = declared_position[0] if declared_position else ""
+            # A style may also set its text back on the line.
             if position in ON_THE_LINE or not RAISED_OR_LOWERED.fullmatch(position):
                 continue
             is_lowered = position.startswith(("sub", "-"))
@@ -75,6 +76,7 @@ class Flow(MarkedUp):
     def parts(self, text: str, target: str) -> Sequence[Part]:
         elements = parse_xml(text)
         self.scripts = dict(styles_of_scripts(elements))
+        # The first element is the document itself, and all others are inside it.
         return [*self.declarations(elements), *self.sentences(elements[0])]
 
     def declarations(self, elements: Sequence[Element]) -> list[Part]:
@@ -89,11 +91,14 @@ class Flow(MarkedUp):
 
     def sentences(self, element: Element) -> list[Part]:
         """The sentences in an element, including those inside of other sentences."""
+        # Some need their prefix: svg:title is a text, but other elements are named `title`, too.
         if element.name in self.paragraphs or element.tag in self.paragraphs:
             return self.paragraph(element)
+        # Comments and deleted text are counted by `texts_left`, not translated.
         if element.name in UNREAD:
             return []
         parts = list[Part]()
+        # Programs compute what a cell with a number or a formula shows.
         if element.name == "table-cell":
             if VALUE.search(element.file, element.begin, element.inside):
                 return parts
@@ -127,10 +132,13 @@ class Flow(MarkedUp):
 
     def tokens_of_child(self, child: Element, notes: list[Spliced] | None) -> list[Token]:
         """The tokens of an element in a sentence."""
+        # First what must not change, then what contains text, then codes, and last any other
+        # element.
         is_coded = child.name in CODED
         if is_coded and is_protected(child):
             return [copied(child) if child.text else Token("point", child.raw, child.text)]
         separates = is_coded and code_separates_words(child)
+        # Without content, it is a tag between words, like any other.
         if child.name in AROUND | RUBY and child.inside < child.outside:
             return self.tokens_around(child, separates, notes)
         if child.name in CODES:
@@ -175,6 +183,7 @@ class Flow(MarkedUp):
             "open",
             element.file[element.begin : element.inside],
             name=name,
+            # A span only formats its words. Other elements, such as links, must not disappear.
             optional=is_span,
             is_script=script is not None,
             is_dropped=is_dropped,
@@ -196,6 +205,7 @@ def copied(element: Element) -> Token:
 
 def code_token(element: Element) -> Token:
     """The token of an inline code of XLIFF; the two codes of a pair share an id."""
+    # `rid` connects the two codes of a pair, whose ids may differ.
     shared_id = element.attributes.get("rid") or element.attributes.get("id", "")
     return Token(CODES[element.name], element.raw, name=shared_id)
 
@@ -216,6 +226,7 @@ def is_protected(element: Element) -> bool:
 
 def code_separates_words(element: Element) -> bool:
     """Whether the code that an element of XLIFF stands for separates words, as line breaks do."""
+    # `equiv-text` says what a code means; otherwise, its content is the original code.
     code = element.attributes.get("equiv-text", "")
     if not code and element.name in CODES:
         code = element.text

@@ -7,13 +7,17 @@ from nmt.plugins.documents.nodes import Kind, Token
 
 AROUND = frozenset(
     [
+        # XLIFF
         "g",
         "mrk",
+        # OpenDocument, where `a` is a link and `meta` a field with text
         "span",
         "a",
         "meta",
         "content-control",
+        # the table of contents of EPUB 2
         "text",
+        # Word, where `ins` and `moveTo` are recorded changes
         "hyperlink",
         "ins",
         "moveTo",
@@ -23,10 +27,12 @@ AROUND = frozenset(
 """Elements whose text belongs to the sentence around them."""
 BREAKS = frozenset(
     [
+        # OpenDocument, where `s` stands for blanks and `frame` has a picture
         "s",
         "tab",
         "line-break",
         "frame",
+        # Word
         "br",
         "cr",
         "ptab",
