@@ -15,7 +15,7 @@ corpus, at most LINES (5,000) lines are read. For each corpus, the script prints
   a translation contains one is decided by searching for it between blanks, punctuation, and the
   most frequent particles and prefixes of the language; in scripts without blanks, anywhere.
 
-Then it prints, for each language, how many of tests/plugins/sentences/lines are split right.
+Then it prints, for each language, how many of tests/core/lines are split right.
 """
 
 import random

@@ -110,11 +110,12 @@ def print_commands(words: list[str]) -> None:
     if words == ["--version"]:
         print(f"nmt {__version__}")
         return
+    commands = entries_of(CommandEntry)  # first, because a plugin may be broken
     print("Usage: nmt COMMAND [KEY=VALUE]... [OPTIONS]\n")
     print('Neural machine translation with the Transformer of "Attention Is All You Need".\n')
     print("Commands (for details, run nmt COMMAND --help)")
     # From the registry, without importing the commands.
-    for name, entry in entries_of(CommandEntry).items():
+    for name, entry in commands.items():
         print(f"  {name:12}{entry.summary}")
     print("\nOptions")
     for name, summary in GLOBAL_OPTIONS.items():

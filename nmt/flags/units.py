@@ -109,7 +109,7 @@ def forms_of_units() -> dict[str, list[int]]:
         for word in words.split():
             form = word.replace("_", " ")
             powers.setdefault(form, []).append(power)
-    # The alternatives of a pattern are tried in order: `millions` must come before `mil`.
+    # The alternatives of a pattern are tried in order: "millions" must come before "mil".
     longest_first = sorted(powers, key=len, reverse=True)
     return {form: powers[form] for form in longest_first}
 

@@ -1,6 +1,6 @@
 """What `nmt compare` prints: a table of scores, and a verdict for each system.
 
-The functions read the record that `nmt compare --json` prints; see `significance.measure`.
+The functions read the record that `nmt compare --json` prints; see significance.py.
 """
 
 from typing import Any
