@@ -97,7 +97,7 @@ EXTENDED = {
     "data/manifest.py": ["Manifest", "Counts"],
     "files/description.py": ["ModelDescription"],
     "training/checkpoints.py": ["RunState"],
-    "translation/job.py": ["Notes"],
+    "translation/output.py": ["Notes"],
 }
 """The records that a later version may give another field."""
 

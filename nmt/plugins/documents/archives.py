@@ -142,7 +142,7 @@ class Archive(Document):
         if contents == old_contents:
             return self.content  # written again, the same files could have other bytes
         written = io.BytesIO()
-        # EPUB and OpenDocument require `mimetype` as the first file, without compression. Entries
+        # EPUB and OpenDocument require "mimetype" as the first file, without compression. Entries
         # keep their order and their compression.
         with ZipFile(written, "w") as archive:
             archive.comment = self.unpacked.comment

@@ -105,7 +105,7 @@ def single_line_trees(lines: list[bytes]) -> Iterator[Tree]:
 
 
 class Treebank(Corpus):
-    """Pairs of a sentence and its tree, each on one line, with spaces between words (section 6.3)."""
+    """Pairs of a sentence, with blanks between its words, and its tree on a line (section 6.3)."""
 
     def files(self, split: str) -> list[Path]:
         folder = Path(self.data.path or "")
