@@ -128,8 +128,8 @@ def later_version(folder: Path) -> Path:
             field = '\n    added: int = 7\n    """An option of a later version."""\n'
             text = f"{text[: after.start()]}{field}{text[after.start() :]}"
         path.write_text(text)
-    module = folder / "nmt" / "training" / "module.py"
-    module.write_text(module.read_text().replace("OURS = (", 'OURS = ("added", '))
+    module = folder / "nmt" / "training" / "trainer.py"
+    module.write_text(module.read_text().replace("OUR_FLAGS = (", 'OUR_FLAGS = ("added", '))
     return folder
 
 
