@@ -168,7 +168,7 @@ def dispatch(words: list[str]) -> int:
 
 
 def refuse(words: list[str]) -> NoReturn:
-    """Raise NMTError for words of which the first is no command."""
+    """Raise NMTError for words that do not begin with a command."""
     from nmt.config import answer, nearest
 
     unknown = f"unknown command {words[0]}; {nearest(words[0], COMMANDS)}"

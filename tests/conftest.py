@@ -1,4 +1,4 @@
-"""Fixtures: a small generated corpus, runs and models on it, and the command line in this process."""
+"""Fixtures: a small generated corpus, runs and models on it, and the command line."""
 
 import gc
 import itertools
@@ -94,7 +94,7 @@ def interruptible() -> Iterator[None]:
 
 @pytest.fixture(scope="module", autouse=True)
 def collect_no_imports() -> None:
-    """Exempt the objects of earlier test modules from garbage collection, which training calls often."""
+    """Exempt objects of earlier test modules from garbage collection, which training often calls."""
     gc.collect()
     gc.freeze()
 
@@ -198,7 +198,7 @@ def save_model(folder: Path, model: "Transformer", tokenizer: "Tokenizer") -> Pa
 
 
 def write_random_model(folder: Path, **settings: Any) -> "Transformer":
-    """Write a model directory with a random model, and its tokenizer beside it; return the model."""
+    """Write a model directory with a random model, which is returned, and its tokenizer."""
     import torch
 
     from nmt.config import ModelConfig, TokenizerConfig

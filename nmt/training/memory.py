@@ -57,7 +57,7 @@ def try_shapes(trainer: Trainer, module: TranslationModule, planner: BatchPlanne
 class MemoryCheck(Callback):
     """Tries the largest micro-batches before the first update."""
 
-    def __init__(self, config: ExperimentConfig, planner: BatchPlanner, metrics: Any) -> None:
+    def __init__(self, config: ExperimentConfig, planner: BatchPlanner) -> None:
         self.batching = config.batching
         self.planner = planner
 

@@ -254,7 +254,7 @@ class Training:
         # contain its changes.
         warm_up = WarmUp(self.config, self.state.vocabulary_size, planner, saver, self.console)
         start = LambdaCallback(on_train_start=saver.catch_signals)
-        memory_check = MemoryCheck(self.config, planner, metrics)
+        memory_check = MemoryCheck(self.config, planner)
         replan = Replan(self.config, planner, metrics)
         return [warm_up, start, memory_check, replan, metrics, validation, saver]
 

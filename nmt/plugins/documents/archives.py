@@ -19,9 +19,11 @@ from nmt.plugins.documents.archive_counts import readings_in, texts_left
 from nmt.plugins.documents.cell_texts import referenced_texts
 from nmt.plugins.documents.document import notice_of
 from nmt.plugins.documents.elements import Element, parse_xml
-from nmt.plugins.documents.html import READINGS_LEFT_OUT, Html
+from nmt.plugins.documents.html import Html
+from nmt.plugins.documents.office import Runs
 from nmt.plugins.documents.properties import Contents, Languages, Package, Properties
-from nmt.plugins.documents.xml import Flow, Runs
+from nmt.plugins.documents.readings import READINGS_LEFT_OUT
+from nmt.plugins.documents.xml import Flow
 from nmt.translation import Document, Translated
 
 Readers = dict[str, type[Document]]

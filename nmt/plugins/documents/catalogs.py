@@ -14,8 +14,8 @@ from nmt.plugins.documents.directives import FORMAT, same_directives
 from nmt.plugins.documents.document import notice_of
 from nmt.plugins.documents.encodings import decode_file
 from nmt.plugins.documents.headers import LANGUAGE, new_language, plural_header
-from nmt.plugins.documents.html import READINGS_LEFT_OUT, lost_readings
 from nmt.plugins.documents.plural_forms import lacking
+from nmt.plugins.documents.readings import READINGS_LEFT_OUT, lost_readings
 from nmt.plugins.documents.string_markup import ESCAPED
 from nmt.plugins.documents.strings import FRONT_MATTER_LEFT, String
 from nmt.translation import Document, Translated

@@ -19,7 +19,7 @@ from nmt.plugins.documents.edits import (
     place_before,
     place_behind,
     prefix_of,
-    with_attribute as with_attribute,
+    with_attribute,
 )
 from nmt.plugins.documents.elements import Element
 from nmt.text import direction

@@ -14,28 +14,23 @@ from nmt.plugins.documents.neighbors import keep_apart
 from nmt.plugins.documents.nodes import Kind, Token
 from nmt.plugins.documents.readings import (
     BASES,
-    READING as READING,
-    READINGS as READINGS,
-    READINGS_LEFT_OUT as READINGS_LEFT_OUT,
-    RUBY as RUBY,
-    RUBY_MARKUP as RUBY_MARKUP,
-    lost_readings as lost_readings,
+    READINGS_LEFT_OUT,
+    RUBY,
+    lost_readings,
 )
 from nmt.plugins.documents.scripts import NAMES as NAMES_OF_SCRIPTS, join_scripts
 from nmt.plugins.documents.tags import (
-    COPIED as COPIED,
+    COPIED,
     ENDED_BY,
-    MARKUP as MARKUP,
-    RAW as RAW,
-    READ as READ,
+    MARKUP,
+    RAW,
     UNREAD,
-    UNSEEN as UNSEEN,
-    Tag as Tag,
-    copied as copied,
-    is_fixed as is_fixed,
-    readable_attributes as readable_attributes,
-    tags_of as tags_of,
-    value_of as value_of,
+    UNSEEN,
+    Tag,
+    copied,
+    is_fixed,
+    readable_attributes,
+    tags_of,
 )
 from nmt.text import BETWEEN, INLINE
 from nmt.translation import Translated

@@ -189,7 +189,7 @@ def read_text(raw: str) -> str:
 
 
 def write_text(text: str) -> str:
-    """Text for a message: all parsers read two apostrophes as one and quoted braces as braces."""
+    """Text for a message: all parsers read two apostrophes as one and quoted braces."""
     return re.sub(r"[{}]+", r"'\g<0>'", text.replace("'", "''"))
 
 

@@ -8,8 +8,8 @@ from itertools import islice
 from nmt.config import NMTError
 from nmt.plugins.documents.document import Part, Spliced, notice_of
 from nmt.plugins.documents.encodings import decode_file
-from nmt.plugins.documents.html import READINGS_LEFT_OUT, lost_readings
 from nmt.plugins.documents.plural_forms import lacking
+from nmt.plugins.documents.readings import READINGS_LEFT_OUT, lost_readings
 from nmt.plugins.documents.strings import FRONT_MATTER_LEFT, String
 from nmt.translation import Document, Translated
 

@@ -13,10 +13,12 @@ from nmt.plugins.documents.commonmark import PARSER
 from nmt.plugins.documents.declarations import Declarations
 from nmt.plugins.documents.document import Part, Text, notice_of
 from nmt.plugins.documents.inlines import Inline
-from nmt.plugins.documents.markup import Token, find_pairs
 from nmt.plugins.documents.nested_pages import NestedPage, nested_page
+from nmt.plugins.documents.nodes import Token, find_pairs
 from nmt.plugins.documents.parameters import count_readable
+from nmt.plugins.documents.readings import READINGS_LEFT_OUT, lost_readings
 from nmt.plugins.documents.scanner import Scanner
+from nmt.plugins.documents.tags import Tag, readable_attributes, tags_of, value_of
 from nmt.text import BLOCKS
 from nmt.translation import Translated
 
@@ -72,7 +74,7 @@ class Markdown(Text):
     def notice_with(self, refused: int, readings: int) -> str:
         left = [(f"{what} left untranslated", number) for what, number in self.blocks.left.items()]
         left.append((REFUSED, refused))
-        left.append((html.READINGS_LEFT_OUT, readings))
+        left.append((READINGS_LEFT_OUT, readings))
         return "; ".join(filter(None, (self.front, notice_of(*left))))
 
     def join(self, translations: Sequence[Translated]) -> bytes:
@@ -80,7 +82,7 @@ class Markdown(Text):
         inlines = [part for part in self.blocks.parts if isinstance(part, Inline)]
         refused = sum(inline.is_refused for inline in inlines)
         written = content.removeprefix(self.mark).decode(self.encoding)
-        readings = html.lost_readings(self.text.text, written)
+        readings = lost_readings(self.text.text, written)
         self.notice = self.notice_with(refused, readings)
         return content
 
@@ -226,17 +228,17 @@ class Blocks:
             if token.type == "html_inline":
                 # The parser has a token for each tag, so text inside <svg> is a token between two
                 # others.
-                for tag in html.tags_of(token.content):
+                for tag in tags_of(token.content):
                     self.count_attributes_of(tag, token.content)
                     if tag.name == "svg":
                         in_image = not tag.closes
             elif in_image:  # only text elements have content
                 self.left[html.TEXTS_IN_IMAGES] += has_letters(token.content)
 
-    def count_attributes_of(self, tag: html.Tag, text: str) -> None:
+    def count_attributes_of(self, tag: Tag, text: str) -> None:
         """Count the attributes of a tag of this text that stay untranslated."""
-        for name in html.readable_attributes(tag, text):
-            value = html.value_of(tag, name, text)
+        for name in readable_attributes(tag, text):
+            value = value_of(tag, name, text)
             self.left[ATTRIBUTES] += has_letters(value)
 
 

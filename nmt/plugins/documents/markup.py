@@ -10,19 +10,15 @@ from collections.abc import Callable, Sequence
 from nmt.items import COPY
 from nmt.plugins.documents.document import Part
 from nmt.plugins.documents.nodes import (
-    DEEPEST as DEEPEST,
-    Kind as Kind,
     Placed,
-    Token as Token,
-    find_pairs as find_pairs,
+    Token,
 )
 from nmt.plugins.documents.projection import Projection
 from nmt.plugins.documents.trees import (
     all_nodes,
     tree,
-    without_optional as without_optional,
 )
-from nmt.plugins.documents.trimming import core, with_whole_words, without_ends as without_ends
+from nmt.plugins.documents.trimming import core, with_whole_words
 from nmt.text import blank_between
 from nmt.translation import Translated
 

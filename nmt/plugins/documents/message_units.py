@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from nmt.plugins.documents import icu
 from nmt.plugins.documents.document import Part
 from nmt.plugins.documents.elements import Element, escaped
-from nmt.plugins.documents.markup import Token
+from nmt.plugins.documents.nodes import Token
 from nmt.plugins.documents.string_markup import CODE, FIRST_CODE
 from nmt.plugins.documents.strings import String
 from nmt.translation import Translated

@@ -4,7 +4,8 @@ import re
 from collections.abc import Callable, Sequence
 
 from nmt.plugins.documents.document import Part, Spliced
-from nmt.plugins.documents.markup import Sentence, Token
+from nmt.plugins.documents.markup import Sentence
+from nmt.plugins.documents.nodes import Token
 from nmt.translation import Translated
 
 MARK = "\0"  # encloses markup in a sentence

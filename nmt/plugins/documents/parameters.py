@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from nmt.plugins.documents.extensions import NAME_OF_TAG, TAG
-from nmt.plugins.documents.html import READ
+from nmt.plugins.documents.tags import READ
 
 QUOTED = (
     r"\"(?P<double>(?:[^\"\\]|\\.)*)\""

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from nmt.plugins.documents.declarations import Declarations
-from nmt.plugins.documents.directions import with_attribute
 from nmt.plugins.documents.document import Part
+from nmt.plugins.documents.edits import with_attribute
 from nmt.plugins.documents.elements import Element, parse_xml
 from nmt.plugins.documents.html import Page
 from nmt.plugins.documents.xml import Flow

@@ -8,7 +8,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from nmt.plugins.documents.markup import Token, find_pairs, without_ends
+from nmt.plugins.documents.nodes import Token, find_pairs
+from nmt.plugins.documents.trimming import without_ends
 
 NAMES = frozenset(["sup", "sub"])  # elements of HTML
 LONGEST = 20  # characters

@@ -8,12 +8,16 @@ from html import escape, unescape
 from typing import Literal
 
 from nmt.plugins.documents.document import Part, Spliced
-from nmt.plugins.documents.html import (
+from nmt.plugins.documents.neighbors import keep_apart
+from nmt.plugins.documents.nested import Paragraph, marked, paragraph_parts
+from nmt.plugins.documents.nodes import Token
+from nmt.plugins.documents.readings import READING, READINGS, RUBY
+from nmt.plugins.documents.scripts import NAMES as NAMES_OF_SCRIPTS, join_scripts
+from nmt.plugins.documents.shortcuts import is_shortcut
+from nmt.plugins.documents.string_markup import MASK, STRING_MARKUP
+from nmt.plugins.documents.tags import (
     COPIED,
     RAW,
-    READING,
-    READINGS,
-    RUBY,
     UNSEEN,
     Tag,
     copied,
@@ -21,12 +25,6 @@ from nmt.plugins.documents.html import (
     readable_attributes,
     tags_of,
 )
-from nmt.plugins.documents.markup import Token
-from nmt.plugins.documents.neighbors import keep_apart
-from nmt.plugins.documents.nested import Paragraph, marked, paragraph_parts
-from nmt.plugins.documents.scripts import NAMES as NAMES_OF_SCRIPTS, join_scripts
-from nmt.plugins.documents.shortcuts import is_shortcut
-from nmt.plugins.documents.string_markup import MASK, STRING_MARKUP
 from nmt.text import AMBIGUOUS, BLOCKS, SEPARATORS
 
 EMPTY = frozenset(["area", "br", "embed", "img", "input"])

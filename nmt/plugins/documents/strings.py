@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from nmt.items import USUAL, Finder, Items
 from nmt.plugins.documents import icu
 from nmt.plugins.documents.document import Part, Spliced
-from nmt.plugins.documents.html import RUBY_MARKUP, is_fixed, readable_attributes, tags_of
-from nmt.plugins.documents.markup import Token
 from nmt.plugins.documents.nested import marked
+from nmt.plugins.documents.nodes import Token
+from nmt.plugins.documents.readings import RUBY_MARKUP
 from nmt.plugins.documents.string_reader import Inset, Kind, Reader
+from nmt.plugins.documents.tags import is_fixed, readable_attributes, tags_of
 from nmt.translation import Translated
 
 END_OF_LINE = r"[ \t]*(?:\r?\n|\Z)"

@@ -6,7 +6,7 @@ from functools import partial
 from html import escape, unescape
 
 from nmt.plugins.documents.document import Part, Spliced, Text
-from nmt.plugins.documents.html import READINGS_LEFT_OUT, lost_readings
+from nmt.plugins.documents.readings import READINGS_LEFT_OUT, lost_readings
 from nmt.plugins.documents.string_markup import BEGINS_PARAGRAPH, DASH, STRING_MARKUP
 from nmt.plugins.documents.string_reader import Kind, Reader
 from nmt.plugins.documents.subtitle_rows import Row, is_webvtt, rows_of, spans_of_text

@@ -7,12 +7,14 @@ from collections.abc import Iterator, Sequence
 from nmt.config import NMTError
 from nmt.plugins.documents.document import Part, notice_of
 from nmt.plugins.documents.elements import Element, escaped, parse_xml, text_of
-from nmt.plugins.documents.markup import Sentence, Token
+from nmt.plugins.documents.markup import Sentence
 from nmt.plugins.documents.message_units import MessageUnit, message_unit
+from nmt.plugins.documents.nodes import Token
 from nmt.plugins.documents.plural_forms import lacking
 from nmt.plugins.documents.scripts import join_scripts
 from nmt.plugins.documents.xliff_scripts import with_scripts
-from nmt.plugins.documents.xml import CODES, Flow, text_token
+from nmt.plugins.documents.xml import Flow
+from nmt.plugins.documents.xml_tokens import CODES, text_token
 from nmt.text import language_tag, match_language, with_code
 from nmt.translation import Translated
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import unescape
 
-from nmt.plugins.documents.markup import Token, find_pairs
+from nmt.plugins.documents.nodes import Token, find_pairs
 
 TAG = re.compile(r"<(/?)(sup|sub)\b[^<>]*>", re.IGNORECASE)
 KIND = re.compile(

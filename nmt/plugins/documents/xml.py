@@ -12,14 +12,13 @@ from nmt.plugins.documents.languages import change_of, declared
 from nmt.plugins.documents.markup import Sentence
 from nmt.plugins.documents.nested import Paragraph, marked, paragraph_parts
 from nmt.plugins.documents.nodes import Token
-from nmt.plugins.documents.office import Runs as Runs
 from nmt.plugins.documents.scripts import join_scripts
 from nmt.plugins.documents.xml_tokens import (
     AROUND,
     BREAKS,
     CODED,
-    CODES as CODES,
-    text_token as text_token,
+    CODES,
+    text_token,
 )
 from nmt.text import separates_words
 
