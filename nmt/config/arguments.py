@@ -25,6 +25,7 @@ TEXT_OR_INPUT = re.compile(r"\s|^-$")
 CUT_LIST = re.compile(r"[\w.]+=\[[^\]]*,")
 """KEY=[A, from KEY=[A, B], which the shell divides at the blank."""
 ENTRY_NAME = re.compile(r"[\w.+-]+")
+"""A name that a user may give a system, such as tuned-2."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ def read_words(command: Command, words: list[str], config_dir: Path | None) -> A
     """Convert arguments to overrides; NMTError at the first mistake."""
     # Mistakes that Hydra would report in terms of its grammar, or as an unknown key.
     check_words(command, words)
-    bare = [word for word in words if is_bare(word) or is_entry(command, word)]
+    bare = [word for word in words if is_bare(word) or is_named_system(command, word)]
     named = [as_written(command, word) for word in words if word not in bare]
     # Before `command.words`, which may read large files and load libraries.
     check_overrides(command, named, config_dir, words)
@@ -98,10 +99,11 @@ def check_words(command: Command, words: list[str]) -> None:
             raise NMTError(f"{word}: write KEY=VALUE or KEY=[A,B] without spaces")
 
 
-def is_entry(command: Command, word: str) -> bool:
-    """True for NAME=[A,B] or NAME=PATH if the command takes such entries.
+def is_named_system(command: Command, word: str) -> bool:
+    """Whether an argument of `nmt compare` names a system, such as tuned=runs/new or new=[a,b].
 
-    NAME must be neither a key nor a mistake.
+    False for KEY=VALUE and for what is probably a mistyped key, such as refrence=ref.de, which must
+    not silently become a system. A command without `entries` has no systems.
     """
     name, _, value = word.partition("=")
     if not command.entries or not value or not ENTRY_NAME.fullmatch(name):
@@ -109,18 +111,20 @@ def is_entry(command: Command, word: str) -> bool:
     keys = [*keys_of(command.config), *groups(command)]
     if name in keys:
         return False
-    # Only a system may have a list of runs, so its name may resemble a key.
+    # A list of runs or a model's folder can only be a system, even if its name resembles a key.
     if value.startswith("[") and value.endswith("]"):
         return True
     if exists(value) and Path(value).is_dir():
+        # The folder of a corpus, such as prepard=prepared/toy, holds no translations.
         is_corpus = (Path(value) / "manifest.json").exists()
-        return not is_corpus  # a corpus is no system
-    # Otherwise a mistyped key with a plain value would silently become a system.
-    if not exists(value) and "/" not in value:
+        return not is_corpus
+    is_path = exists(value) or "/" in value
+    if not is_path:
         return False
-    # A file or path as a value, such as refrence=ref.de: more likely a mistyped key.
+    # A file may be a system's translations or the value of a key.
     is_near_key = nearest_key(name, keys).startswith(DID_YOU_MEAN)
-    return not is_near_key and not answer(command.name, [word])
+    is_of_other_toolkit = answer(command.name, [word]) != ""
+    return not is_near_key and not is_of_other_toolkit
 
 
 def as_written(command: Command, word: str) -> str:

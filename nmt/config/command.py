@@ -45,7 +45,11 @@ class Command:
     groups: Mapping[str, str | None] = field(default_factory=dict)
     """The YAML groups in composition order, each with its default option."""
     entries: str = ""
-    """The key to which NAME=[A,B] or NAME=PATH adds an entry, unless NAME is itself a key."""
+    """The key to whose list NAME=[A,B] or NAME=PATH adds an entry, unless NAME is itself a key.
+
+    Empty if the command takes no such arguments. `nmt compare base=runs/old new=runs/new` adds two
+    systems to compare.
+    """
     options: Mapping[str, str] = field(default_factory=dict)
     """An option -> the override that it is short for."""
     memory: str = "close other programs, or use a machine with more memory"

@@ -21,7 +21,7 @@ from nmt.config.building import build
 from nmt.config.command import OPTIONAL, Command, conf_folders, user_folders
 from nmt.config.fields import MISSING
 from nmt.config.members import keys_of
-from nmt.config.minutes import leave_to_the_clock
+from nmt.config.minutes import set_scope_of_minutes
 from nmt.config.overrides import literal, set_text
 from nmt.config.trees import flatten, is_inside
 from nmt.errors import NMTError, SettingError, one_line
@@ -128,24 +128,31 @@ def options_and_tree(
 
 
 def composed_tree(command: Command, arguments: Arguments, config_dir: Path | None) -> Any:
-    """The tree of the arguments, of the model at `init`, and of a plan for a training time."""
+    """The tree of a command line, as an OmegaConf configuration, not checked yet.
+
+    It merges YAML groups, the settings of the model at `init`, an experiment, and the keys of the
+    command line; the later ones take precedence. One exception: if the command line sets `init`,
+    the model's settings take precedence over the experiment's.
+    """
     given = arguments.keys
-    # Composed without the model first, because only the tree tells whether an experiment sets init.
     tree = hydra_tree(command, arguments.overrides, config_dir)
+    # Only a composed tree has `init`, because an experiment may set it.
     with missing_values_of(tree):
         init = tree.get("init")
-    initial = command.initial(str(init)) if init else {}
-    if initial and "init" not in given:
-        # An experiment sets init, and may change keys of the model: its keys must take precedence.
-        chosen = {group: values for group, values in initial.items() if group not in given}
-        tree = hydra_tree(command, arguments.overrides, config_dir, chosen)
-        initial = {}
+    of_model = command.initial(str(init)) if init else {}
+    if of_model and "init" not in given:
+        # Composed again, because only Hydra can put the model's settings before the experiment's.
+        below_experiment = {name: keys for name, keys in of_model.items() if name not in given}
+        tree = hydra_tree(command, arguments.overrides, config_dir, below_experiment)
+        above_experiment = arguments.whole_groups
+    else:
+        above_experiment = {**of_model, **arguments.whole_groups}
     # Keys on the command line take precedence. They are checked against the model or corpus later.
-    for key, value in flatten({**initial, **arguments.whole_groups}).items():
+    for key, value in flatten(above_experiment).items():
         if not any(is_inside(key, name) for name in given):
             OmegaConf.update(tree, key, literal(value))
     if "minutes" in tree:
-        leave_to_the_clock(tree, given)
+        set_scope_of_minutes(tree, given)
     return tree
 
 

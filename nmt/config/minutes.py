@@ -27,35 +27,45 @@ SETS = {
 """The keys that minutes= sets in these groups. In all other groups, it sets every key."""
 
 
-def leave_to_the_clock(tree: "DictConfig", keys: list[str]) -> None:
-    """Let minutes= set each group, except groups and keys that the user sets, `keys`.
+def set_scope_of_minutes(tree: "DictConfig", keys: list[str]) -> None:
+    """Record in the tree of `nmt train` which groups and keys minutes= may set, and which not.
 
-    `init` and ssru keep the model. With a schedule that ends at the last update, trainer.max_time
-    works like minutes= but sets only the updates.
+    `keys` are the keys and groups that the command line sets. minutes= itself chooses the settings
+    later, when the corpus is known: those of the groups in `minutes_settles`, except the keys in
+    `minutes_keeps`. With `minutes=30 model=base optim.warmup=100`, the group model leaves
+    `minutes_settles`, and `minutes_keeps` becomes [optim.warmup].
     """
     written: Any = OmegaConf.to_container(tree)  # not checked yet: a group may be a number
-    if tree.minutes is None:
-        if max_time_sets_updates(written, keys):
-            tree.minutes = minutes_of(str(tree.trainer.max_time))
-            # The time sets only the updates, so it settles no group.
-            tree.minutes_settles = []
-        return
+    if tree.minutes is not None:
+        set_scope_of_given_minutes(tree, written, keys)
+    elif max_time_sets_updates(written, keys):
+        # The same as minutes=, but the time sets only the number of updates and no group.
+        tree.minutes = minutes_of(str(tree.trainer.max_time))
+        tree.minutes_settles = []
+
+
+def set_scope_of_given_minutes(tree: "DictConfig", written: Any, keys: list[str]) -> None:
+    """Set the scope if the tree has minutes; `written` is the tree as plain dicts."""
     if "trainer.max_steps" in keys:
         raise NMTError("trainer.max_steps: minutes= sets this key; pass only one of them")
-    # An experiment may have set a precision; with minutes=, the device decides, as for the rest.
-    if written["minutes_settles"] and "trainer.precision" not in keys:
-        tree.trainer.precision = "auto"
-    # Neither the user nor an experiment set the name, and the minutes are not a saved
-    # trainer.max_time.
-    if written["name"] == ExperimentConfig.name and written["minutes_settles"]:
-        tree.name = "${data.name}-${minutes}min"
+    # A saved configuration of a run with trainer.max_time has minutes, but they settle no group.
+    if written["minutes_settles"]:
+        # An experiment may have set a precision; with minutes=, the device decides.
+        if "trainer.precision" not in keys:
+            tree.trainer.precision = "auto"
+        # Neither the user nor an experiment set the name.
+        if written["name"] == ExperimentConfig.name:
+            tree.name = "${data.name}-${minutes}min"
     settled = groups_to_settle(written, keys)
     tree.minutes_keeps = keys_to_keep(written, keys, settled)
     tree.minutes_settles = settled
 
 
 def max_time_sets_updates(written: Any, keys: list[str]) -> bool:
-    """Whether trainer.max_time works like minutes=."""
+    """Whether trainer.max_time must set the number of updates, as minutes= does.
+
+    True if the schedule of the learning rate ends at the last update, whose number nothing sets.
+    """
     if "trainer.max_time" not in keys or "trainer.max_steps" in keys:
         return False
     # A schedule that never ends need not know its last update: training may stop at any one.
@@ -72,27 +82,38 @@ def minutes_of(duration: str) -> float:
 
 def groups_to_settle(written: Any, keys: list[str]) -> list[str]:
     """The groups that minutes= sets, without groups that the user chooses by name."""
-    given = {key for key in keys if key in SETTLED}
+    chosen = {key for key in keys if key in SETTLED}
     # A student of an experiment has a shape of its own; model.decoder=ssru alone is only a key.
     is_ssru = value_of(written, "model", "decoder") == "ssru"
     is_student = is_ssru and ("model.decoder" not in keys or "experiment" in keys)
     # The weights at `init` fit only their own shape.
     if written["init"] or is_student:
-        given.add("model")
-    return [group for group in written["minutes_settles"] if group not in given]
+        chosen.add("model")
+    return [group for group in written["minutes_settles"] if group not in chosen]
 
 
 def keys_to_keep(written: Any, keys: list[str], settled: list[str]) -> list[str]:
-    """The user's keys in the groups that minutes= sets, including keys of a saved configuration."""
+    """The keys of the groups in `settled` that minutes= leaves as they are.
+
+    These are the keys that the command line sets, and those that a configuration saved with --cfg
+    lists, because the user set them when it was saved.
+    """
+    saved: list[str] = written["minutes_keeps"]
+    of_command_line = [key for key in keys if is_set_by_minutes(key)]
     kept: list[str] = []
-    # A configuration saved with --cfg lists the keys that the user set when it was saved.
-    for key in [*written["minutes_keeps"], *keys]:
-        group, _, name = key.partition(".")
-        is_saved = key in written["minutes_keeps"]
-        is_option = name != "" and group in SETTLED and name in SETS.get(group, [name])
-        if (is_saved or is_option) and group in settled and key not in kept:
+    for key in [*saved, *of_command_line]:
+        group = key.partition(".")[0]
+        if group in settled and key not in kept:
             kept.append(key)
     return kept
+
+
+def is_set_by_minutes(key: str) -> bool:
+    """Whether minutes= sets a key, such as optim.warmup, unless the user keeps it."""
+    group, _, name = key.partition(".")
+    if name == "" or group not in SETTLED:
+        return False
+    return group not in SETS or name in SETS[group]
 
 
 def value_of(written: Any, group: str, key: str) -> Any:

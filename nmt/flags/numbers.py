@@ -169,32 +169,39 @@ class Sum:
 
     def __init__(self) -> None:
         self.total = Decimal(0)
+        """What has been read up to the last large unit: 10^8 after 1億2000."""
         self.below_ten_thousand = Decimal(0)
+        """Counts with units up to a thousand since then: 250 after 1億二百五十."""
         self.count: Decimal | None = None
-        """What the next unit multiplies."""
+        """What the next unit multiplies: 2000 after 1億2000; None directly after a unit."""
 
     def add_count(self, digits: str) -> None:
+        """Read the digits of a count, perhaps with marks between them."""
         values = numeral(digits).values
         # Of two readings, the larger one: in East Asia, 1,234 has a group of digits.
         self.count = max(map(Decimal, values), default=Decimal(0))
 
     def add_unit(self, power: int) -> None:
-        # Tens, hundreds and thousands multiply only the count before them. Larger units multiply
-        # the whole sum since the last of them.
-        if power < 4:
-            # 百 without a count is one hundred.
+        """Read a unit of 10**power: 百 is a hundred (2), 万 ten thousand (4), 億 10**8."""
+        is_up_to_thousand = power < 4
+        is_after_large_unit = self.total and not self.below_ten_thousand and self.count is None
+        if is_up_to_thousand:
+            # It multiplies only the count before it; 百 without a count is one hundred.
             count = Decimal(1) if self.count is None else self.count
             self.below_ten_thousand += count * 10**power
-        # A unit directly after a unit multiplies all that has been read.
-        elif self.total and not self.below_ten_thousand and self.count is None:
-            self.total *= 10**power  # 1万亿
+        elif is_after_large_unit:
+            # It multiplies all that has been read: 1万亿 is 1 * 10^4 * 10^8.
+            self.total *= 10**power
         else:
+            # It multiplies all since the last large unit: 二百五十万 is 250 * 10^4. 万 alone is ten
+            # thousand.
             count = self.below_ten_thousand + (self.count or 0)
             self.total += (count or 1) * 10**power
             self.below_ten_thousand = Decimal(0)
         self.count = None
 
     def value(self) -> str:
+        """The sum of all that has been read, as a value of a Numeral."""
         value = f"{self.total + self.below_ten_thousand + (self.count or 0):f}"
         return without_final_zeros(value) if "." in value else value
 

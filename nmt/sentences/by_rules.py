@@ -56,7 +56,18 @@ def ends_by_rules(text: str, rules: Rules) -> list[int]:
 
 
 class Candidate:
-    """A possible end of a sentence."""
+    """A possible end of a sentence, and the text around it.
+
+    The text between two sentences may have marks, such as a period, closing quotation marks or
+    brackets, an emoji, and blanks. In `He cried: "Stop!" Then`, the attributes are:
+
+        marks       !
+        tail        He cried: "Stop!        up to the marks
+        body        He cried: "Stop!"       up to the blanks
+        end         17, the index after the body
+        next_begin  18, where the next sentence would begin
+        following   Then
+    """
 
     def __init__(
         self,
@@ -66,34 +77,34 @@ class Candidate:
         spans: list[Enclosure],
         rules: Rules,
     ) -> None:
+        """`match` is a match of `end_of`; `begin` is the index at which the sentence begins."""
         self.text = text
         self.begin = begin
         self.rules = rules
-        self.next_begin = match.end()
+        # The match ends with the blanks before the next sentence.
         self.end = match.start() + len(match[0].rstrip())
-        """Without the blanks that follow."""
-        closing_end = match.end("closing")
-        # A straight quotation mark after a sentence may also open the next one.
-        for span in enclosures_around(spans, closing_end):
-            if match.start("closing") <= span.begin < closing_end:
-                closing_end = span.begin
-                self.end = span.begin
-                self.next_begin = span.begin
-                break
-        # The pattern of ends includes the blanks that follow the marks.
+        self.next_begin = match.end()
+        closing_begin, closing_end = match.span("closing")
+        # A straight quotation mark directly after a sentence may open the next one.
+        opening = opening_between(spans, closing_begin, closing_end)
+        if opening is not None:
+            closing_end = opening
+            self.end = opening
+            self.next_begin = opening
+        self.is_closed = closing_begin < closing_end
+        """Whether a quotation mark or bracket follows the marks."""
         self.is_before_blank = self.next_begin > self.end
         self.spans = enclosures_around(spans, self.end)
+        """The quotes and brackets that the end is in, or that end here."""
         self.following = text[self.next_begin : self.next_begin + TAIL]
-        # Bounded, so that patterns with `$` do not search a whole line for each of its marks.
-        tail_begin = max(begin, self.end - TAIL)
-        self.body = text[tail_begin : self.end]
-        """The end of the sentence, or a short sentence."""
         marks = MARKS.match(match[0])
         self.marks = marks[0] if marks else ""
-        self.is_closed = match.start("closing") < closing_end
-        """Whether a quotation mark or bracket follows the mark."""
+        # Bounded, so that patterns with `$` do not search a whole line for each of its marks.
+        tail_begin = max(begin, self.end - TAIL)
         self.tail = text[tail_begin : match.start() + len(self.marks)]
-        """The end of the sentence up to its mark."""
+        """The end of the sentence up to its marks, or all of a short sentence."""
+        self.body = text[tail_begin : self.end]
+        """The same, with the closing marks."""
 
     def is_end(self) -> bool:
         # First the cheapest check, which excludes most periods of numbers and names, as in 2.5.1.
@@ -191,16 +202,21 @@ class Candidate:
         return False
 
     def is_continued(self) -> bool:
-        """True if a quote, brackets or an exclamation do not end the sentence that they are in."""
+        """Whether the sentence continues after a quote, brackets or exclamation in it.
+
+        A dash, a particle or, in languages without capitals, other words may show that.
+        """
         dash = DASH.match(self.following)
-        # Russian, for example, sets off reported speech by a dash, as in `«Привет!» — сказал он`.
         if dash:
+            # Russian, for example, sets off reported speech by a dash: `«Привет!» — сказал он`.
             if self.is_lower(self.following[dash.end() :]):
                 return True
-            if self.is_closed or self.marks[-1] in "!?\u2026":
-                # After a dash, only a capital begins a new sentence, such as the next speaker's.
+            may_be_speech = self.is_closed or self.marks[-1] in "!?\u2026"
+            if may_be_speech:
+                # Only a capital after the dash begins a new sentence, such as the next speaker's.
                 letter = LETTER.search(self.following)
-                return letter is None or not letter[0].isupper()
+                is_new_sentence = letter is not None and letter[0].isupper()
+                return not is_new_sentence
         return self.is_before_particle() or self.is_enclosure_in_sentence()
 
     def is_before_particle(self) -> bool:
@@ -310,6 +326,14 @@ class Candidate:
     def is_abbreviated_after_number(self) -> bool:
         words = self.rules.after_numbers
         return bool(words) and abbreviation_after_number(words).search(self.tail) is not None
+
+
+def opening_between(spans: list[Enclosure], begin: int, end: int) -> int | None:
+    """The first index in begin..end - 1 at which an enclosure opens; None if there is none."""
+    for span in enclosures_around(spans, end):
+        if begin <= span.begin < end:
+            return span.begin
+    return None
 
 
 def is_latin(letter: str) -> bool:

@@ -59,7 +59,7 @@ from .files import TOO_LONG as TOO_LONG
 from .files import MalformedLine as MalformedLine
 from .files import decode as decode
 from .files import decoded as decoded
-from .files import open_text as open_text
+from .files import open_bytes as open_bytes
 from .files import problem_of as problem_of
 from .files import raw_lines as raw_lines
 from .files import read_lines as read_lines
@@ -68,6 +68,12 @@ from .files import reading as reading
 from .files import without_end as without_end
 from .han import foreign_han as foreign_han
 from .han import lacking_han as lacking_han
+from .html_elements import AMBIGUOUS as AMBIGUOUS
+from .html_elements import BETWEEN as BETWEEN
+from .html_elements import BLOCKS as BLOCKS
+from .html_elements import INLINE as INLINE
+from .html_elements import SEPARATORS as SEPARATORS
+from .html_elements import separates_words as separates_words
 from .languages import SCRIPTS as SCRIPTS
 from .languages import direction as direction
 from .languages import language_of_file as language_of_file
@@ -105,12 +111,6 @@ from .sentencepieces import SentencePieceTokenizer as SentencePieceTokenizer
 from .sentencepieces import escaped as escaped
 from .spelling import comparable as comparable
 from .tab_separated import Row as Row
-from .tags import AMBIGUOUS as AMBIGUOUS
-from .tags import BETWEEN as BETWEEN
-from .tags import BLOCKS as BLOCKS
-from .tags import INLINE as INLINE
-from .tags import SEPARATORS as SEPARATORS
-from .tags import separates_words as separates_words
 from .tokenizer_files import load_tokenizer as load_tokenizer
 from .tokenizer_files import read_tokenizer as read_tokenizer
 from .tokenizer_training import train_tokenizer as train_tokenizer

@@ -15,7 +15,7 @@ from pathlib import Path
 from nmt.config import DataConfig, NMTError
 from nmt.extensions import PairsEntry
 from nmt.registry import entries_of
-from nmt.text.files import MalformedLine, bounded_lines, decode, open_text, without_end
+from nmt.text.files import MalformedLine, bounded_lines, decode, open_bytes, without_end
 from nmt.text.pairs import Pair, not_parallel, pair_of, resolve, table_format
 
 BLOCK_PAIRS = 5000
@@ -87,7 +87,7 @@ def line_blocks(paths: tuple[Path, ...]) -> Iterator[LineBlock]:
     with ExitStack() as stack:
         readers = []
         for path in paths:
-            file = stack.enter_context(open_text(str(path)))
+            file = stack.enter_context(open_bytes(str(path)))
             readers.append(without_mark(bounded_lines(file, path)))
         lines_before = 0
         # An empty block of both files is their end.

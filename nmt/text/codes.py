@@ -54,23 +54,26 @@ class Subtags(NamedTuple):
 
 @cache
 def subtags(code: str) -> Subtags:
-    """Split a code such as pt-BR, zh_Hant_TW, eng_Latn or sr@latin."""
+    """Split a code such as pt-BR, zh_Hant_TW, eng_Latn or sr@latin into its parts.
+
+    For deu, they are de and its usual script, Latn. For zh_TW, they are zh, Hant, which is usual in
+    Taiwan, and TW.
+    """
     # BCP 47 writes hyphens and POSIX underscores.
-    written, *others = without_modifier(code).replace("_", "-").split("-")
-    canonical = written.lower()
-    # CLDR's alias of one of ours may be another of ours.
-    for aliases in (ALIASES, data_of("language_aliases"), ALIASES):
-        canonical = aliases.get(canonical) or canonical
-    language, *of_alias = canonical.split("_")
-    # Subtags are recognized by their form, because codes in use have them in any order.
+    written_language, *others = without_modifier(code).replace("_", "-").split("-")
+    language, *of_alias = canonical_language(written_language).split("_")
+    # The subtags of the code take precedence over those of its alias.
     script = ""
     region = ""
-    # The subtags of the code take precedence over those of its alias.
     for part in [*others, *of_alias]:
-        if not script and len(part) == 4 and part.isalpha():
+        # Subtags are recognized by their form, because codes in use have them in any order.
+        is_script = len(part) == 4 and part.isalpha()
+        if is_script and not script:
             script = part.title()
-        if not region and REGION.fullmatch(part):
+        is_region = REGION.fullmatch(part) is not None
+        if is_region and not region:
             region = part.upper()
+    # A region may have a script of its own, as in zh_TW; most regions have that of the language.
     usual = usual_subtags(f"{language}_{region}") or usual_subtags(language)
     return Subtags(
         language,
@@ -78,6 +81,18 @@ def subtags(code: str) -> Subtags:
         region,
         is_plain=not script and not region,
     )
+
+
+def canonical_language(written: str) -> str:
+    """The preferred code of a language: de for deu.
+
+    Some codes also stand for a script or a region, which follow an underscore: zh_Hant for zt.
+    """
+    canonical = written.lower()
+    # Ours lead to codes of CLDR. CLDR's own may lead to one of ours again: from nob to nb to no.
+    for aliases in (ALIASES, data_of("language_aliases"), ALIASES):
+        canonical = aliases.get(canonical) or canonical
+    return canonical
 
 
 def without_modifier(code: str) -> str:

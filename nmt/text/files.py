@@ -64,7 +64,7 @@ def words_of(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error)
 
 
-def open_text(name: str) -> BufferedReader:
+def open_bytes(name: str) -> BufferedReader:
     """Open the file that the user named ("-": standard input) for `raw_lines`.
 
     Raises NMTError if that fails.
@@ -158,7 +158,7 @@ def read_lines(name: str | Path) -> Iterator[bytes]:
 
     Long lines are cut as in `bounded_lines`.
     """
-    with open_text(str(name)) as file:
+    with open_bytes(str(name)) as file:
         lines = map(without_end, bounded_lines(file, name))
         for number, line in enumerate(lines, 1):
             yield line.removeprefix(codecs.BOM_UTF8) if number == 1 else line

@@ -43,17 +43,29 @@ class Quotes:
 
     @property
     def are_of_spreadsheet(self) -> bool:
-        """Whether every quotation mark in the table belongs to the quoting of a spreadsheet."""
+        """Whether a spreadsheet wrote the quotation marks around cells, so they are no text.
+
+        Spreadsheets quote only cells that contain a comma, quotation mark, line break or tab, and
+        double the quotation marks inside. Other programs quote every cell.
+        """
         # One row that breaks the rules shows that quotation marks belong to the text.
         if self.first_problem or not self.quoted:
             return False
-        # A line break inside quotation marks proves nothing if each line is a row on its own.
+        # Some quoted cells contain line breaks or tabs, without which the table would not be one:
+        # its lines have different numbers of cells. Equal numbers prove nothing, because then each
+        # line may be a row on its own.
         if self.broken and len(self.widths) > 1:
             return True
-        # Spreadsheets quote cells with a comma, and no others without need.
-        has_other_style = self.bare_commas or self.needless or self.broken
-        is_like_a_spreadsheet = self.quoted > 2 and not has_other_style
-        return self.doubled > 0 or not self.bare or is_like_a_spreadsheet
+        # Hardly any text has doubled quotation marks.
+        if self.doubled > 0:
+            return True
+        is_every_cell_quoted = self.bare == 0
+        if is_every_cell_quoted:
+            return True
+        # Some quoted cells, all of them with a comma, and no other cell with a comma. Two such
+        # cells may be a coincidence.
+        only_commas_are_quoted = not (self.bare_commas or self.needless or self.broken)
+        return only_commas_are_quoted and self.quoted > 2
 
     def add(self, cell: str) -> None:
         """Count a cell that is not empty."""

@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 
 from nmt.config import NMTError, TranslateConfig, documents, without_compression
 from nmt.files import find_model_directory, read_description
-from nmt.text import is_language, open_text, problem_of, reading
+from nmt.text import is_language, open_bytes, problem_of, reading
 from nmt.translation.contents import kind_of_content
 from nmt.translation.formats import ADVICE_BY_SUFFIX, Kind
 
@@ -108,7 +108,7 @@ def check_lines(config: TranslateConfig) -> None:
         raise refusal(name, f"nmt cannot read .{suffix} files", Kind(suffix, advice))
     # What a pipe contains cannot be read twice; `open_source` checks it.
     if Path(name).is_file():
-        with open_text(name) as file, reading(name):
+        with open_bytes(name) as file, reading(name):
             check_content(name, file.read(HEAD_BYTES), suffix)
     # Last, because it reads the model, which files with other names need not have.
     if not is_text and suffix not in languages_of_model(config):

@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 
 from nmt.config import JobConfig, NMTError, TranslateConfig
 from nmt.files import LARGE
-from nmt.text import decoded, open_text, raw_lines, reading, without_end
+from nmt.text import decoded, open_bytes, raw_lines, reading, without_end
 from nmt.translation.identity import Identity, options_before, what_affects_output
 from nmt.translation.inputs import HEAD_BYTES, check_content
 from nmt.translation.output import Output, open_output
@@ -49,7 +49,7 @@ def open_source(config: JobConfig, stack: ExitStack) -> "io.BufferedReader[Any]"
     # As bytes, text from the command line is decoded and cut into lines in the same way as a file.
     if config.text is not None:
         return io.BufferedReader(cast(Any, io.BytesIO(config.text.encode())))
-    source = open_text(config.input)
+    source = open_bytes(config.input)
     # `check_lines` has already read the beginning of a file, and a user at a terminal types text.
     is_pipe = not Path(config.input).is_file() and not source.isatty()
     if isinstance(config, TranslateConfig) and config.is_guess and is_pipe:
@@ -157,7 +157,7 @@ def count_lines(path: str) -> tuple[int, str]:
     """The number of lines of a text file, and the SHA-256 of its content without compression."""
     lines = 0
     digest = hashlib.sha256()
-    with open_text(path) as file:
+    with open_bytes(path) as file:
         for line in raw_lines(file, path):
             # A file that was compressed since the first attempt still counts as the same input.
             digest.update(line)

@@ -18,7 +18,7 @@ from nmt.text import (
     MalformedLine,
     Pair,
     decode,
-    open_text,
+    open_bytes,
     raw_lines,
     read_files,
     read_lines,
@@ -187,7 +187,7 @@ def test_closed_standard_input(here: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr("sys.stdin", None)
     assert list(read_lines("a")) == [b"x"]
     with pytest.raises(NMTError, match="standard input is closed"):
-        open_text("-")
+        open_bytes("-")
 
 
 def truncated(data: bytes) -> bytes:
@@ -220,7 +220,7 @@ def test_damaged_compressed_files_are_refused(
 def test_the_content_decides_the_compression(tmp_path: Path, suffix: str, name: str) -> None:
     (tmp_path / name).write_bytes(COMPRESS[suffix](b"a\nb\r\nc"))
     assert list(read_lines(tmp_path / name)) == [b"a", b"b", b"c"]
-    with open_text(str(tmp_path / name)) as file:
+    with open_bytes(str(tmp_path / name)) as file:
         assert list(raw_lines(file, name)) == [b"a\n", b"b\r\n", b"c"]
 
 
@@ -235,7 +235,7 @@ def test_long_lines_are_refused_in_constant_memory(tmp_path: Path, suffix: str) 
     tracemalloc.start()
     try:
         with (
-            open_text(str(path)) as file,
+            open_bytes(str(path)) as file,
             pytest.raises(NMTError, match=r"bomb, line 3: longer than 1,048,576 bytes"),
         ):
             list(raw_lines(file, path))
@@ -263,7 +263,7 @@ def test_utf_16_is_read_in_constant_memory(tmp_path: Path, encoding: str) -> Non
     texts = [line[: LINE_BYTES + 1].decode(errors="ignore") for line in read_lines(path)]
     assert texts == ["日本\tJapan", "\u0a0a\u2028\tx", "é" * (LINE_BYTES // 2), "end"]
     with (
-        open_text(str(path)) as file,
+        open_bytes(str(path)) as file,
         pytest.raises(NMTError, match="line 3: longer than 1,048,576 bytes"),
     ):
         list(raw_lines(file, path))

@@ -21,10 +21,13 @@ from nmt.model import described
 from nmt.training import TOKENS_PER_PARAMETER, Pace, measured_pace, time_limit
 
 CHOOSING_SHARE = 0.05
-"""The maximum share of the time for trials."""
+"""The share of a run's time that trials may take; what they take is lost for training."""
 
 TRIAL_SHARE = 1 / 8
-"""The share of that for one measurement."""
+"""The share of the time for trials that one measurement takes.
+
+So there is time to measure each of the four sizes twice.
+"""
 
 FEWEST_UPDATES = 10
 """With fewer, the speed and the time of a validation cannot be measured."""
@@ -38,7 +41,9 @@ class Candidate:
     """A model with its batches, and what its trial measured."""
 
     config: ExperimentConfig
+    """Has this model and the batches that suit its speed."""
     pace: Pace
+    """The tokens and seconds of an update."""
     tokens: float
     """The target tokens that it sees in the time of the run."""
 
@@ -88,45 +93,53 @@ def choose(
 def largest_worth_its_size(
     config: ExperimentConfig, corpus: PreparedCorpus, models: Iterable[ModelConfig], limit: float
 ) -> Candidate:
-    """Try the models, from small to large, until one would see too few tokens for its size."""
-    chosen: Candidate | None = None
-    choosing = CHOOSING_SHARE * limit
-    first_trial = time.monotonic()
-    last_trial = first_trial
-    for model in models:
+    """The largest model that sees enough tokens for its size in `limit` seconds.
+
+    A model needs TOKENS_PER_PARAMETER target tokens for each parameter. `models` come from small to
+    large; trials measure how many tokens they see. The smallest model is chosen if none sees
+    enough, or if the time for trials ends. Raises the error if it does not fit into memory.
+    """
+    trials_begin = time.monotonic()
+    remaining = iter(models)
+    smallest = next(remaining)
+    last_trial_begin = time.monotonic()
+    chosen = tried(with_groups(config, model=smallest), corpus, limit)
+    for model in remaining:
         now = time.monotonic()
+        # A larger model sees fewer tokens in the same time, and its trial takes longer. So the last
+        # trial already tells that some models are too large or would take too long to try.
         needed = TOKENS_PER_PARAMETER * parameters_of(model, corpus)
-        if chosen:
-            # A larger model sees fewer tokens than the last in the same time, and its trial takes
-            # longer.
-            is_too_large = chosen.tokens < needed
-            # As if the next trial took as long as the last one, which is a lower limit.
-            soonest_end = now + (now - last_trial)
-            if is_too_large or soonest_end - first_trial > choosing:
-                break
-        last_trial = now
+        if chosen.tokens < needed:
+            break
+        last_trial_seconds = now - last_trial_begin
+        soonest_end = now + last_trial_seconds
+        if soonest_end - trials_begin > CHOOSING_SHARE * limit:
+            break
+        last_trial_begin = now
         try:
             candidate = tried(with_groups(config, model=model), corpus, limit)
         except (RuntimeError, MemoryError) as error:
-            # The last size that fits is good enough; if none does, the user must know.
-            if chosen and is_out_of_memory(error):
+            # The last size that fits is good enough.
+            if is_out_of_memory(error):
                 break
             raise
-        if chosen and candidate.tokens < needed:
+        if candidate.tokens < needed:
             break
         chosen = candidate
-    assert chosen
     return chosen
 
 
 def parameters_of(model: ModelConfig, corpus: PreparedCorpus) -> int:
-    # Without storage, because only their number matters.
+    # `described` allocates no memory for them.
     parameters = described(model, corpus.manifest.vocabulary_size).parameters()
     return sum(parameter.numel() for parameter in parameters)
 
 
 def tried(config: ExperimentConfig, corpus: PreparedCorpus, limit: float) -> Candidate:
-    """Measure the speed of a model, and choose its batches by that."""
+    """Measure the speed of a model, and choose its batches and dropout by that.
+
+    `limit` is the time of the run in seconds.
+    """
     minutes = config.minutes
     assert minutes is not None
     seconds = CHOOSING_SHARE * limit * TRIAL_SHARE
@@ -136,10 +149,12 @@ def tried(config: ExperimentConfig, corpus: PreparedCorpus, limit: float) -> Can
     for _ in range(2):
         pace = measured_pace(config, corpus, seconds)
         tokens = updates_that_fit(limit, pace) * pace.tokens
-        batching = config.batching
-        # The dropout is that for all the time that the run and those before it take.
-        config = with_batches(config, corpus, tokens * 60 * minutes / limit)
-        if config.batching == batching:
+        measured_batching = config.batching
+        # `minutes` also counts the runs that this one continues, `limit` only this one. Dropout
+        # follows from all the tokens that the model sees.
+        tokens_of_all_runs = tokens * 60 * minutes / limit
+        config = with_batches(config, corpus, tokens_of_all_runs)
+        if config.batching == measured_batching:
             break
     return Candidate(config, pace, tokens)
 

@@ -28,7 +28,7 @@ def details_of(run: Path) -> list[Detail]:
         config = within(description.training, "config")
         details += about_corpus(config if isinstance(config, dict) else {})
         command = command_for(run, description)
-        details += test_scores(run)
+        details += scores_of_bundles(run)
         details += exports(folder)
         details.append(("command", command))
         return details
@@ -85,7 +85,7 @@ def about_corpus(config: dict[str, Any]) -> Iterator[Detail]:
         yield "corpus", f"{prepared} (not found)"
 
 
-def test_scores(run: Path) -> Iterator[Detail]:
+def scores_of_bundles(run: Path) -> Iterator[Detail]:
     """The scores in the bundles that `nmt cite` wrote into the run."""
     # Read here, so that the core needs no import from the plugin that writes these bundles.
     for path in sorted(run.glob("citation-*.zip")):

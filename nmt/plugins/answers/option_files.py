@@ -9,14 +9,33 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from omegaconf.errors import OmegaConfBaseException
 
 from nmt import files
-from nmt.config import Command, NMTError, explain, groups, keys_of, nearest, user_folders
+from nmt.config import (
+    Command,
+    NMTError,
+    SettingError,
+    explain,
+    groups,
+    keys_of,
+    nearest,
+    user_folders,
+)
 
 GLOBAL = re.compile(r"(#.*\n|\s*\n)*?# *@package _global_")
 """Hydra's comment that makes the keys of a file begin at the top; only comments may precede it."""
 DEFAULTS = "defaults."
-Choice = tuple[str, str]  # a group and its option
+"""Ends the part of an entry's name before its group, if the entry is one of `defaults`."""
+KEYWORD = re.compile(r"^(\w+ )?/?")
+"""What Hydra's grammar allows before a group, as in `override /model` and `optional model`."""
+WRAPPED = re.compile(r"^\w+ raised while [\w ]+: ")
+"""What OmegaConf writes before the message of an error that it wraps.
+
+It keeps that error nowhere else, so the message can only be taken from the text.
+"""
+Choice = tuple[str, str]
+"""A group and its option."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +56,8 @@ class Entry:
     @property
     def group(self) -> str:
         """The group of an entry of `defaults`; empty for the group of the file itself."""
-        # Without the word `override` and the slash of Hydra's grammar: `override /model` is the
-        # group model.
-        return re.sub(r".*defaults\.(\w+ )?/?", "", self.name)
+        _, _, group = self.name.rpartition(DEFAULTS)
+        return KEYWORD.sub("", group)
 
 
 @dataclass(frozen=True)
@@ -62,21 +80,31 @@ class Diagnosis:
 
     command: Command
     words: list[str]
+    """The command's KEY=VALUE arguments."""
     options: dict[str, list[str]]
     """Group -> its options."""
     error: Exception | None
+    """What nmt, Hydra or OmegaConf raised for the whole configuration; None: nothing."""
 
     @property
     def message(self) -> str:
-        """The first line of the error, without the names that Hydra puts before it."""
-        return re.sub(r"^\w+ raised while [\w ]+: |\n.*", "", str(self.error), flags=re.S)
+        """What the error says, without OmegaConf's own words around it."""
+        # OmegaConf describes the tree in further lines.
+        first_line, _, _ = str(self.error).partition("\n")
+        return WRAPPED.sub("", first_line)
 
     @property
     def cause(self) -> str:
-        """The key that the error is about."""
-        # OmegaConf's errors have the key as an attribute, nmt's have it in the message.
-        key: str | None = getattr(self.error, "full_key", None)
-        return key or re.sub(r"unknown key |[^\w.].*", "", self.message)
+        """The key that the error is about; not a key if the error is about none."""
+        if isinstance(self.error, SettingError):
+            return self.error.key
+        if isinstance(self.error, OmegaConfBaseException) and self.error.full_key:
+            return self.error.full_key
+        # nmt's errors about several keys have no such attribute, but begin with one of them:
+        # `data.source and data.target are both de`.
+        key = re.match(r"[\w.]*", self.message)
+        assert key
+        return key[0]
 
     def check(self, file: OptionFile) -> None:
         """Raise NMTError for the first mistake in a file."""
@@ -156,22 +184,36 @@ def check_files(
     # nmt's own files are tested, so only those of a user are searched for mistakes.
     if not folders:
         return
-    options = {group: names for group, (_, names) in groups(command, config_dir).items()}
+    options = {name: group.options for name, group in groups(command, config_dir).items()}
     diagnosis = Diagnosis(command, words, options, error)
-    waiting = [choice for choice in choices_in(words) if choice[0] in options]
-    waiting.sort(key=lambda choice: choice[0] != "experiment")  # its keys take precedence
+    choices = [choice for choice in choices_in(words) if choice[0] in options]
+    # Its keys take precedence, so a mistake in it is the cause.
+    choices.sort(key=lambda choice: choice[0] != "experiment")
+    for file in chosen_files(choices, folders, options):
+        diagnosis.check(file)
+
+
+def chosen_files(
+    choices: list[Choice], folders: list[Path], options: dict[str, list[str]]
+) -> Iterator[OptionFile]:
+    """The user's files of these choices, in their order, then the files that these build on.
+
+    `options` are those of each group.
+    """
+    waiting = [*choices]
     # Files may build on each other in a circle.
-    seen = set(waiting)
+    seen = set(choices)
     while waiting:
         group, option = waiting.pop(0)
         path = find_file(folders, group, option)
+        # An option of nmt itself has no file of the user.
         if path is None:
             continue
         text = read_text(path)
         # The error was a different one if this file cannot be parsed.
         with suppress(RecursionError, yaml.YAMLError):
             file = parse(path, group, text)
-            diagnosis.check(file)
+            yield file
             for choice in file.choices():
                 if choice[0] in options and choice not in seen:
                     seen.add(choice)
@@ -232,16 +274,22 @@ def parse(path: Path, group: str, text: str) -> OptionFile:
 
 
 def entries_of(node: Any, name: str) -> Iterator[Entry]:
-    """The entries below a node of YAML; `name` is its dotted key, with a dot at the end."""
+    """The entries below a node of YAML; `name` is its dotted key, with a dot at the end.
+
+    `model: {heads: 4}` has the entries `model` without a value and `model.heads` with 4.
+    `defaults: [base, override /optim: adapt]` has, after `defaults`, the entries `defaults.` with
+    base and `defaults.override /optim` with adapt.
+    """
     if isinstance(node, yaml.MappingNode):
         for key_node, child in node.value:
             key = f"{name}{key_node.value}"
             value = child.value if isinstance(child.value, str) else ""
             yield Entry(key, key_node.start_mark.line + 1, value)
             yield from entries_of(child, f"{key}.")
+    # No other list has keys of the configuration in it.
     elif isinstance(node, yaml.SequenceNode) and name.endswith(DEFAULTS):
         for item in node.value:
-            # An entry is an option of the file's own group, or a mapping of a group to an option.
+            # An item is an option of the file's own group, or a mapping of a group to an option.
             if isinstance(item, yaml.ScalarNode):
                 yield Entry(name, item.start_mark.line + 1, item.value)
             else:

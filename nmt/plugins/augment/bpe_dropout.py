@@ -64,6 +64,7 @@ class BpeDropout:
         self.word = re.compile("(?s:.+)" if crosses_words else f"{META}?[^{META}]+|{META}")
         # A cache of this object, not of the class: another vocabulary has other ids.
         self.kept = lru_cache(KEPT_MERGES)(self.merged)
+        """`merged`, with cached results."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Processes that load batches get a new object: a cache cannot be pickled.
@@ -84,26 +85,36 @@ class BpeDropout:
         return ids
 
     def segment(self, word: str, generator: Generator) -> list[int]:
-        drops = self.drops(generator)
+        """The ids of a word, or of a reserved symbol, with randomly dropped merges."""
         if len(word) > KEPT_LETTERS:
-            # n letters form at most 3n pairs: n - 1 at first, plus two for each of at most n - 1
-            # merges.
-            most_attempts = 3 * len(word)
-            dropped = frozenset(takewhile(lambda attempt: attempt < most_attempts, drops))
-            ids, _ = self.merged(word, dropped)
-            return ids
-        # Each dropped attempt changes how many attempts there are.
-        dropped_so_far: tuple[int, ...] = ()
-        ids, attempts = self.kept(word, dropped_so_far)
-        for drop in drops:
-            if drop >= attempts:
+            return self.segment_long(word, generator)
+        # First without dropped merges, because only that tells how many attempts there are.
+        dropped: tuple[int, ...] = ()
+        ids, attempts = self.kept(word, dropped)
+        for attempt in self.attempts_to_drop(generator):
+            # The word is finished before the next attempt to drop.
+            if attempt >= attempts:
                 break
-            dropped_so_far = (*dropped_so_far, drop)
-            ids, attempts = self.kept(word, dropped_so_far)
+            # Merged anew, because a dropped merge changes the pairs and the number of attempts.
+            dropped = (*dropped, attempt)
+            ids, attempts = self.kept(word, dropped)
         return ids
 
-    def drops(self, generator: Generator) -> Iterator[int]:
-        """Endlessly yield the indices of the merge attempts to drop, counted from 0."""
+    def segment_long(self, word: str, generator: Generator) -> list[int]:
+        """`segment` for a word that is not cached: it is merged only once."""
+        # How many attempts there will be is not known yet. n letters form at most 3n pairs: n - 1
+        # at first, plus two for each of at most n - 1 merges.
+        most_attempts = 3 * len(word)
+        drops = self.attempts_to_drop(generator)
+        dropped = frozenset(takewhile(lambda attempt: attempt < most_attempts, drops))
+        ids, _ = self.merged(word, dropped)
+        return ids
+
+    def attempts_to_drop(self, generator: Generator) -> Iterator[int]:
+        """The indices of the merge attempts to drop, counted from 0 and rising without end.
+
+        With a dropout of 0.1, about every tenth. Empty without dropout.
+        """
         attempt = -1
         while self.dropout:
             # One draw per dropped attempt instead of one per attempt: the gaps between failures of
@@ -119,13 +130,14 @@ class BpeDropout:
         """
         if word in self.reserved:
             return self.ids[word], 0
-        # The subword that begins at i ends at ends[i] (0: none begins there); the one before it
-        # begins at before[i].
+        # At first, each letter is a subword. The subword that begins at i ends at ends[i] (0: none
+        # begins there); the one before it begins at before[i].
         ends = list(range(1, len(word) + 1))
         before = list(range(-1, len(word)))
         pairs: list[tuple[float, int, int, int]] = []
 
         def consider(left: int, right: int) -> None:
+            """Add the subwords that begin at `left` and `right` if they form a known subword."""
             if left < 0 or right >= len(word):
                 return
             end = ends[right]
@@ -142,6 +154,7 @@ class BpeDropout:
             if ends[left] != right or ends[right] != end:
                 continue  # one of the two has been merged with another subword
             if attempts not in dropped:
+                # The merged subword takes the place of both.
                 ends[left] = end
                 ends[right] = 0
                 before[end] = left

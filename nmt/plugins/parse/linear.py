@@ -54,14 +54,14 @@ def read_linear(line: str, words: list[str]) -> tuple[Tree, int]:
     repairs = output.unplaced
     # Compared as the model writes words, but the tree gets them as the user wrote them.
     correct = [model_word(word) for word in words]
-    aligned = align(output.written, correct)
+    leaves = words_of_leaves(output.written, correct)
     # In a correct tree, each leaf has exactly one word.
-    repairs += sum(abs(len(indices) - 1) for indices in aligned)
+    repairs += sum(abs(len(indices) - 1) for indices in leaves)
     leaf = 0
     for step in output.steps:
         if step["tag"]:
-            tagged = tagged_word(aligned[leaf], correct, output.written[leaf])
-            for index in aligned[leaf]:
+            tagged = tagged_word(leaves[leaf], correct, output.written[leaf])
+            for index in leaves[leaf]:
                 # Readers of trees drop words with the tag of a trace, but the tree must have all
                 # words.
                 has_tag = index == tagged and step["tag"] != TRACE
@@ -86,20 +86,26 @@ def flat_tree(words: list[str]) -> Tree:
     return tree
 
 
-def align(written: list[str], correct: list[str]) -> list[list[int]]:
-    """For each word that the model wrote, the indices of the sentence's words, in order.
+def words_of_leaves(written: list[str], correct: list[str]) -> list[list[int]]:
+    """For each leaf of the model's tree, the indices of the sentence's words that belong there.
 
-    Finds the longest matches. Words that the model omitted belong to the word before them.
+    `written` has the word that the model wrote at each leaf, `correct` the words of the sentence.
+    Every word of the sentence gets exactly one leaf, in order; a leaf may get several words or
+    none. For written [a, x, d] and correct [a, b, c, d, e], the result is [[0], [1, 2], [3, 4]]: x
+    stands for b and c, and e, which the model omitted, joins the leaf before it.
     """
-    aligned: list[list[int]] = [[] for _ in written]
+    leaves: list[list[int]] = [[] for _ in written]
     # By default, difflib ignores frequent items of sequences with 200 or more, such as commas.
     matcher = SequenceMatcher(None, written, correct, autojunk=False)
-    for _, begin, end, first, last in matcher.get_opcodes():
-        for index in range(first, last):
-            # Replaced words correspond one by one, as far as there are words on both sides.
-            place = min(begin + index - first, end - 1)
-            aligned[max(0, place)].append(index)
-    return aligned
+    # The blocks cover both sequences: written[leaf:leaf_end] is equal to correct[word:word_end],
+    # replaces it, or one of the two is empty.
+    for _, leaf, leaf_end, word, word_end in matcher.get_opcodes():
+        # Without leaves in the block, the one before it; at the beginning, the first one.
+        last_leaf = max(0, leaf_end - 1)
+        for offset, index in enumerate(range(word, word_end)):
+            # One by one as long as there are leaves; the last one also gets the remaining words.
+            leaves[min(leaf + offset, last_leaf)].append(index)
+    return leaves
 
 
 def tagged_word(indices: list[int], correct: list[str], written: str) -> int | None:

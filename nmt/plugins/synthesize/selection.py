@@ -19,7 +19,7 @@ from nmt.config import NMTError
 from nmt.files import whole_file, write_file
 from nmt.plugins.synthesize.command import SynthesisConfig
 from nmt.plugins.synthesize.folder import SUMMARY, TRANSLATIONS, remove_pairs
-from nmt.text import open_text, raw_lines
+from nmt.text import open_bytes, raw_lines
 
 DROPPED = ("empty", "flagged", "unlikely")
 """The reasons to drop a pair, in the order in which they are checked."""
@@ -113,7 +113,7 @@ def picked_translations(
 
 
 def read_references(name: str) -> list[str]:
-    with open_text(name) as file:
+    with open_bytes(name) as file:
         return list(steps.input_lines(raw_lines(file, name)))
 
 

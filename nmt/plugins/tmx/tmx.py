@@ -13,7 +13,7 @@ from typing import Any
 from lxml import etree
 
 from nmt.config import DataConfig, NMTError
-from nmt.text import LINE_BYTES, Pair, open_text, reading, separates_words
+from nmt.text import LINE_BYTES, Pair, open_bytes, reading, separates_words
 
 LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 CODES = ("bpt", "ept", "it", "ph", "ut")
@@ -72,7 +72,7 @@ def units(path: str | Path) -> Iterator[Unit]:
         no_network=True,
     )
     size = 0  # bytes since the last unit
-    with open_text(str(path)) as file, reading(path):
+    with open_bytes(str(path)) as file, reading(path):
         try:
             while chunk := file.read(CHUNK):
                 parser.feed(chunk)

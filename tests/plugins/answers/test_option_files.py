@@ -22,6 +22,12 @@ GLOBAL = "# @package _global_\n"
         ),
         (
             "model/x",
+            "name: x\nd-model: 64\n",
+            2,
+            "unknown key model.d-model; did you mean model.d_model?",
+        ),
+        (
+            "model/x",
             "name: x\nheads: many\n",
             2,
             "model.heads=many: must be a whole number between 1 and 4,096",
