@@ -35,9 +35,12 @@ if TYPE_CHECKING:
 FUNCTIONS = {"train": "nmt.train", "preprocess": "nmt.prepare"}
 """Command -> the function that runs it."""
 COMMAND_LINE = re.compile(r"`nmt (train|preprocess)\b([^`]*)`")
-"""How messages quote the command line that helps."""
+"""A command line in a message: `nmt train runs/new` in backticks, with its words."""
 SEARCH_GROUP = re.compile(r"(?<![\w./-])decode\.")
-"""The group of search settings, in the middle of a message."""
+"""The group of a search setting in a message: decode. in decode.beam_size.
+
+Not part of a path or a longer key, such as conf/decode.yaml or translator.decode.beam_size.
+"""
 
 
 @contextmanager
@@ -52,18 +55,25 @@ def python_names() -> Iterator[None]:
 
 
 def message_in_python(error: NMTError) -> str:
-    """`nmt train CORPUS` as nmt.train('CORPUS'), and decode.beam_size as beam_size."""
+    """An error's message with keys and commands as callers in Python write them.
+
+    Search settings are arguments of functions here, so decode.beam_size becomes beam_size.
+    `nmt train CORPUS` becomes nmt.train('CORPUS').
+    """
     message = str(error)
     if isinstance(error, SettingError):
-        # Search settings are arguments here: beam_size=1, not decode.beam_size=1.
         message = error.line(error.key.removeprefix("decode."))
+    # An error has only its own key as an attribute. Other keys and commands are part of the
+    # sentences of its problem and advice, so they can only be found in the text.
     message = SEARCH_GROUP.sub("", message)
     return COMMAND_LINE.sub(call_of_command, message)
 
 
 def call_of_command(command_line: re.Match[str]) -> str:
+    """A match of COMMAND_LINE as a call: nmt.train('runs/new') for `nmt train runs/new`."""
     command, words = command_line.groups()
-    return f"{FUNCTIONS[command]}({', '.join(map(repr, words.split()))})"
+    arguments = ", ".join(map(repr, words.split()))
+    return f"{FUNCTIONS[command]}({arguments})"
 
 
 def configuration(command: str, words: tuple[str | Path, ...], keys: dict[str, Any]) -> Any:
@@ -109,8 +119,8 @@ def checked(lines: Iterable[str], name: str = "lines") -> Iterator[str]:
         yield line
 
 
-def with_texts(options: dict[str, Any]) -> dict[str, Any]:
-    """Options with the names of files as strings."""
+def with_paths_as_strings(options: dict[str, Any]) -> dict[str, Any]:
+    """Options that a caller may give as Path, although their keys have the type str."""
     converted: dict[str, Any] = {}
     for key, value in options.items():
         converted[key] = str(value) if isinstance(value, Path) else value
@@ -218,23 +228,23 @@ class Model:
     def options_with(self, settings: dict[str, Any]) -> TranslatorOptions:
         """The translator's options with other search settings and other options of stages.
 
-        Stages have options such as a glossary.
+        `settings` has both by name, such as beam_size and glossary. NMTError for an unknown name.
         """
         base = self.translator.options
-        of_stages = dict[str, Any]()
         # Stages are plugins, so their options are found and not listed.
+        current = dict[str, Any]()
         for record in base.plugins.values():
-            of_stages |= to_tree(record)
+            current |= to_tree(record)
         search: dict[str, Any] = {}
-        given: dict[str, Any] = {}
-        for key, value in with_texts(settings).items():
-            group = given if key in of_stages else search
+        for_stages: dict[str, Any] = {}
+        for key, value in with_paths_as_strings(settings).items():
+            group = for_stages if key in current else search
             group[key] = value
         check_foreign_names(search, vars(base.decode))
         # The base has the settings of `load`, which calls without them keep.
         decode = build(DecodeConfig, search, base=base.decode)
-        options = build(TranslatorOptions, of_stages | given, base=replace(base, decode=decode))
-        for key, value in given.items():
+        options = build(TranslatorOptions, current | for_stages, base=replace(base, decode=decode))
+        for key, value in for_stages.items():
             is_file = keys_of(TranslatorOptions)[key].metadata.get("is_file")
             if is_file and value is not None and not Path(value).is_file():
                 raise NMTError(f"{key}={value}: no such file")
@@ -296,7 +306,7 @@ def load(run: str | Path | Sequence[str | Path] = "runs/latest", **options: Any)
     if not isinstance(run, str | Path | Sequence):
         raise NMTError(f"run={run!r:.60}: must be a run folder or a list of them")
     runs = [run] if isinstance(run, str | Path) else run
-    settings = with_texts(options)
+    settings = with_paths_as_strings(options)
     decode = settings.pop("decode", {})
     if not isinstance(decode, dict):
         raise NMTError(f"decode={decode!r:.60}: pass search settings by name, such as beam_size=1")

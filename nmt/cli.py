@@ -14,17 +14,19 @@ from nmt.errors import NMTError, SameForAll, enough_memory_or
 from nmt.extensions import CommandEntry
 from nmt.registry import entries_of
 
-LONGEST = 1000
-"""The maximum length of a message in characters; messages may quote untrusted files."""
+LONGEST_MESSAGE = 1000
+"""In characters. Messages may quote untrusted files, which must not fill the terminal."""
 GLOBAL_OPTIONS = {
     "--version": "Print the version.",
     "--help": "Print this page.",
     "--install-completion": "Complete commands, keys and values with Tab in bash, zsh or fish.",
 }
-USER_ERROR = 2
+# Exit codes.
 CLOSED_PIPE = 1
+"""As any program in Python exits then."""
+USER_ERROR = 2
 INTERRUPTED = 130
-"""Exit codes. After Ctrl-C, shells expect 128 plus the number of SIGINT."""
+"""After Ctrl-C, shells expect 128 plus the number of SIGINT."""
 
 
 def run(
@@ -78,7 +80,11 @@ def name_latest(config: Any) -> None:
 
 
 def run_with_options(name: str) -> int:
-    """Run a command line that contains options and return its exit code."""
+    """Run a command whose command line contains options, and return its exit code.
+
+    Typer reads the command line from sys.argv. It passes text to translate that begins with a dash
+    on as a word.
+    """
     import typer
     from typer.exceptions import TyperException
 
@@ -142,7 +148,11 @@ def main() -> None:
 
 
 def dispatch(words: list[str]) -> int:
-    """Run an option such as --version, or a command, and return the exit code."""
+    """Run a command, or an option that needs no command, and return the exit code.
+
+    `words` are the arguments of the program, such as [train, corpus, minutes=30]. Options may
+    precede the command, as in [--cfg, train].
+    """
     if sys.platform == "win32":
         # Locks, signals and memory limits use interfaces that only POSIX systems have.
         raise NMTError("nmt needs Linux or macOS; on Windows, run it in WSL")
@@ -150,21 +160,37 @@ def dispatch(words: list[str]) -> int:
         print_commands(words)
         return 0
     if words[0] in ("--complete", "--install-completion"):
-        from nmt.commands.overview import completion
-
-        run_option = completion.complete if words[0] == "--complete" else completion.install
-        run_option(words[1:])
+        complete(*words)
         return 0
+    name = command_among(words)
+    has_options = any(word.startswith("-") for word in words)
+    with enough_memory_or(COMMANDS[name].memory):
+        if has_options:
+            return run_with_options(name)
+        # Without options, the name is the first word, and Typer need not be imported.
+        return run(name, words[1:])
+
+
+def complete(option: str, *words: str) -> None:
+    """Complete a command line for a shell, or install completion."""
+    from nmt.commands.overview import completion
+
+    if option == "--complete":
+        completion.complete([*words])
+    else:
+        completion.install([*words])
+
+
+def command_among(words: list[str]) -> str:
+    """The name of the command: the first word that is no option. NMTError if it is no command."""
     names = [word for word in words if not word.startswith("-")]
     if not names:
         refuse(words)
     name = names[0]
     if name not in COMMANDS:
+        # Without the options before it, which do not explain what the user meant.
         refuse(words[words.index(name) :])
-    # Text to translate may also begin with a dash. Typer then passes it on as a word.
-    has_options = len(names) < len(words)
-    with enough_memory_or(COMMANDS[name].memory):
-        return run_with_options(name) if has_options else run(name, words[1:])
+    return name
 
 
 def refuse(words: list[str]) -> NoReturn:
@@ -193,8 +219,8 @@ def complain(error: Exception) -> None:
 
     # One line, also if it quotes another library's error, which may have several.
     message = " ".join(str(error).splitlines())
-    if len(message) > LONGEST:
-        message = f"{message[:LONGEST]}..."
+    if len(message) > LONGEST_MESSAGE:
+        message = f"{message[:LONGEST_MESSAGE]}..."
     if is_first_process():
         print(f"nmt: {message}", file=sys.stderr)
     # Only this process has the error, so it also says where it runs.

@@ -20,20 +20,25 @@ GROUP = "nmt.plugins"
 E = TypeVar("E", bound=Entry[Any])
 
 
+def built_in_plugins() -> list[str]:
+    """The names of the folders in nmt/plugins that contain a plugin, in order."""
+    folder = Path(__file__).parent / "plugins"
+    # Found in the folder, so that a plugin is added or removed with its folder. Sorted, so that
+    # help and messages have the same order on every file system.
+    return sorted(file.parent.name for file in folder.glob("*/plugin.py"))
+
+
 # Once per process: entries name their code by path, so filling the registry imports no plugin's
 # libraries.
 @cache
 def registry() -> dict[type[Entry[Any]], dict[str, Entry[Any]]]:
     """Extension point -> name -> entry: first the core's, then those of plugins."""
-    folder = Path(__file__).parent / "plugins"
-    # Found in the folder, so that a plugin is added or removed with its folder. Sorted, so that
-    # help and messages have the same order on every file system.
-    built_in = sorted(file.parent.name for file in folder.glob("*/plugin.py"))
-    paths = {"core": "nmt.commands:register"}
-    paths.update({name: f"nmt.plugins.{name}.plugin:register" for name in built_in})
-    paths.update({point.name: point.value for point in entry_points(group=GROUP)})
+    ours = {"core": "nmt.commands:register"}
+    for name in built_in_plugins():
+        ours[name] = f"nmt.plugins.{name}.plugin:register"
+    of_other_packages = {point.name: point.value for point in entry_points(group=GROUP)}
     entries: dict[type[Entry[Any]], dict[str, Entry[Any]]] = {kind: {} for kind in KINDS}
-    for plugin, path in paths.items():
+    for plugin, path in {**ours, **of_other_packages}.items():
         # The default argument binds the plugin of this turn. A closure would see the next one,
         # should a plugin keep `add`.
         def add(entry: Entry[Any], plugin: str = plugin) -> None:
@@ -48,7 +53,7 @@ def registry() -> dict[type[Entry[Any]], dict[str, Entry[Any]]]:
         # A plugin of another package may fail in any way, for example if it was made for another
         # version. Errors of our own plugins are bugs, so their traceback stays.
         except Exception as error:
-            if plugin == "core" or plugin in built_in:
+            if plugin in ours:
                 raise
             raise NMTError(f"plugin {plugin}: {one_line(error)}; fix or uninstall it") from error
     return entries

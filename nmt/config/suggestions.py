@@ -9,8 +9,11 @@ from nmt.registry import entries_of
 DID_YOU_MEAN = "did you mean"
 NEAR_SIBLING = 0.6
 NEAR_KEY = 0.75
-"""The least similarity (difflib's ratio). Keys of the same group may differ more."""
 NEAR_WORD = 0.5
+"""The least similarity (difflib's ratio) of keys of a group, of all keys, and of other words.
+
+The more words there are, the more of them resemble a word by chance.
+"""
 
 
 def answer(command: str, words: list[str]) -> str:

@@ -13,6 +13,7 @@ LOCK = ".lock"
 WAIT_SECONDS = 1
 """How long to wait for a lock. A killed process's workers also hold its locks; they exit sooner."""
 POLL_SECONDS = 0.1
+"""The time between two attempts to lock a file."""
 
 
 @contextmanager

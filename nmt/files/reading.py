@@ -20,6 +20,7 @@ LARGE = 2**26
 DEPTH = 32
 """Maximum nesting of lists and mappings."""
 INTEGER_LIMIT = 2**63
+"""Larger integers do not fit into the 64 bits of arrays and tensors."""
 
 
 def check_regular(path: Path) -> None:

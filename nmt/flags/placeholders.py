@@ -25,6 +25,7 @@ ELEMENTS = (INLINE | SEPARATORS | BLOCKS | {"wbr"}) - AMBIGUOUS
 NUMBER_IN_BRACES = re.compile(r"\{\d+\}")
 FIRST_IN_BRACES = 0
 FIRST_IN_PRINTF = 1
+"""The number of the first argument: {0} is the same as the first {}, and %1$s as the first %s."""
 
 
 def are_numbered(text: str) -> bool:

@@ -107,11 +107,12 @@ class Repetition:
 
 
 def lengths_to_examine(items: list[str]) -> list[int]:
-    """The lengths of phrases that may occur twice in a row."""
+    """The lengths of phrases that may occur twice in a row: all short ones, and some longer."""
     longest_short = min(SHORT_PHRASE, len(items) // 2)
     short = range(1, longest_short + 1)
     # Window -> where it occurred last.
     latest: dict[tuple[str, ...], int] = {}
+    # From each window to the same one before; 0 if it is new.
     distances = set[int]()
     for index in range(len(items) - WINDOW + 1):
         window = tuple(items[index : index + WINDOW])
@@ -142,10 +143,16 @@ def repetitions(text: str) -> Iterator[Repetition]:
 
 
 def longest_run(items: list[str], distance: int) -> tuple[int, int]:
-    """How many items in a row equal the item at a distance before them, and the end of this run."""
-    run = longest = end = 0
-    for index, item in enumerate(items[distance:], distance):
-        run = run + 1 if item == items[index - distance] else 0
+    """How many items in a row equal the item at a distance before them, and the end of this run.
+
+    For a b a b a at distance 2, these are 3, the last three items, and 5, the index after them.
+    """
+    run = 0
+    longest = 0
+    end = 0
+    for index in range(distance, len(items)):
+        is_repeated = items[index] == items[index - distance]
+        run = run + 1 if is_repeated else 0
         if run > longest:
             longest = run
             end = index + 1
@@ -159,19 +166,28 @@ def is_repetitive(source: str, translation: str) -> bool:
     has_blanks = not WITHOUT_BLANKS.search(translation)
     times = 1
     for repetition in repetitions(translation):
-        if not has_blanks:
-            shortest = PHRASE_CHARACTERS
-        elif repetition.is_divided:
-            shortest = PHRASE_ACROSS_CLAUSES
-        else:
-            shortest = PHRASE_WORDS
-        has_letters = has_blanks or repetition.letters >= REPEATED_LETTERS
-        is_frequent = repetition.times >= IN_A_ROW and has_letters
-        if is_frequent or repetition.length >= shortest:
+        if is_suspicious(repetition, has_blanks):
             times = max(times, repetition.times)
     # The source may repeat words itself, as in a list or a chorus.
     times_in_source = [repetition.times for repetition in repetitions(source)]
     return times > max(times_in_source, default=1)
+
+
+def is_suspicious(repetition: Repetition, has_blanks: bool) -> bool:
+    """Whether a repetition is too long, or too frequent, to be in good text.
+
+    `has_blanks` says whether the script has blanks between words.
+    """
+    if not has_blanks:
+        shortest = PHRASE_CHARACTERS
+    elif repetition.is_divided:
+        shortest = PHRASE_ACROSS_CLAUSES
+    else:
+        shortest = PHRASE_WORDS
+    if repetition.length >= shortest:
+        return True
+    has_letters = has_blanks or repetition.letters >= REPEATED_LETTERS
+    return repetition.times >= IN_A_ROW and has_letters
 
 
 def is_copied(source: str, translation: str, scripts: frozenset[str] | None) -> bool:

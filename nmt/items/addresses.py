@@ -113,21 +113,26 @@ class Surroundings:
         return end
 
     def begins_text(self, before: str, letters: re.Match[str], end: int) -> bool:
-        """Whether letters in an address, after its beginning `before`, are text that follows it."""
-        in_text = self.has_script(letters[0])
-        is_direct = bool(LATIN_CHARACTER.match(before[-1:]))
+        """Whether letters in an address, after its beginning `before`, are text that follows it.
+
+        `letters` is a match of LETTERS, `end` the index at which the address and its letters end.
+        """
+        # A host does not end with a hyphen, so the hyphen joins a particle.
         if before.endswith("-") and IN_HOST.search(before):
             return True
+        is_after_latin = LATIN_CHARACTER.match(before[-1:]) is not None
+        is_script_of_line = self.has_script(letters[0])
         if not ADJOINING.match(letters[0]):
-            # Languages with blanks join only particles, some with a hyphen.
-            is_joined = is_direct or before.endswith("-")
-            return in_text and is_joined and letters.end() == end
-        if is_direct:
-            return in_text or not self.scripts
-        if before.endswith("/") and HIRAGANA_LETTER.match(letters[0]):
-            # Particles and verbs follow an address. A path is rather a noun in other characters.
-            in_text = True
-        return in_text and not CONTINUED.match(self.line, letters.end(), end)
+            # Languages with blanks join only particles to the end, some with a hyphen.
+            is_joined = is_after_latin or before.endswith("-")
+            return is_script_of_line and is_joined and letters.end() == end
+        if is_after_latin:
+            # In a line without other text, too, such as an address with a particle.
+            return is_script_of_line or not self.scripts
+        # Particles and verbs follow an address. A path is rather a noun in other characters.
+        is_particle = before.endswith("/") and HIRAGANA_LETTER.match(letters[0]) is not None
+        may_be_text = is_script_of_line or is_particle
+        return may_be_text and not CONTINUED.match(self.line, letters.end(), end)
 
     def without_words_before(self, start: int, end: int) -> tuple[int, int]:
         """The span of a file name, after the words before it in a script without blanks.

@@ -4,6 +4,7 @@ import re
 
 FIRST_MARK = 0x10E000
 MARK_COUNT = 2047
+"""All characters from FIRST_MARK to the one before BLANK."""
 COPIES = "".join(chr(FIRST_MARK + number) for number in range(MARK_COUNT))
 """Private-use characters that mark copies. A mark may enclose a text; see `copy_of`."""
 BLANK = "\U0010e7ff"

@@ -81,6 +81,7 @@ def usual_spans(line: str) -> list[Span]:
         return spans
     # In ASCII, no letters of other scripts adjoin an address.
     surroundings = None if line.isascii() else Surroundings(line)
+    # Where the search for the next item begins.
     at = 0
     while match := ALL.search(line, at):
         start, end = match.span()
@@ -88,8 +89,9 @@ def usual_spans(line: str) -> list[Span]:
         if WHOLE.match(line, start):
             if surroundings and ADDRESS.match(line, start):
                 start, end = surroundings.without_words(start, end)
-                # Further items may stand in what is left.
-                at = max(end, at if end == start else start + 1)
+                # Further items may stand in the words after a shortened address.
+                if end > start:
+                    at = max(end, start + 1)
             if end > start:
                 spans.append(whole_word(line, start, end))
         elif joins_words(line, start, end):

@@ -149,8 +149,9 @@ def same_digit(digit: str) -> str:
 def numbers(text: str) -> list[str]:
     """The standard forms of all numbers that a text can mean.
 
-    Only the language tells whether a single mark before three digits separates decimals or
-    thousands. Such a number has the form `1|000`, and the form `1000` unless the mark is a point.
+    The form of 1.234,5 and of 1 234,5 is `1234.5`. Only the language tells whether a single mark
+    before three digits separates decimals or thousands. Such a number, 1.000 or 1,000, has the form
+    `1|000`, and the form `1000` unless the mark is a point.
     """
     power = POWERS.get(text[-1])
     if power:
@@ -160,17 +161,22 @@ def numbers(text: str) -> list[str]:
     without_blanks = "".join(without_thousands.split())
     plain = ascii_digits(without_blanks).replace("\u2212", "-")
     marks = MARKS_OF_NUMBER.findall(plain)
+    # A fraction or a range, such as 1/2 or 5-10,5.
     if not MARKED_NUMBER.fullmatch(plain):
         return [MARKS_OF_NUMBER.sub(".", plain)]
+    # 1 000 or 1'000, whose mark can only separate thousands.
     if thousands_marks == 1 and not marks:
         return [plain, *grouped(plain)]
+    # 1.000 or 1,000.
     if len(marks) == 1 and not thousands_marks and AMBIGUOUS.fullmatch(plain):
         form = MARKS_OF_NUMBER.sub("|", plain)
         return [form] if marks == ["."] else [form, form.replace("|", "")]
-    if len(marks) == 1 or len({*marks}) > 1:
-        # The last mark separates the decimals, and others the thousands.
+    # 1,5 or 1.234,5: the last mark separates the decimals, and others the thousands.
+    has_different_marks = len(set(marks)) > 1
+    if len(marks) == 1 or has_different_marks:
         whole, _, decimals = plain.rpartition(marks[-1])
         return [f"{without_marks(whole)}.{decimals}"]
+    # 1.234.567 or 1234.
     return [without_marks(plain)]
 
 

@@ -27,6 +27,7 @@ TASK_PAIRS = 1 << 20
 """The pairs that a task compares. With more than BUCKETS times as many pairs, tasks grow."""
 BUCKET_BITS = 10
 BUCKETS = 1 << BUCKET_BITS
+"""Hashes are divided by their first bits. Equal ones are in one bucket, so tasks need no others."""
 # 12 bytes, because numpy does not align the fields.
 RECORD = np.dtype([("hash", np.uint64), ("row", np.uint32)])  # rows are counted within the run
 

@@ -56,7 +56,11 @@ def encode_block(
     limit: int | None,
     tag: str | None,
 ) -> EncodedBlock:
-    """Encode clean pairs and drop those with more than `limit` tokens on either side."""
+    """Encode clean pairs, and drop pairs with more than `limit` tokens on either side.
+
+    `block` has columns with the texts of both sides and with the numbers of their lines. Without a
+    `limit`, all pairs are kept. `tag` precedes each source; None: no tag.
+    """
     tokenizer = worker_tokenizer(tokenizer_file)
     texts = [block.column(side).to_pylist() for side in (0, 1)]
     ids = [tokenizer.encode(lines, side) for side, lines in enumerate(texts)]
@@ -69,8 +73,8 @@ def encode_block(
     with_end = [side + 1 for side in lengths]
     columns = [*ids, *with_end, block.column("line")]
     encoded = pa.record_batch(columns, schema=IDS_SCHEMA)
-    longest = np.maximum(*lengths)
-    is_kept = pa.array(longest <= (math.inf if limit is None else limit))
+    length_of_longer_side = np.maximum(*lengths)
+    is_kept = pa.array(length_of_longer_side <= (math.inf if limit is None else limit))
     kept_lengths = [pa.array(side).filter(is_kept) for side in lengths]
     # Dropped pairs do not count: the model never sees their characters.
     kept_texts = block.filter(is_kept).columns[:2]

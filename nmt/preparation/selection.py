@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 Flags = NDArray[np.bool_]
 Rows = NDArray[np.int64]
 BLOCK = 1 << 16
+"""The numbers or flags that are handled at a time."""
 # Held-out sets usually fit into the first window. Each further window shuffles all numbers again,
 # so windows grow. The largest has 8 bytes for each of 2^24 numbers, 128 MiB.
 FIRST_WINDOW = 1 << 16

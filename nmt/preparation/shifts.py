@@ -13,10 +13,13 @@ from nmt.text import Pair
 CHUNK_PAIRS = 100
 """Consecutive pairs that are compared together: few enough to say where a shift begins."""
 LEAST_PAIRS = 40
+"""Fewer pairs in a row are not judged: their lines may agree by chance."""
 FEW_PAIRS = 400
 """Up to this number of pairs, chunks are half as long."""
 LARGEST_SHIFT = 3
+"""The most lines, up or down, by which shifts are tried."""
 LEAST_AGREEMENT = 0.5
+"""How well shifted lines must agree: a correlation of lengths, or a share of equal anchors."""
 LEAST_ADVANTAGE = 0.3
 """How much better shifted lines must agree. Neighboring lines of good corpora hardly agree."""
 OF_FEW = 0.45
@@ -26,6 +29,7 @@ LEAST_ANCHORED = 8
 LEAST_SHIFTED = 0.005
 """The share of chunks whose shift is reported."""
 LEAST_CHUNKS = 5
+"""With fewer, nothing is said about whether the sides belong together."""
 UNRELATED = 0.2
 """The largest mean agreement of sides that do not belong together."""
 ANCHOR = re.compile(r"https?://\S+|\d+(?:[.,:]\d+)*")

@@ -14,6 +14,7 @@ from nmt.text import SOURCE, TARGET, Pair, language_name, script, scripts_of_lan
 GROUP_PAIRS = 20
 """Consecutive pairs whose language is identified together, because single lines are too short."""
 LEAST_LETTERS = 150
+"""With fewer letters in a group, its language is not identified."""
 LEAST_SWAPPED = 0.05
 """The share of swapped groups that is reported. Chance hardly ever swaps both sides."""
 LEAST_SAME = 0.5

@@ -1,7 +1,7 @@
 """Notices about corpora that are wrong as a whole, from a bounded sample of their pairs."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,19 +15,23 @@ WHOLE_BLOCKS = 4
 PART_PAIRS = 400
 """The number of consecutive pairs to inspect in each of the other blocks."""
 ALL_BLOCKS = 50
+"""The number of blocks at the beginning of which each one is inspected."""
 LATER_STEP = 20
 """After ALL_BLOCKS, only one in so many blocks is inspected."""
 SPREAD_GROUPS = 40
 """The most groups of pairs in a block whose languages are identified."""
 SPREAD_BLOCKS = 10
+"""The number of blocks at the beginning with up to SPREAD_GROUPS."""
 FURTHER_GROUPS = 4
-"""The same after SPREAD_BLOCKS, because identifying a language is slow."""
+"""The same as SPREAD_GROUPS in later blocks, because identifying a language is slow."""
 LEAST_PAIRS = 3
+"""Fewer pairs with a problem are not reported, because the corpus as a whole is not wrong."""
 SHOWN = 40
 """The most characters of an example in a notice."""
 SENTENCE_WORDS = 4
 """Shorter lines may be names, which are often the same on both sides."""
 LEAST_IDENTICAL = 0.1
+"""The share of pairs of sentences with the same text on both sides that is reported."""
 
 # Windows-1252 has these where Latin-1 has control characters, at bytes 0x80 to 0x9F.
 IN_WINDOWS_1252 = (
@@ -43,55 +47,55 @@ class Damage:
 
     name: str
     pattern: re.Pattern[str]
-    least_share: float  # of the lines of one side
+    least_share: float
+    """The share of the lines of one side that is reported."""
     advice: str
 
 
-DAMAGES = (
-    Damage(
+HTML_ENTITIES = Damage(
+    name="HTML entities",
+    pattern=re.compile(
         # A name and its semicolon are needed: AT&T and "R&D;" are text.
-        "HTML entities",
-        re.compile(
-            r"&(?:amp|lt|gt|quot|apos|nbsp|#\d{2,6}|#[xX][0-9a-fA-F]{2,5}|szlig|[lr][sd]quo|hellip"
-            r"|[mn]dash|[aeiouAEIOUnNcC](?:acute|grave|uml|circ|tilde|cedil));"
-        ),
-        0.005,
-        "decode them, for example with Python's html.unescape",
+        r"&(?:amp|lt|gt|quot|apos|nbsp|#\d{2,6}|#[xX][0-9a-fA-F]{2,5}|szlig|[lr][sd]quo|hellip"
+        r"|[mn]dash|[aeiouAEIOUnNcC](?:acute|grave|uml|circ|tilde|cedil));"
     ),
-    Damage(
-        # {\an8} and \N of SubStation Alpha, and the times of SubRip and WebVTT.
-        "subtitle codes",
-        re.compile(r"\{\\[a-zA-Z]+\d*[^{}]{0,60}\}|\\N|\d\d:\d\d:\d\d[,.]\d{3} *-->"),
-        0.005,
-        "remove them",
-    ),
-    Damage(
-        # Only names of HTML elements: 1 < 2 > 0 is text.
-        "markup tags",
-        re.compile(
-            r"</?(?:[abipqsu]|br|em|strong|font|span|div|sub|sup|code|pre|h[1-6]|li|[ou]l|t[dhr]"
-            r"|table|seg|img)(?:\s[^<>]{0,200})?/?>",
-            re.IGNORECASE,
-        ),
-        0.02,
-        "remove them, unless the model is to learn to translate markup",
-    ),
-    Damage(
-        "characters of a wrong encoding",
-        re.compile(
-            # UTF-8 that was read as a one-byte encoding. Each alternative begins with lead bytes:
-            # C2 to C5 are accented Latin letters, unless a capital precedes them (in IRMÃ”, the
-            # letter ends a word before a quotation mark); E2 80 are dashes and quotation marks; D0
-            # and D1 are Cyrillic; D8 and D9 are Arabic; E0 to EF begin sequences of three bytes.
-            # U+FFFD is what a decoder writes for bytes that it cannot read.
-            rf"\ufffd|(?<![A-Z\u00c0-\u00de])[\u00c2\u00c3\u00c4\u00c5]{CONTINUATION}"
-            rf"|\u00e2\u20ac{CONTINUATION}|(?:[\u00d0\u00d1]{CONTINUATION}){{2}}"
-            rf"|(?:[\u00d8\u00d9]{CONTINUATION}){{2}}|(?:[\u00e0-\u00ef]{CONTINUATION}{{2}}){{2}}"
-        ),
-        0.005,
-        "convert the file from its original encoding again",
-    ),
+    least_share=0.005,
+    advice="decode them, for example with Python's html.unescape",
 )
+SUBTITLE_CODES = Damage(
+    name="subtitle codes",
+    # {\an8} and \N of SubStation Alpha, and the times of SubRip and WebVTT.
+    pattern=re.compile(r"\{\\[a-zA-Z]+\d*[^{}]{0,60}\}|\\N|\d\d:\d\d:\d\d[,.]\d{3} *-->"),
+    least_share=0.005,
+    advice="remove them",
+)
+MARKUP_TAGS = Damage(
+    name="markup tags",
+    pattern=re.compile(
+        # Only names of HTML elements: 1 < 2 > 0 is text.
+        r"</?(?:[abipqsu]|br|em|strong|font|span|div|sub|sup|code|pre|h[1-6]|li|[ou]l|t[dhr]"
+        r"|table|seg|img)(?:\s[^<>]{0,200})?/?>",
+        re.IGNORECASE,
+    ),
+    least_share=0.02,
+    advice="remove them, unless the model is to learn to translate markup",
+)
+WRONG_ENCODING = Damage(
+    name="characters of a wrong encoding",
+    pattern=re.compile(
+        # UTF-8 that was read as a one-byte encoding. Each alternative begins with lead bytes:
+        # C2 to C5 are accented Latin letters, unless a capital precedes them (in IRMÃ”, the
+        # letter ends a word before a quotation mark); E2 80 are dashes and quotation marks; D0
+        # and D1 are Cyrillic; D8 and D9 are Arabic; E0 to EF begin sequences of three bytes.
+        # U+FFFD is what a decoder writes for bytes that it cannot read.
+        rf"\ufffd|(?<![A-Z\u00c0-\u00de])[\u00c2\u00c3\u00c4\u00c5]{CONTINUATION}"
+        rf"|\u00e2\u20ac{CONTINUATION}|(?:[\u00d0\u00d1]{CONTINUATION}){{2}}"
+        rf"|(?:[\u00d8\u00d9]{CONTINUATION}){{2}}|(?:[\u00e0-\u00ef]{CONTINUATION}{{2}}){{2}}"
+    ),
+    least_share=0.005,
+    advice="convert the file from its original encoding again",
+)
+DAMAGES = (HTML_ENTITIES, SUBTITLE_CODES, MARKUP_TAGS, WRONG_ENCODING)
 
 
 class Finding:
@@ -99,10 +103,14 @@ class Finding:
 
     def __init__(self) -> None:
         self.counts = [0, 0]
-        self.first = 0  # pair
+        """The number of source lines and of target lines that have it."""
+        self.first = 0
+        """The number of the first pair that has it, counted from 1; 0: none has it."""
         self.example = ""
+        """Of the first pair: the part of the line that matched, or the whole line."""
 
     def add(self, side: int, number: int, example: str) -> None:
+        """Count a line of pair `number`; `side` is 0 for the source, 1 for the target."""
         self.counts[side] += 1
         if not self.first:
             self.first = number
@@ -117,8 +125,12 @@ class Finding:
         for side, count in enumerate(later.counts):
             self.counts[side] += count
 
+    def first_in_words(self) -> str:
+        """Such as "first: pair 7, '&amp;'"."""
+        return f"first: pair {self.first:,}, {self.example[:SHOWN]!r}"
+
     def where(self, inspected: int) -> str:
-        """Such as "3 of 100 sources and 5 of 100 targets"."""
+        """Such as "3 of 100 sources and 5 of 100 targets"; without a side that lacks it."""
         sides = []
         for count, name in zip(self.counts, ("sources", "targets"), strict=True):
             if count:
@@ -147,10 +159,12 @@ class Suspicions:
 
     def __init__(self, data: DataConfig) -> None:
         self.blocks = 0  # counted by `next_sample`
-        self.inspected = 0
-        self.damages = [Finding() for _ in DAMAGES]
+        self.inspected = 0  # pairs
+        self.damages = {damage.name: Finding() for damage in DAMAGES}
         self.identical = Finding()
-        self.sentences = 0  # pairs long enough to count as identical
+        """Pairs of sentences with the same text on both sides, counted as sources."""
+        self.sentences = 0
+        """Pairs of sentences: both lines are long enough to be one."""
         self.languages = SideLanguages(data.source, data.target)
         self.shifts = Shifts()
 
@@ -186,47 +200,58 @@ class Suspicions:
         self.inspected += later.inspected
         self.sentences += later.sentences
         self.identical.merge(later.identical, shift)
-        for finding, later_finding in zip(self.damages, later.damages, strict=True):
-            finding.merge(later_finding, shift)
+        for name, finding in self.damages.items():
+            finding.merge(later.damages[name], shift)
         self.languages.merge(later.languages, shift)
         self.shifts.merge(later.shifts, shift)
 
     def inspect_pair(self, number: int, pair: Pair) -> None:
         for side, line in enumerate(pair):
-            for damage, finding in zip(DAMAGES, self.damages, strict=True):
+            for damage in DAMAGES:
                 match = damage.pattern.search(line)
                 if match:
-                    finding.add(side, number, match[0])
+                    self.damages[damage.name].add(side, number, match[0])
         if min(map(words, pair)) >= SENTENCE_WORDS:
             self.sentences += 1
             source, target = pair
             if source.casefold().split() == target.casefold().split():
-                # Counted as side 0, although both sides are the same.
+                # On one side only, because this counts pairs, not lines.
                 self.identical.add(0, number, source)
 
     def notices(self) -> list[str]:
-        """One line for each problem: what, in how many pairs, the first one, what to do."""
-        notices = list[str]()
-        for damage, finding in zip(DAMAGES, self.damages, strict=True):
-            # By the worse side, so that clean targets do not hide damaged sources.
-            most = max(finding.counts)
-            if most >= LEAST_PAIRS and most >= damage.least_share * self.inspected:
-                notices.append(
-                    f"{finding.where(self.inspected)} contain {damage.name} "
-                    f"(first: pair {finding.first:,}, {finding.example[:SHOWN]!r}): {damage.advice}"
-                )
-        identical = self.identical.counts[0]
-        if identical >= LEAST_PAIRS and identical >= LEAST_IDENTICAL * self.sentences:
-            notices.append(
-                f"{identical:,} of {self.sentences:,} pairs of sentences have the same text on "
-                f"both sides (first: pair {self.identical.first:,}, "
-                f"{self.identical.example[:SHOWN]!r}): "
-                "check the files, or pass data.filters.drop_identical=true"
-            )
-        if not self.is_wrongly_encoded():  # such text looks like other languages
+        """What is wrong with the corpus: one line for each problem, empty if there is none.
+
+        A line says what is wrong, in how many pairs, where first, and what to do.
+        """
+        notices = [*self.notices_of_damages(), *self.notices_of_identical_sides()]
+        # Text with characters of a wrong encoding looks like text in other languages.
+        if not self.is_wrongly_encoded():
             notices += self.languages.notices()
         return notices + self.shifts.notices(self.inspected)
 
+    def notices_of_damages(self) -> Iterator[str]:
+        """A line for each damage that is frequent enough on one of the sides."""
+        for damage in DAMAGES:
+            finding = self.damages[damage.name]
+            # By the worse side, so that clean targets do not hide damaged sources.
+            most = max(finding.counts)
+            if most >= LEAST_PAIRS and most >= damage.least_share * self.inspected:
+                yield (
+                    f"{finding.where(self.inspected)} contain {damage.name} "
+                    f"({finding.first_in_words()}): {damage.advice}"
+                )
+
+    def notices_of_identical_sides(self) -> Iterator[str]:
+        """A line if many pairs of sentences are not translated."""
+        identical = self.identical.counts[0]
+        if identical >= LEAST_PAIRS and identical >= LEAST_IDENTICAL * self.sentences:
+            yield (
+                f"{identical:,} of {self.sentences:,} pairs of sentences have the same text on "
+                f"both sides ({self.identical.first_in_words()}): "
+                "check the files, or pass data.filters.drop_identical=true"
+            )
+
     def is_wrongly_encoded(self) -> bool:
-        """Whether most lines of a side have characters of a wrong encoding, the last damage."""
-        return 2 * max(self.damages[-1].counts) > self.inspected
+        """Whether most lines of a side have characters of a wrong encoding."""
+        most = max(self.damages[WRONG_ENCODING.name].counts)
+        return 2 * most > self.inspected

@@ -232,12 +232,16 @@ class Candidate:
     def is_enclosure_in_sentence(self) -> bool:
         """Whether the sentence continues after the quote or brackets that end here.
 
-        Without capitals, only the words around them tell.
+        Only for languages without capitals, in which just the words around an enclosure tell.
         """
         rules = self.rules
         enclosure = self.closed_enclosure()
-        if enclosure is None or rules.has_case or OPENING_QUOTE.match(self.following):
+        if enclosure is None or rules.has_case:
             return False
+        # Another quote is a sentence of its own.
+        if OPENING_QUOTE.match(self.following):
+            return False
+        # Thai sentences end without a mark, so a mark in quotes belongs to the quote alone.
         if not rules.has_periods:
             return True
         is_after_words = bool(self.text[self.begin : enclosure.begin].strip())

@@ -79,24 +79,12 @@ def split_sentences(text: str, language: str) -> list[str]:
 
 def ends_of_sentencex(text: str, language: str) -> list[int]:
     """Where sentences end inside a line, by sentencex and the rules that correct its errors."""
-    import sentencex
-
     language = subtags(language).language
-    candidates = set[int]()
-    end = 0
-    # `translate` replaces each character by one other, so lengths are those in the line.
-    for sentence in sentencex.segment(language, text.translate(QUOTES)):
-        end += len(sentence)
-        candidates.add(end)
-    candidates.update(match.end() for match in LIST_END.finditer(text))
-    for match in END.finditer(text):
-        if match[0][0] not in SENTENCEX_MARKS:
-            candidates.add(match.end())
     # Quotes may contain several sentences, which are split. Brackets stay in their sentence.
     brackets = [span for span in enclosures(text) if not span.is_quote]
     result = []
     begin = 0
-    for end in sorted(candidates):
+    for end in sorted(candidates_of_sentencex(text, language)):
         tail = text[max(begin, end - TAIL) : end]
         # A quotation mark or bracket that opens the next sentence belongs to it.
         opening = OPENING.search(tail)
@@ -109,6 +97,23 @@ def ends_of_sentencex(text: str, language: str) -> list[int]:
             result.append(end)
             begin = end
     return result
+
+
+def candidates_of_sentencex(text: str, language: str) -> set[int]:
+    """Where sentences may end: by sentencex, after items of lists, and after marks it lacks."""
+    import sentencex
+
+    candidates = set[int]()
+    end = 0
+    # `translate` replaces each character by one other, so lengths are those in the line.
+    for sentence in sentencex.segment(language, text.translate(QUOTES)):
+        end += len(sentence)
+        candidates.add(end)
+    candidates.update(match.end() for match in LIST_END.finditer(text))
+    for match in END.finditer(text):
+        if match[0][0] not in SENTENCEX_MARKS:
+            candidates.add(match.end())
+    return candidates
 
 
 def is_inside(text: str, begin: int, end: int, brackets: list[Enclosure]) -> bool:

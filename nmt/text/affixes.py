@@ -48,6 +48,7 @@ AFTER_ONE_SYLLABLE = frozenset("은 는 을 를 에 에서".split())  # noqa: SI
 """The other particles, such as 가 and 도, form other words with many single syllables."""
 KOREAN_PLURAL = "들"
 MOST_PARTICLES = 3
+"""A Korean word takes at most so many particles in a row."""
 LONGEST_AFFIX = 12
 """The maximum length of prefixes or particles in characters."""
 KATAKANA_TERM = regex.compile(r"[\p{Katakana}\u30fc]{3,}")

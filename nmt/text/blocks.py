@@ -19,6 +19,7 @@ from nmt.text.files import MalformedLine, bounded_lines, decode, open_bytes, wit
 from nmt.text.pairs import Pair, not_parallel, pair_of, resolve, table_format
 
 BLOCK_PAIRS = 5000
+"""The most pairs in a block, which one worker process cleans at a time."""
 BLOCK_BYTES = 2**24
 """A block with this many bytes or characters is full, so that long lines do not fill memory."""
 LINES_AT_ONCE = 100

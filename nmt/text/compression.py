@@ -19,7 +19,9 @@ MAGIC = {
 }
 """The first bytes of compressed files; no text begins with them."""
 CHUNK = 2**17
-COMPRESSED_CHUNK = 2**14  # small, because decompressors copy what they have not read
+"""The bytes of decompressed content that are buffered."""
+COMPRESSED_CHUNK = 2**14
+"""The compressed bytes to read at a time: few, because decompressors copy what is left of them."""
 COPY_AGAIN = "copy or download the file again"
 
 

@@ -67,7 +67,7 @@ def words_of(error: Exception) -> str:
 def open_bytes(name: str) -> BufferedReader:
     """Open the file that the user named ("-": standard input) for `raw_lines`.
 
-    Raises NMTError if that fails.
+    Its content is decompressed, but not decoded. Raises NMTError if the file cannot be opened.
     """
     if name == "-" and sys.stdin is None:
         raise NMTError("standard input is closed: pass a file, for example input=FILE")

@@ -8,11 +8,11 @@ from nmt.text.characters import HAN
 ENCODINGS = {"Hans": "gb2312", "Hant": "big5", "Jpan": "cp932"}
 """Maps writings, as in ISO 15924, to the encoding that has their characters. Those that only Hong
 Kong uses are in neither of the first two."""
-OTHERS = {"Hans": "Hant", "Hant": "Hans", "Jpan": "Hans"}
+CONFUSED_WITH = {"Hans": "Hant", "Hant": "Hans", "Jpan": "Hans"}
 """Maps writings to the one that their texts are confused with."""
 IN_HAN = re.compile(f"[{HAN}]")
-FIRST = 0x4E00
-LAST = 0x9FFF
+FIRST_COMMON = 0x4E00
+LAST_COMMON = 0x9FFF
 """The common Han characters are between these (CJK Unified Ideographs)."""
 
 
@@ -28,14 +28,14 @@ def characters_of(writing: str) -> frozenset[str]:
     """The common Han characters of a writing."""
     encoding = ENCODINGS[writing]
     # Encodings tell because each was made for one writing; Unicode unified them.
-    characters = map(chr, range(FIRST, LAST + 1))
+    characters = map(chr, range(FIRST_COMMON, LAST_COMMON + 1))
     return frozenset(sign for sign in characters if is_encoded(sign, encoding))
 
 
 @cache
 def foreign_characters(writing: str) -> frozenset[str]:
     """The Han characters that a writing does not have, but the other one has."""
-    return characters_of(OTHERS[writing]) - characters_of(writing)
+    return characters_of(CONFUSED_WITH[writing]) - characters_of(writing)
 
 
 def lacking_han(text: str) -> dict[str, int]:

@@ -17,6 +17,7 @@ from nmt.text.tokenizers import META, SYMBOLS, Tokenizer
 MARIAN_KEY = "nmt_marian"
 """The key that identifies a MarianTokenizer's file; its value is the format version."""
 VERSION = 1
+"""The only version so far."""
 MARIAN_SYMBOLS = ("</s>", "<unk>", "<pad>")
 TAG = re.compile(">>.*?<<")
 BYTE = re.compile("<0x[0-9A-F]{2}>")

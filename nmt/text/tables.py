@@ -16,6 +16,7 @@ from nmt.text.pairs import Pair
 from nmt.text.tab_separated import Rows, tab_separated_rows
 
 SAMPLE_ROWS = 1000
+"""The first rows of a table, whose cells show which columns have texts."""
 FEWEST_ROWS = 3
 """Fewer rows do not show what a column contains."""
 LETTERS = re.compile(r"[^\W\d_]{2}")

@@ -21,6 +21,7 @@ CODES = ("bpt", "ept", "it", "ph", "ut")
 LONGEST = 4 * LINE_BYTES
 """The most bytes without the end of a unit."""
 CHUNK = 2**15
+"""The bytes to parse at a time."""
 EXAMINED = 1000
 """The units at the beginning of a file from which its languages are known."""
 
