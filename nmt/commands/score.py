@@ -125,30 +125,17 @@ def target_language(config: ScoreConfig) -> str:
     )
 
 
-def scores_of(config: ScoreConfig) -> str:
-    """What the command prints."""
-    from nmt.evaluation import score
-
+def output_of(config: ScoreConfig) -> str:
+    """What the command prints: scores, if there is a reference, and what plugins found."""
     # The other formats are of the plugin that scores with a model, which `run` selects.
     if config.format not in ("text", "json"):
         raise NMTError(f"format={config.format}: must be text or json without run")
     language = target_language(config)
     texts = read_files(config)
-    findings: dict[str, list[Any]] = {}
-    for options in config.plugins.values():
-        findings |= options.findings(
-            config, language, texts.hypotheses, texts.references, texts.sources
-        )
+    findings = findings_of_plugins(config, language, texts)
     scores: list[Score] = []
     if config.reference is not None:
-        scores = score(
-            texts.hypotheses,
-            texts.references,
-            config.metrics,
-            language,
-            config.lowercase,
-            config.tokenize,
-        )
+        scores = scores_of(config, language, texts)
     elif not findings:
         raise NMTError(f"reference: a value is needed; {FORMS}")
     elif config.examples:
@@ -161,6 +148,29 @@ def scores_of(config: ScoreConfig) -> str:
     # A row without text belongs only to json.
     written = "".join(f"{row}\n" for row in rows if str(row))
     return example_text(texts, config.examples) + written
+
+
+def findings_of_plugins(config: ScoreConfig, language: str, texts: Texts) -> dict[str, list[Any]]:
+    """What plugins find in the translations, such as counts of flags, by its name in JSON."""
+    findings: dict[str, list[Any]] = {}
+    for options in config.plugins.values():
+        findings |= options.findings(
+            config, language, texts.hypotheses, texts.references, texts.sources
+        )
+    return findings
+
+
+def scores_of(config: ScoreConfig, language: str, texts: Texts) -> "list[Score]":
+    from nmt.evaluation import score
+
+    return score(
+        texts.hypotheses,
+        texts.references,
+        config.metrics,
+        language,
+        config.lowercase,
+        config.tokenize,
+    )
 
 
 def as_json(scores: "list[Score]", findings: dict[str, list[Any]]) -> str:
@@ -176,7 +186,7 @@ def run(config: ScoreConfig) -> None:
     for options in config.plugins.values():
         if options.takes_over(config):
             return
-    sys.stdout.write(scores_of(config))
+    sys.stdout.write(output_of(config))
 
 
 def files_or_run(words: list[str]) -> dict[str, Any]:

@@ -23,9 +23,11 @@ def build(
 ) -> Record:
     """Build a record from a tree of keys.
 
-    NMTError, prefixed with `where`, if a key is unknown, missing or invalid. Error messages prefix
-    keys with `group`, which ends in a dot. Keys that the tree omits get their values from `base`;
-    if `offered` is given, only its keys are accepted.
+    Keys that the tree omits get their values from `base`; None: the record's defaults. If `offered`
+    is given, only its keys are accepted.
+
+    Raises NMTError if a key is unknown, missing or invalid. Its message begins with `where`, such
+    as the name of a file, and writes keys with `group`, such as "model.", before them.
     """
     # Records inside this one are built without `where`, so that an error gets it only once.
     if where:
@@ -40,11 +42,9 @@ def build(
     parts = Parts(dict(tree), group, base)
     for member in members_of(cast(Any, cls), offered):
         parts.add(member)
-    # YAML's keys may be numbers or truth values.
-    for name in map(str, parts.rest):
-        keys = [f"{group}{key}" for key in keys_of(cast(Any, cls), offered)]
-        key = f"{group}{name}"
-        raise SettingError(f"unknown key {shown(key)}; {nearest_key(key, keys)}", key=key)
+    for name in parts.rest:
+        known = [f"{group}{key}" for key in keys_of(cast(Any, cls), offered)]
+        raise unknown_key(f"{group}{name}", known)
     values = parts.values
     if parts.of_plugins:
         values["plugins"] = parts.of_plugins
@@ -56,6 +56,10 @@ def build(
         if check:
             check(record)
     return record
+
+
+def unknown_key(key: str, known: list[str]) -> SettingError:
+    return SettingError(f"unknown key {shown(key)}; {nearest_key(key, known)}", key=key)
 
 
 @dataclass

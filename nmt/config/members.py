@@ -102,6 +102,12 @@ def members_of(cls: Any, offered: tuple[str, ...] = ()) -> tuple[Member, ...]:
     If `offered` is given, only the keys and records that it names, and the records that contain
     such keys.
     """
+    members = all_members_of(cls)
+    return tuple(limited(members, offered) if offered else members)
+
+
+def all_members_of(cls: Any) -> list[Member]:
+    """The members of a record that users can set, in the order of its fields."""
     members: list[Member] = []
     for item in fields(cls):
         if "owner" in item.metadata:
@@ -110,8 +116,11 @@ def members_of(cls: Any, offered: tuple[str, ...] = ()) -> tuple[Member, ...]:
         # Users cannot set computed fields (without `init`) and internal fields.
         elif item.init and "internal" not in item.metadata:
             members.append(Member(cls, item.name, item.type, default_of(item), item.metadata))
-    if not offered:
-        return tuple(members)
+    return members
+
+
+def limited(members: list[Member], offered: tuple[str, ...]) -> list[Member]:
+    """The members that `offered` names, and the inline records that contain such keys."""
     chosen: list[Member] = []
     for member in members:
         if member.name in offered:
@@ -123,7 +132,7 @@ def members_of(cls: Any, offered: tuple[str, ...] = ()) -> tuple[Member, ...]:
                 # `build` passes the limit on to the record, which then refuses all other keys.
                 metadata = {**member.metadata, "offered": part}
                 chosen.append(replace(member, metadata=metadata))
-    return tuple(chosen)
+    return chosen
 
 
 def plugin_members(cls: Any, owner: str) -> list[Member]:

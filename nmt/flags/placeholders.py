@@ -79,8 +79,11 @@ def names_of_tags(matches: list["re.Match[str]"]) -> Iterator[str]:
 
 
 def is_gloss(name: str, source: str) -> bool:
-    """True for a word in braces that is text: a word of the source that had no braces, or one in
-    another alphabet than the names in programs."""
+    """True for a word in braces that is text.
+
+    It is a word of the source that had no braces there, or one in another alphabet than the names
+    in programs.
+    """
     if not name.startswith("{"):
         return False
     if not name.isascii():
@@ -99,11 +102,12 @@ def is_placeholder_wrong(source: str, translation: str) -> bool:
     texts = (source, translation)
     before, after = (placeholders(text, APART, is_numbering) for text in texts)
     all_before, all_after = (placeholders(text, PLACEHOLDER, is_numbering) for text in texts)
-    # The union of counters takes the larger count, so
-    # a directive inside a word is accepted as a match.
-    if before - (after | all_after):
+    # `|` takes the larger count, so what one text has apart may be inside a word of the other.
+    missing = before - (after | all_after)
+    if missing:
         return True
-    return not all(is_gloss(name, source) for name in after - (before | all_before))
+    added = after - (before | all_before)
+    return any(not is_gloss(name, source) for name in added)
 
 
 def without_placeholders(text: str) -> str:

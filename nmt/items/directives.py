@@ -38,7 +38,9 @@ def arguments(directives: Sequence[re.Match[str]]) -> list[int] | None:
 def as_in_source(source: str, translation: str) -> str | None:
     """The translation with the source's own directives in place of those for the same arguments.
 
-    None if they do not take the same arguments of the same types, or have the same numbering.
+    The result may have them in another order: `%d von %s` for `%s of %d` and `%2$d von %1$s`. None
+    if the directives do not take the same arguments of the same types, or if both or neither of the
+    texts number them.
     """
     if WITH_VARIABLE_WIDTH.search(source) or WITH_VARIABLE_WIDTH.search(translation):
         return None
@@ -62,20 +64,22 @@ def reordered(
 ) -> list[re.Match[str]] | None:
     """For each directive of a translation, the source's own directive for the same argument.
 
-    None if the translation must have the source's directives as they are.
+    For %s and %d in the source and %2$d and %1$s in the translation, these are %d and %s. None if
+    the translation must have the source's directives as they are.
     """
     if not originals or len(originals) != len(directives):
         return None
     is_numbered = bool(number_of(directives[0]))
     was_numbered = bool(number_of(originals[0]))
+    # Then they can be compared as they are.
     if is_numbered == was_numbered:
         return None
     arguments_before = arguments(originals)
     arguments_after = arguments(directives)
     if arguments_before is None or arguments_after is None:
         return None
+    # Without numbers, the directives of a translation take the arguments in their own order.
     if not is_numbered and arguments_before != arguments_after:
-        # A translation that only drops the numbers would swap the arguments.
         return None
     by_argument = dict(zip(arguments_before, originals, strict=True))
     return [by_argument[argument] for argument in arguments_after]

@@ -44,6 +44,7 @@ class Items:
         self.times = dict[str, str]()
         """Maps the standard form of each time of day to its own text."""
         measures = list[str]()
+        # Item -> the lookarounds before and after it (see `edges`).
         guards = dict[str, tuple[str, str]]()
         for text, stretch in zip(self.texts, stretches, strict=True):
             if is_measure(line, stretch):
@@ -51,7 +52,8 @@ class Items:
                 continue
             before, after = edges(line, stretch)
             other_before, other_after = guards.get(text, (before, after))
-            # What one occurrence in the source lacks, which is the empty string, none needs.
+            # An occurrence inside something longer has no guard, "", which is the minimum. Then the
+            # other occurrences have none, either.
             guards[text] = min(before, other_before), min(after, other_after)
         # The longest first, because an item may begin with another one.
         for text in sorted(guards, key=len, reverse=True):

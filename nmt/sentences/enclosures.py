@@ -28,7 +28,7 @@ CLOSING = frozenset("".join(BRACKETS.values()) + "".join(QUOTES.values()))
 STRAIGHT = '"'
 DEEPEST = 20
 """The innermost opening marks that a closing mark may belong to."""
-LONGEST = 400
+LONGEST_ENCLOSURE = 400
 """A quote of more characters may have lost its closing mark."""
 BEGIN = attrgetter("begin")
 
@@ -76,7 +76,7 @@ def enclosures(text: str) -> list[Enclosure]:
                 del opened[opened.index(partner) :]
                 # Marks that are too far apart are used up all the
                 # same, so that later ones find their partners.
-                if at - partner <= LONGEST:
+                if at - partner <= LONGEST_ENCLOSURE:
                     is_quote = text[partner] not in BRACKETS
                     pairs.append(Enclosure(partner, at, is_quote))
                 continue
@@ -101,7 +101,7 @@ def partner_of(text: str, at: int, opened: list[int]) -> int | None:
 
 def enclosures_around(spans: list[Enclosure], at: int) -> list[Enclosure]:
     """Those of sorted enclosures that may include the character before an index."""
-    # No enclosure is longer than LONGEST, so one that begins earlier cannot reach the index.
-    first = bisect_left(spans, at - LONGEST - 1, key=BEGIN)
+    # No enclosure is longer, so one that begins earlier cannot reach the index.
+    first = bisect_left(spans, at - LONGEST_ENCLOSURE - 1, key=BEGIN)
     last = bisect_left(spans, at, key=BEGIN)
     return [span for span in spans[first:last] if span.end >= at - 1]

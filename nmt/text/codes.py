@@ -248,13 +248,18 @@ def native_name(code: str) -> str:
 
 
 def name_in(locale: Any, code: str) -> str:
-    """The name of a language in the language of a locale; "" if it is unknown."""
+    """The name of a language in the language of a locale; "" if it is unknown.
+
+    In English, it is German for de, Brazilian Portuguese for pt_BR and Serbian (Latin) for sr_Latn.
+    """
     language, script, region, is_plain = subtags(code)
     names_of_languages: Mapping[str, str] = locale.languages
     name = names_of_languages.get(language)
     if name is None or is_plain:
+        # The code as it is written may have a name of its own, such as Bokmål for nb.
         return names_of_languages.get(code.lower()) or name or ""
-    regional_name = names_of_languages.get(f"{language}_{region}")  # Brazilian Portuguese
+    # Such as Brazilian Portuguese.
+    regional_name = names_of_languages.get(f"{language}_{region}")
     if region and regional_name is not None:
         return regional_name
     # What CLDR has no combined name for follows in parentheses: the script, the region or both.

@@ -130,8 +130,9 @@ def clusters(text: str) -> Iterator[tuple[int, int]]:
 def origins(line: str, normalize: Callable[[str], str]) -> list[int] | None:
     """For each character of the normalized line, the index in `line` where its origin begins.
 
-    The last element is the end of the line. Returns None if the line cannot be normalized cluster
-    by cluster with the same result.
+    The last element is the end of the line. For a line of e, a combining accent, two blanks and x,
+    which becomes é, a blank and x, the result is [0, 2, 4, 5]. Returns None if the line cannot be
+    normalized cluster by cluster with the same result.
     """
     places = list[int]()
     normalized = list[str]()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nmt.commands.score import ScoreConfig, scores_of as report
+from nmt.commands.score import ScoreConfig, output_of as report
 from nmt.errors import NMTError
 from nmt.evaluation import score
 

@@ -29,7 +29,9 @@ KINDS = {
 }
 """A key, or a word of a command's usage -> the kinds of folders that it takes."""
 JOINTS = re.compile(r"\n?([=:]+)\n?")
+"""Where bash splits a word, after the parts have been joined by line breaks: model, =, base."""
 ESCAPED = re.compile(r"\\(.)")
+"""A character with the backslash that keeps bash from interpreting it."""
 SPECIAL = re.compile(r"([^\w@%+=:,./~[-])")
 """A character that bash would interpret."""
 TYPES_OF_WORDS = (
@@ -47,7 +49,7 @@ def complete(words: list[str]) -> None:
     """
     shell, *words = words
     # bash splits words at = and :, replaces only the last part, and keeps the backslashes that it
-    # needs.
+    # needs. Here the parts of a word become one again.
     *before, word = JOINTS.sub(r"\1", "\n".join(words)).split("\n")
     word = ESCAPED.sub(r"\1", word)
     replies = []

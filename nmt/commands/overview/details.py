@@ -18,7 +18,10 @@ Detail = tuple[str, str]
 
 
 def details_of(run: Path) -> list[Detail]:
-    """Names and values to print; empty without a readable model or configuration."""
+    """What to print about a run or model directory: pairs of a name and a value.
+
+    Empty without a readable model or configuration.
+    """
     details: list[Detail] = []
     with suppress(NMTError):
         folder = files.find_model_directory(str(run))

@@ -144,8 +144,6 @@ class JudgeConfig:
         """The counts of flags, if they are asked for, by the name under which JSON has them."""
         if not self.flags:
             return {}
-        if not self.flags:
-            return {}
         if config.source is None:
             raise NMTError("source: required with flags=true; pass source=FILE")
         scripts = scripts_of_language(language)

@@ -18,8 +18,8 @@ from nmt.text import LINE_BYTES, Pair, open_bytes, reading, separates_words
 LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 CODES = ("bpt", "ept", "it", "ph", "ut")
 """Elements with markup of the original document instead of text."""
-LONGEST = 4 * LINE_BYTES
-"""The most bytes without the end of a unit."""
+MOST_BYTES = 4 * LINE_BYTES
+"""The most bytes without the end of a unit: a unit of this size holds several long lines."""
 CHUNK = 2**15
 """The bytes to parse at a time."""
 EXAMINED = 1000
@@ -84,9 +84,9 @@ def units(path: str | Path) -> Iterator[Unit]:
                     yield unit_of(element)
                     # The caller has used the unit, because it asks for the next one.
                     free(element)
-                if size > LONGEST:
+                if size > MOST_BYTES:
                     raise NMTError(
-                        f"{path}: more than {LONGEST:,} bytes without a unit: is it a TMX file?"
+                        f"{path}: more than {MOST_BYTES:,} bytes without a unit: is it a TMX file?"
                     )
             # Reports a document that ends too early.
             parser.close()

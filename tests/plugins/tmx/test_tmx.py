@@ -10,7 +10,7 @@ import pytest
 
 from nmt.commands import compose
 from nmt.config import DataConfig, NMTError
-from nmt.plugins.tmx.tmx import LONGEST
+from nmt.plugins.tmx.tmx import MOST_BYTES
 from nmt.text import read_files
 
 HEAD = (
@@ -140,7 +140,10 @@ def test_units_without_the_language_can_be_skipped(tmp_path):
             "replace the entity &a;",
         ),
         (memory(("x" * 2**21, "b")), "a segment is longer than"),
-        (memory(("a", "b")).replace(b"<tu>", b"<x/>" * LONGEST + b"<tu>"), "bytes without a unit"),
+        (
+            memory(("a", "b")).replace(b"<tu>", b"<x/>" * MOST_BYTES + b"<tu>"),
+            "bytes without a unit",
+        ),
         (memory(("<hi>" * 300 + "</hi>" * 300, "b")), "Excessive depth"),
         (b"", "no element found"),
         (b"PK\3\4", "not well-formed"),
