@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,19 +24,34 @@ from nmt.config import NMTError, one_line
 
 Array = np.ndarray[Any, Any]
 VERSION = 1
+# Marian's numbers for types of data. `BYTES` is only for the settings, which are YAML.
 BYTES = 0x101
 FLOAT32 = 0x404
 INT8 = 0x4101
 FIRST_HEADER = 16
 """The position of the first item's header, after the version and the number of items."""
-HEADER = 32
-"""The size of an item's header."""
+HEADER_SIZE = 32
+"""The number of bytes of an item's header."""
 # The engine reads arrays in place, from memory with this alignment; see page.html.
 ALIGNMENT = 256
 LEVELS = np.float32(127)
+"""The largest number that a rounded weight can have, with either sign."""
 # Part of the name of every embedding: Wemb, encoder_Wemb and decoder_Wemb.
 EMBEDDING = "Wemb"
 SCALE = "_QuantMultA"
+"""The end of the names of the factors for activations."""
+
+
+class Header(NamedTuple):
+    """The numbers with which a container describes an item."""
+
+    name_length: int
+    """In bytes, with the final zero byte."""
+    kind: int
+    """BYTES, FLOAT32 or INT8."""
+    dimensions: int
+    data_length: int
+    """In bytes."""
 
 
 @dataclass(frozen=True)
@@ -55,42 +70,54 @@ def read_container(path: Path) -> dict[str, Array]:
     """The arrays of an untrusted container, as float32 or bytes; NMTError if it is damaged."""
     files.check_regular(path)
     try:
-        return dict(arrays(path.read_bytes()))
+        return dict(named_arrays(path.read_bytes()))
     except (OSError, ValueError, OverflowError, struct.error) as error:
         raise NMTError(f"{path}: not a readable Firefox model ({one_line(error)})") from error
 
 
-def arrays(content: bytes) -> Iterator[tuple[str, Array]]:
-    """Names and arrays of a container; ValueError or struct.error if it is damaged."""
-    # The order of the parts is that of the description above, so one position runs through all.
+def named_arrays(content: bytes) -> Iterator[tuple[str, Array]]:
+    """The names and arrays in the content of a container, in its order.
+
+    ValueError or struct.error if it is damaged.
+    """
+    # The parts are read in the order of the description above; `at` is where the next one begins.
     version, count = struct.unpack_from("<2Q", content)
-    # A damaged file may claim any number of items. Its content limits what numpy can read.
-    numbers = 4 * min(count, len(content))
-    # numpy raises ValueError if the content is shorter than `numbers`.
-    headers = np.frombuffer(content, "<u8", numbers, FIRST_HEADER).reshape(-1, 4).tolist()
-    names = []
-    at = FIRST_HEADER + HEADER * count
-    for length, _, _, _ in headers:
-        names.append(content[at : at + length].rstrip(b"\0").decode())
-        at += length
-    shapes = []
-    for _, _, dimensions, _ in headers:
-        shapes.append(np.frombuffer(content, "<i4", dimensions, at).tolist())
-        at += 4 * dimensions
+    headers = read_headers(content, count)
+    at = FIRST_HEADER + HEADER_SIZE * count
+    names = list[str]()
+    for header in headers:
+        encoded_name = content[at : at + header.name_length]
+        names.append(encoded_name.rstrip(b"\0").decode())
+        at += header.name_length
+    shapes = list[list[int]]()
+    for header in headers:
+        sizes = np.frombuffer(content, "<i4", header.dimensions, at)
+        shapes.append(sizes.tolist())
+        at += 4 * header.dimensions
     [padding] = struct.unpack_from("<Q", content, at)
     at += 8 + padding
-    end = at + sum(length for _, _, _, length in headers)
-    has_negative_size = any(min(shape, default=0) < 0 for shape in shapes)
     # Python's integers do not overflow, so lengths that a hostile file chose cannot wrap around.
+    end = at + sum(header.data_length for header in headers)
+    has_negative_size = any(min(shape, default=0) < 0 for shape in shapes)
     if version != VERSION or end != len(content) or has_negative_size:
         raise ValueError("its lengths do not fit")
-    for (_, kind, _, length), name, shape in zip(headers, names, shapes, strict=True):
-        yield name, array_of(name, kind, shape, content[at : at + length])
-        at += length
+    for header, name, shape in zip(headers, names, shapes, strict=True):
+        data = content[at : at + header.data_length]
+        yield name, array_of(name, header.kind, shape, data)
+        at += header.data_length
+
+
+def read_headers(content: bytes, count: int) -> list[Header]:
+    """The headers of a container with `count` items; ValueError if it is too short for them."""
+    # A damaged file may claim any number of items, but no more than it has bytes.
+    numbers = 4 * min(count, len(content))
+    # numpy raises ValueError if the content is shorter than `numbers`.
+    rows = np.frombuffer(content, "<u8", numbers, FIRST_HEADER).reshape(-1, 4)
+    return [Header(*row) for row in rows.tolist()]
 
 
 def array_of(name: str, kind: int, shape: list[int], data: bytes) -> Array:
-    """The array of an item."""
+    """The array of an item: float32, or the bytes of a text; ValueError if it is damaged."""
     if kind == BYTES:
         # The settings, as text; all other arrays become float32.
         return np.frombuffer(data, np.int8)
@@ -98,24 +125,28 @@ def array_of(name: str, kind: int, shape: list[int], data: bytes) -> Array:
         return np.frombuffer(data, "<f4", prod(shape)).reshape(shape)
     if kind != INT8:
         raise ValueError(f"{name[:80]!r} has the unknown type {kind:#x}")
-    numbers = np.frombuffer(data, np.int8, prod(shape)).astype(np.float32)
+    count = prod(shape)
+    numbers = np.frombuffer(data, np.int8, count).astype(np.float32)
+    # m of the description above, which follows the numbers.
+    scale = np.frombuffer(data, "<f4", 1, offset=count)
     # The scales of hostile files may be zero; values that are not finite are refused later.
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        # The scale is the last four bytes, after as many numbers as the shape has.
-        numbers *= 1 / np.frombuffer(data, "<f4", 1, prod(shape))
+        numbers *= 1 / scale
     if EMBEDDING in name:
         return numbers.reshape(shape)
+    # The shape is [in, out], but the numbers are in the order [out, in].
     return numbers.reshape(shape[::-1]).T
 
 
 def is_rounded(name: str) -> bool:
     """Whether an array is stored as INT8.
 
-    True for matrices of products, such as W1 and Wq; for embeddings; and for the scales of
-    embeddings, because their names contain EMBEDDING.
+    True for matrices of products, such as encoder_l1_ffn_W1 and encoder_l1_self_Wq; for embeddings;
+    and for the scales of embeddings, because their names contain EMBEDDING.
     """
     if EMBEDDING in name:
         return True
+    # The first _W must be the end of the name, perhaps with one more character.
     place = name.find("_W")
     return place > 0 and len(name) - place in (2, 3)
 

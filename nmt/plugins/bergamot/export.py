@@ -43,7 +43,7 @@ NOT_COMPARED = (
 
 
 @dataclass(frozen=True)
-class Parts:
+class ModelFiles:
     """The contents of the files that the engine reads."""
 
     model: bytes
@@ -93,8 +93,8 @@ def export(
     inputs = checked_inputs(folder, config)
     description = inputs.description
     settings = marian_settings(inputs.model.config, inputs.vocabularies)
-    parts = parts_of(inputs, settings, status)
-    files = parts.named(f"{description.source}{description.target}")
+    pair = f"{description.source}{description.target}"
+    files = model_files(inputs, settings, status).named(pair)
     status(f"translating {len(inputs.sample.lines):,} lines twice")
     text = heading(description) + usage.ABOUT
     # fxtranslate, for which the README's code is, supports no other vocabularies.
@@ -110,7 +110,8 @@ def export(
     name = folder.parent.name if folder.name == "model" else folder.name
     descriptions = descriptions_of(description, name, settings, files)
     if inputs.engine:
-        contents = [*inputs.engine, parts.model, parts.lexicon, *parts.vocabularies]
+        # The page has all files of the engine and of the model, in this order.
+        contents = [*inputs.engine, *files.values()]
         page = page_of(contents, description)
         descriptions["translator.html"] = page
         notes.append(f"translator.html {megabytes(page)} MB")
@@ -174,11 +175,11 @@ def corpus_of_model(
     return corpus
 
 
-def parts_of(
+def model_files(
     inputs: Inputs,
     settings: dict[str, Any],
     status: Callable[[str], None],
-) -> Parts:
+) -> ModelFiles:
     """Measure activations, build the shortlist, and round the weights."""
     status("measuring activations")
     tokenizer = inputs.tokenizer
@@ -196,7 +197,7 @@ def parts_of(
         source = inputs.vocabularies[0]
         target = inputs.vocabularies[-1]
         shortlist = build_shortlist(inputs.model, inputs.corpus, source, target)
-    return Parts(
+    return ModelFiles(
         container(weights, yaml.safe_dump(settings)),
         shortlist,
         [vocabulary.model.SerializeToString() for vocabulary in inputs.vocabularies],

@@ -26,6 +26,7 @@ HEADER = 48
 PAIRS = 20_000
 """Maximum number of training pairs from which the shortlist is counted."""
 BATCH_TOKENS = 4096
+"""Tokens per batch when the pairs are aligned."""
 LISTED = 50
 """Target subwords per source subword."""
 FREQUENT = 100

@@ -93,14 +93,14 @@ class Archive(Document):
         self.content = content
         self.unpacked = unpack(content)
         contents = self.unpacked.contents
-        # A book has a container. Its text is in the files that its package lists, whatever their
-        # names.
-        readers = dict(chapters(contents) if CONTAINER in contents else named(contents, TEXTS))
-        if not readers:
-            raise NMTError(f"not a {FORMATS}, or its text is missing or encrypted")
         self.left = texts_left(contents)
         self.members = dict[str, Document]()
-        for name, reader in readers.items():
+        """The files of the archive with text, by their names."""
+        # A book has a container. Its text is in the files that its package lists, whatever their
+        # names.
+        texts = chapters(contents) if CONTAINER in contents else named(contents, TEXTS)
+        # A dictionary, because a file that is listed twice is read once.
+        for name, reader in dict(texts).items():
             try:
                 # OpenDocument encrypts the files in an archive, which are then not XML.
                 self.members[name] = reader(contents[name], source, target)
@@ -108,6 +108,9 @@ class Archive(Document):
                 raise NMTError(
                     f"{name}: {error}; if it has a password, save it without a password"
                 ) from error
+        if not self.members:
+            raise NMTError(f"not a {FORMATS}, or its text is missing or encrypted")
+        # Properties and styles have little text, so damaged ones are only counted.
         for name, reader in named(contents, BESIDE):
             try:
                 self.members[name] = reader(contents[name], source, target)

@@ -65,7 +65,8 @@ class Pair:
 def find_brackets(text: str) -> list[Pair]:
     """The pairs of brackets and quotation marks of a text, which are properly nested.
 
-    Signs without a partner, such as apostrophes, are in no pair.
+    For example, (a "b") has the pairs of offsets 0 and 6, and 3 and 5. Signs without a partner,
+    such as apostrophes, are in no pair.
     """
     pairs = list[Pair]()
     # The limit keeps the search for a partner short in a text with thousands of open signs.

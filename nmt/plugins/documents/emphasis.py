@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from nmt.plugins.documents.nodes import Token
+from nmt.plugins.documents.nodes import MarkupToken
 
 STRIKE = "~"
 """GitHub's strikethrough, which is written with two signs."""
 
 
 @dataclass
-class Run(Token):
+class Run(MarkupToken):
     """A run of one sign that may open or close emphasis."""
 
     opens: bool = False
@@ -52,24 +52,28 @@ class Run(Token):
         are_multiples = size % 3 == 0 and size_of_closer % 3 == 0
         return are_multiples or (size + size_of_closer) % 3 > 0
 
-    def tokens(self) -> list[Token]:
+    def tokens(self) -> list[MarkupToken]:
         """The tags in this run, with the remaining signs as text between them."""
-        tokens = list[Token]()
+        tokens = list[MarkupToken]()
         # Emphasis that ends here has begun before, so its tags come first.
         for signs in self.closing_signs:
-            tokens.append(Token("close", signs, name=signs, optional=True))
+            tokens.append(MarkupToken("close", signs, name=signs, optional=True))
         if self.left:
             rest = self.sign * self.left
-            tokens.append(Token("text", rest, rest))
+            tokens.append(MarkupToken("text", rest, rest))
         for signs in reversed(self.opening_signs):
-            tokens.append(Token("open", signs, name=signs, optional=True))
+            tokens.append(MarkupToken("open", signs, name=signs, optional=True))
         return tokens
 
 
-def settle_emphasis(tokens: Sequence[Token]) -> list[Token]:
-    """Replace each run by its tags; signs without a partner become text."""
+def settle_emphasis(tokens: Sequence[MarkupToken]) -> list[MarkupToken]:
+    """The tokens with tags in place of each run of signs; signs without a partner become text.
+
+    For example, the runs of **a* are two signs and one: the result is the text "*", an opening tag,
+    "a" and a closing tag.
+    """
     pair_signs([token for token in tokens if isinstance(token, Run)])
-    result = list[Token]()
+    result = list[MarkupToken]()
     for token in tokens:
         if isinstance(token, Run):
             result += token.tokens()
@@ -79,8 +83,8 @@ def settle_emphasis(tokens: Sequence[Token]) -> list[Token]:
 
 
 def pair_signs(runs: Sequence[Run]) -> None:
-    """Find the partners of all signs."""
-    openers = list[Run]()
+    """Find the partners of all signs, as CommonMark does ("process emphasis")."""
+    openers = list[Run]()  # runs with signs that may still open emphasis
     # For each kind of closer, the number of first openers that are known not to match it.
     # This keeps the work proportional to the number of runs.
     hopeless = dict[tuple[str, bool, int], int]()

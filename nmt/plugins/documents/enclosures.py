@@ -125,25 +125,30 @@ def count_inside(source: list[TokenPair], inside: int, target: list[TokenPair]) 
     return count
 
 
-def certain(source: Tokens, of_element: range, target: Tokens, run: range) -> range:
-    """The part of a run that no other element may get; see `enclosed`."""
+def certain_part(source: Tokens, of_element: range, target: Tokens, run: range) -> range:
+    """The part of a run that belongs to its element in any case: `run` without signs at its ends.
+
+    `with_own_brackets` may add the signs again. The arguments are the same as there.
+    """
     # The source already splits a pair, so there is no rule to keep.
     if not is_balanced(source, of_element):
         return run
     return trimmed(target, run) or run
 
 
-def enclosed(
+def with_own_brackets(
     source: Tokens,
     of_element: range,
     target: Tokens,
     run: range,
     is_free: Callable[[int], bool],
 ) -> range:
-    """The tokens of a translation for an element that has these source tokens.
+    """A run of translated tokens with the brackets that its element has in the source.
 
-    `run` are the tokens aligned with it; it may get all tokens that are free.
-    The result is empty if `run` has only signs, but the element has words.
+    The element has the source tokens `of_element`, and `run` are the tokens aligned with them. For
+    example, if only "yes" of <b>(yes)</b> is aligned with "ja" of "(ja)", the result is all of
+    "(ja)"; for (<b>yes</b>), it is "ja". The run may grow by tokens that are free. The result is
+    empty if `run` has only signs, but the element has words.
     """
     if not is_balanced(source, of_element):
         return run  # the author put one sign of a pair inside: there is nothing to keep

@@ -23,6 +23,7 @@ ATTRIBUTES = rf"\{{:?[ \t]*{ATTRIBUTE}(?:[ \t]+{ATTRIBUTE}){{0,20}}[ \t]*\}}"
 OPENING_OF_TAG = re.compile(r"\{\{[<%]|\{%")
 CLOSING_OF_TAG = {"{{<": ">}}", "{{%": "%}}", "{%": "%}"}
 MOST_LINES_OF_TAG = 50
+"""The lines to search for the end of a tag; longer tags are text."""
 NAME_OF_TAG = re.compile(r"\{\{[<%]-?\s*([\w./-]+)|\{%-?\s*(\w+)")
 WITHOUT_TEXT = frozenset(
     [

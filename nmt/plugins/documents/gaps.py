@@ -9,7 +9,7 @@ from dataclasses import replace
 from math import inf
 
 from nmt.plugins.documents.links import Links
-from nmt.plugins.documents.nodes import Placed, Token
+from nmt.plugins.documents.nodes import MarkupToken, Placed
 from nmt.plugins.documents.refinement import verb_is_last
 
 
@@ -23,7 +23,7 @@ class Gaps:
         self.broken = set[int]()  # gaps with a line break
         self.filled = set[int]()  # offsets with a copy whose mark the translator lost
 
-    def expected(self, node: Token, parent: Placed) -> int:
+    def expected(self, node: MarkupToken, parent: Placed) -> int:
         """The gap for a node without aligned words, inside its parent.
 
         It is beside the partner of an adjacent source word. If such words have no partner, the node
@@ -49,7 +49,7 @@ class Gaps:
         # The partner may be outside of the parent.
         return min(max(gap, low), high)
 
-    def relative(self, node: Token, parent: Placed) -> int:
+    def relative(self, node: MarkupToken, parent: Placed) -> int:
         """The gap at which a node keeps its relative position in its parent."""
         words = self.source.between(parent.node.begin, parent.node.end)
         preceding = bisect_left(self.source.starts, node.begin) - words.start
@@ -62,7 +62,7 @@ class Gaps:
         high = parent.tokens.stop
         return low + round(share * (high - low))
 
-    def place(self, node: Token, parent: Placed, taken: Mapping[int, int]) -> Placed | None:
+    def place(self, node: MarkupToken, parent: Placed, taken: Mapping[int, int]) -> Placed | None:
         """The place for a tag or an empty element: between tokens, and in no other element.
 
         `taken` maps tokens to the indices of the elements that have them. The result is None for
@@ -88,7 +88,7 @@ class Gaps:
             self.filled.add(begin)
         return Placed(begin, end, node, range(gap, gap))
 
-    def for_break(self, node: Token, parent: Placed, candidates: Iterator[int]) -> int | None:
+    def for_break(self, node: MarkupToken, parent: Placed, candidates: Iterator[int]) -> int | None:
         """The best gap for a line break, which falls between phrases; None if there is none.
 
         The candidates are sorted by their distance from the expected gap. An optional line break
@@ -112,7 +112,7 @@ class Gaps:
                 least = cost
         return best
 
-    def edges(self, gap: int, node: Token, parent: Placed) -> tuple[int, int]:
+    def edges(self, gap: int, node: MarkupToken, parent: Placed) -> tuple[int, int]:
         """The span of a node in a gap, which is empty unless a line break replaces a blank."""
         low = parent.tokens.start
         high = parent.tokens.stop
@@ -128,11 +128,11 @@ class Gaps:
 
     def with_blanks(
         self,
-        copy: Token,
+        copy: MarkupToken,
         parent: Placed,
         gap: int,
         span: tuple[int, int],
-    ) -> Token:
+    ) -> MarkupToken:
         """A copy with blanks that separate it from the words and copies beside it."""
         begin, end = span
         text = self.target.text

@@ -11,7 +11,7 @@ from nmt.plugins.documents.declarations import Declarations, declares_direction
 from nmt.plugins.documents.document import MarkedUp, Part, Spliced, notice_of
 from nmt.plugins.documents.markup import Sentence
 from nmt.plugins.documents.neighbors import keep_apart
-from nmt.plugins.documents.nodes import Kind, Token
+from nmt.plugins.documents.nodes import Kind, MarkupToken
 from nmt.plugins.documents.readings import (
     BASES,
     READINGS_LEFT_OUT,
@@ -77,7 +77,7 @@ class Page(Part):
         # In a fragment, without <html>, the outermost elements declare the direction.
         self.outermost = 0  # the end of the last outermost element
         self.first = 0  # where the next sentence begins
-        self.tokens = list[Token]()  # of the next sentence so far
+        self.tokens = list[MarkupToken]()  # of the next sentence so far
         self.read()
         self.attributes = Spliced(text, self.values)
         lines = self.attributes.lines + Spliced(text, self.sentences).lines
@@ -106,10 +106,13 @@ class Page(Part):
     def add_text(self, begin: int, end: int) -> None:
         if begin < end:
             raw = self.text[begin:end]
-            self.tokens.append(Token("text", raw, unescape(raw)))
+            self.tokens.append(MarkupToken("text", raw, unescape(raw)))
 
     def add(self, index: int) -> int:
-        """Add a tag or a whole element, and return its end."""
+        """Add a tag or a whole element, and return its end.
+
+        A whole element is one whose content is not read, such as code or a script.
+        """
         tag = self.tags[index]
         # Both declare that text stays: another language, or `translate="no"`.
         is_untranslated = index in self.foreign or is_fixed(tag, self.text)
@@ -122,7 +125,7 @@ class Page(Part):
         end = self.end_of_element(index)
         # A script or style is not shown, so the sentence around it continues.
         if tag.name in UNSEEN:
-            self.tokens.append(Token("point", self.text[tag.begin : end]))
+            self.tokens.append(MarkupToken("point", self.text[tag.begin : end]))
             return end
         if not is_untranslated:
             self.add_values(tag)
@@ -158,7 +161,7 @@ class Page(Part):
             self.count_texts(element)
         return end
 
-    def token_of(self, tag: Tag, is_untranslated: bool) -> Token:
+    def token_of(self, tag: Tag, is_untranslated: bool) -> MarkupToken:
         """The token for a tag inside a sentence."""
         raw = self.text[tag.begin : tag.end]
         # In XHTML, <b/> is a whole element.
@@ -166,9 +169,9 @@ class Page(Part):
         if tag.name not in INLINE or is_empty or is_untranslated:
             # <wbr> may be inside a word, which it does not separate.
             breaks = tag.name in BETWEEN and tag.name != "wbr"
-            return Token("point", raw, breaks=breaks, is_dropped=tag.name in RUBY)
+            return MarkupToken("point", raw, breaks=breaks, is_dropped=tag.name in RUBY)
         kind: Kind = "close" if tag.closes else "open"
-        return Token(
+        return MarkupToken(
             kind,
             raw,
             name=tag.name,
@@ -301,11 +304,11 @@ def value_part(text: str, begin: int, end: int) -> Sentence:
     # In HTML, the quotes around a value are optional.
     if text[begin] not in "\"'":
         value = text[begin:end]
-        return Sentence(begin, [Token("text", value, unescape(value))], quoted)
+        return Sentence(begin, [MarkupToken("text", value, unescape(value))], quoted)
     # At the end of a file, a single quote may be all there is.
     last = max(end - 1, begin + 1)
     value = text[begin + 1 : last]
-    return Sentence(begin + 1, [Token("text", value, unescape(value))], escape)
+    return Sentence(begin + 1, [MarkupToken("text", value, unescape(value))], escape)
 
 
 def quoted(text: str) -> str:

@@ -65,8 +65,7 @@ def parse_message(text: str) -> Message:
     # These characters stand for arguments while the message is translated.
     if CONTROLS.search(text):
         raise UnknownSyntax
-    # Outside of a plural, a number sign is text.
-    message = message_at(text, 0, "", 0)
+    message = message_at(text, 0, number="", depth=0)
     if message.end < len(text):  # at a closing brace that closes nothing
         raise UnknownSyntax
     return message
@@ -75,7 +74,8 @@ def parse_message(text: str) -> Message:
 def message_at(text: str, begin: int, number: str, depth: int) -> Message:
     """The message from `begin` to the next unmatched brace.
 
-    `number` is the argument that the number sign stands for, if any.
+    `number` is the argument that the number sign stands for, and empty outside of plurals. `depth`
+    is the number of arguments around the message. UnknownSyntax if the message is malformed.
     """
     if depth > DEEPEST:
         raise UnknownSyntax
@@ -92,7 +92,7 @@ def message_at(text: str, begin: int, number: str, depth: int) -> Message:
         if sign == "{":
             argument = argument_at(text, special.start(), number, depth)
         elif sign == "#":
-            if number:
+            if number:  # elsewhere, the sign is text
                 argument = Argument(special.start(), at, number, "#", f"{{{number}}}")
         elif text.startswith("'", at):
             at += 1  # two apostrophes stand for one
@@ -124,7 +124,7 @@ def end_of_quotation(text: str, at: int) -> int:
 
 
 def argument_at(text: str, begin: int, number: str, depth: int) -> Argument:
-    """The argument at an opening brace."""
+    """The argument at an opening brace, such as {name} or {count, plural, one {# file} ...}."""
     head = HEAD.match(text, begin)
     if not head:
         raise UnknownSyntax
@@ -145,7 +145,10 @@ def argument_at(text: str, begin: int, number: str, depth: int) -> Argument:
 
 
 def read_branches(text: str, argument: Argument, number: str, depth: int) -> None:
-    """Read the branches of an argument up to its closing brace."""
+    """Read the branches of an argument up to its closing brace, such as one {# file}.
+
+    `argument.end` is where they begin, and afterwards the end of the argument.
+    """
     offset = OFFSET.match(text, argument.end) if argument.kind == "plural" else None
     at = offset.end() if offset else argument.end
     while branch := BRANCH.match(text, at):

@@ -6,13 +6,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from markdown_it.token import Token as MarkdownToken
+from markdown_it.token import Token
 
 from nmt.plugins.documents.commonmark import PARSER
 from nmt.plugins.documents.document import Part, Spliced
 from nmt.plugins.documents.markup import Sentence
 from nmt.plugins.documents.neighbors import keep_apart
-from nmt.plugins.documents.nodes import Token
+from nmt.plugins.documents.nodes import MarkupToken
 from nmt.plugins.documents.readings import RUBY
 from nmt.plugins.documents.scanner import Scanner
 from nmt.plugins.documents.scripts import join_scripts
@@ -177,7 +177,7 @@ class Inline(Sentence):
     def block(
         self,
         translations: Sequence[Translated],
-        nodes: Sequence[Token],
+        nodes: Sequence[MarkupToken],
         write: Callable[[str], str],
     ) -> str:
         """The translation with these nodes.
@@ -257,7 +257,7 @@ def moved(span: tuple[int, int], by: int) -> tuple[int, int]:
     return begin + by, end + by
 
 
-def parse_inline(text: str, references: dict[str, Any]) -> list[MarkdownToken]:
+def parse_inline(text: str, references: dict[str, Any]) -> list[Token]:
     """The tokens of a text in Markdown, without blocks."""
     [inline] = PARSER.parseInline(text, references)
     return inline.children or []
@@ -286,7 +286,7 @@ def with_blanks_around(urls: Collection[str], text: str) -> str:
     return any_of(urls).sub(with_blanks_outside, text)
 
 
-def with_images(nodes: Iterable[Token], images: Mapping[str, str]) -> Iterator[Token]:
+def with_images(nodes: Iterable[MarkupToken], images: Mapping[str, str]) -> Iterator[MarkupToken]:
     """Replace images in nodes."""
     pattern = any_of(images)
     for node in nodes:

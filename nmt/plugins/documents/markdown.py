@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from markdown_it.token import Token as Parsed
+from markdown_it.token import Token
 
 from nmt.plugins.documents import html
 from nmt.plugins.documents.commonmark import PARSER
@@ -14,7 +14,7 @@ from nmt.plugins.documents.declarations import Declarations
 from nmt.plugins.documents.document import Part, Text, notice_of
 from nmt.plugins.documents.inlines import Inline
 from nmt.plugins.documents.nested_pages import NestedPage, nested_page
-from nmt.plugins.documents.nodes import Token, find_pairs
+from nmt.plugins.documents.nodes import MarkupToken, find_pairs
 from nmt.plugins.documents.parameters import count_readable
 from nmt.plugins.documents.readings import READINGS_LEFT_OUT, lost_readings
 from nmt.plugins.documents.scanner import Scanner
@@ -114,7 +114,7 @@ class Blocks:
             self.count_attributes(token.children or (), titles)
         self.left[TITLES] += sum(map(has_letters, titles))
 
-    def add_blocks(self, tokens: Sequence[Parsed]) -> None:
+    def add_blocks(self, tokens: Sequence[Token]) -> None:
         type_before = ""
         for token in tokens:
             if token.type == "html_block":
@@ -129,7 +129,7 @@ class Blocks:
         """The offset of a line; after the last line, the end of the file."""
         return self.begins[min(line, len(self.begins) - 1)]
 
-    def add_html(self, token: Parsed) -> None:
+    def add_html(self, token: Token) -> None:
         first, after = token.map or (0, 0)
         begin = self.begin_of(first)
         self.at = self.begin_of(after)
@@ -146,7 +146,7 @@ class Blocks:
         else:
             self.left[HTML_BLOCKS] += 1
 
-    def add_inline(self, token: Parsed, opening: str) -> None:
+    def add_inline(self, token: Token, opening: str) -> None:
         """Add the sentences of a block of text, which follows a token of the type `opening`."""
         span = self.span_of(token, is_cell=opening in ("th_open", "td_open"))
         if not span:
@@ -173,13 +173,17 @@ class Blocks:
             self.parts += inline.outside
             is_first = False
 
-    def span_of(self, token: Parsed, is_cell: bool) -> tuple[int, int] | None:
-        """The offsets of a block of text; None if its text looks otherwise in the file."""
+    def span_of(self, token: Token, is_cell: bool) -> tuple[int, int] | None:
+        """The offsets of a block of text; None if its text looks otherwise in the file.
+
+        The parser only tells the block's lines and its text, in which prefixes such as "> " are
+        missing.
+        """
         first = token.map[0] if token.map else 0
         # markdown-it removes the backslash before a bar in a cell.
         content = token.content.replace("|", r"\|") if is_cell else token.content
-        # markdown-it removes the prefixes and the indentation of lines, so `content` as a whole may
-        # not be in the file. Its first and last line are.
+        # Without the prefixes and the indentation of lines, `content` as a whole may not be in the
+        # file. Its first and last line are.
         lines = content.rstrip().split("\n")
         last = first + len(lines) - 1
         # Several cells of a table are on the same line, so search after the last block.
@@ -194,12 +198,15 @@ class Blocks:
         return begin, last_begin + len(lines[-1])
 
     def spans_between_tags(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
-        """The spans between tags that separate sentences, such as <li> in a cell."""
+        """The spans between tags that separate sentences: for One<li>Two, those of One and Two.
+
+        HTML tags of blocks may be inside of text, such as a list in the cell of a table.
+        """
         # Usual, and worth the speed: a scan of the text can be spared.
         if not BLOCK_TAG.search(self.text, begin, end):
             yield begin, end
             return
-        tokens = list[Token]()
+        tokens = list[MarkupToken]()
         for token in Scanner(self.text[begin:end], self.labels).tokens:
             # As single tags, the tags of blocks do not count as elements around one another.
             is_block = token.name in BLOCKS and bool(token.raw)
@@ -218,7 +225,7 @@ class Blocks:
             at += len(token.raw)
         yield first, end
 
-    def count_attributes(self, tokens: Iterable[Parsed], titles: Sequence[str]) -> None:
+    def count_attributes(self, tokens: Iterable[Token], titles: Sequence[str]) -> None:
         """Count titles and attributes that stay untranslated; `titles` are those of references."""
         in_image = False
         for token in tokens:

@@ -9,73 +9,70 @@ from collections.abc import Callable, Sequence
 
 from nmt.items import COPY
 from nmt.plugins.documents.document import Part
-from nmt.plugins.documents.nodes import (
-    Placed,
-    Token,
-)
+from nmt.plugins.documents.nodes import MarkupToken, Placed
 from nmt.plugins.documents.projection import Projection
-from nmt.plugins.documents.trees import (
-    all_nodes,
-    tree,
-)
-from nmt.plugins.documents.trimming import core, with_whole_words
+from nmt.plugins.documents.trees import all_nodes, text_and_nodes
+from nmt.plugins.documents.trimming import trimmed_sentence, with_whole_words
 from nmt.text import blank_between
 from nmt.translation import Translated
 
 
-def on_one_line(plain: str) -> tuple[str, list[int]]:
-    """A text on a single line, and the place in it for each character of the text and for its end.
+def line_and_offsets(plain: str) -> tuple[str, list[int]]:
+    """A text on a single line, and the offset in it of each character of the text and of its end.
 
-    White space becomes a blank. In Chinese and Japanese, the line breaks of a paragraph become
-    nothing.
+    Runs of white space become one blank, or nothing at the ends of the text: " a \\nb" becomes
+    "a b" with the offsets [0, 0, 1, 1, 2, 3]. In Chinese and Japanese, runs with a line break
+    become nothing.
     """
-    text = ""
-    places = list[int]()
-    at = 0
+    line = ""
+    offsets = list[int]()
+    at = 0  # behind the last word
     for word in re.finditer(r"\S+", plain):
         space = plain[at : word.start()]
-        places += [len(text)] * len(space)
-        if not text:
-            blank = ""
-        # A line break in the file is only the wrapping of a paragraph, so it is a blank, or
-        # nothing.
+        offsets += [len(line)] * len(space)
+        if not line:
+            separator = ""
         elif "\n" in space or "\r" in space:
-            blank = blank_between(text, word[0])
+            # The line break only wraps a paragraph of the file.
+            separator = blank_between(line, word[0])
         else:
-            blank = " "
-        text += blank
-        places += range(len(text), len(text) + len(word[0]))
-        text += word[0]
+            separator = " "
+        line += separator
+        offsets += range(len(line), len(line) + len(word[0]))
+        line += word[0]
         at = word.end()
     # White space at the end maps to the end of the line, and so does the end of the text.
     rest = len(plain) - at
-    places += [len(text)] * (rest + 1)
-    return text, places
+    offsets += [len(line)] * (rest + 1)
+    return line, offsets
 
 
-def has_letters(tokens: Sequence[Token]) -> bool:
+def has_letters(tokens: Sequence[MarkupToken]) -> bool:
     """Whether the texts of some tokens have letters, as opposed to code, which may have some."""
     text = "".join(token.text for token in tokens if token.kind == "text")
     return any(map(str.isalpha, text))
 
 
 class Sentence(Part):
-    """A part translated as one line; its tokens start at offset `begin`.
+    """A part translated as one line, without its markup; its tokens start at offset `begin`.
 
-    `escape` encodes text for the file.
+    `escape` encodes text for the file. `plain` is the line: of Use <code>ls</code>!, it is "Use"
+    and an item for the code, followed by "!".
     """
 
-    def __init__(self, begin: int, tokens: Sequence[Token], escape: Callable[[str], str]) -> None:
-        offset, inside = core(with_whole_words(tokens))
+    def __init__(
+        self, begin: int, tokens: Sequence[MarkupToken], escape: Callable[[str], str]
+    ) -> None:
+        offset, inside = trimmed_sentence(with_whole_words(tokens))
         self.raw = "".join(token.raw for token in inside)
         self.escape = escape
-        plain, self.nodes = tree(inside)
-        self.plain, places = on_one_line(plain)
-        # The tree counts in the text with its line breaks, but translators and alignments see one
+        plain, self.nodes = text_and_nodes(inside)
+        self.plain, offsets = line_and_offsets(plain)
+        # The nodes count in the text with its line breaks, but translators and alignments see one
         # line.
         for node in all_nodes(self.nodes):
-            node.begin = places[node.begin]
-            node.end = places[node.end]
+            node.begin = offsets[node.begin]
+            node.end = offsets[node.end]
         # Without letters, there is nothing to translate, and the tokens are written as they are.
         lines = [self.plain] if has_letters(inside) else []
         begin += offset
@@ -87,7 +84,7 @@ class Sentence(Part):
     def written(
         self,
         translations: Sequence[Translated],
-        nodes: Sequence[Token],
+        nodes: Sequence[MarkupToken],
         escape: Callable[[str], str],
     ) -> str:
         """The translation with these nodes placed in it.
@@ -101,7 +98,7 @@ class Sentence(Part):
         if text in ("", self.plain):
             return self.raw
         # The sentence is like an element, so elements at any level are placed in the same way.
-        root = Token("open", "", end=len(self.plain), children=list(nodes))
+        root = MarkupToken("open", "", end=len(self.plain), children=list(nodes))
         projection = Projection(self.plain, root, text, translations[0].alignment)
         place = Placed(0, len(text), root, range(len(projection.target.starts)))
         return projection.render(place, escape)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from nmt.plugins.documents import icu
 from nmt.plugins.documents.document import Part
 from nmt.plugins.documents.elements import Element, escaped
-from nmt.plugins.documents.nodes import Token
+from nmt.plugins.documents.nodes import MarkupToken
 from nmt.plugins.documents.string_markup import CODE, FIRST_CODE
 from nmt.plugins.documents.strings import String
 from nmt.translation import Translated
@@ -34,7 +34,7 @@ class MessageUnit(Part):
         return CODE.sub(lambda code: self.codes[code[0]], escaped(text))
 
 
-def message_unit(element: Element, tokens: Sequence[Token]) -> MessageUnit | None:
+def message_unit(element: Element, tokens: Sequence[MarkupToken]) -> MessageUnit | None:
     """The ICU message that the tokens of an element form; None if they form none."""
     # Codes may split the syntax of a message, so look at all tokens together.
     if not icu.is_message("".join(token.text for token in tokens)):

@@ -8,26 +8,29 @@ from dataclasses import dataclass, replace
 
 import regex
 
-from nmt.plugins.documents.nodes import Token, find_pairs
+from nmt.plugins.documents.nodes import MarkupToken, find_pairs
 from nmt.text import WITHOUT_BLANKS, blank_between
 
 SEPARATE = frozenset(["a", "label", "link", "page", "note"])
 """Elements whose texts are never parts of one word."""
 SCRIPTS = frozenset(["sub", "sup"])
+"""Subscripts and superscripts."""
 WORD_END = regex.compile(r"\w$")
 CLOSING_END = regex.compile(r"[\p{Pe}\u201d\u00bb:;!?%\u2026]$")
+"""A closing bracket or quotation mark, or a sign after a word, at the end of a text."""
 PERIOD_END = regex.compile(r"[.,]$")
 WORD_BEGIN = regex.compile(r"\w")
 OPENING_BEGIN = regex.compile(r"[\p{Ps}\p{Pi}\u201e]")
+"""An opening bracket or quotation mark at the beginning of a text."""
 JOINT = regex.compile(r"\s?[+\u2013\u2192>-]\s?")
 """Between keys that are pressed together, or the steps of a path through menus."""
 DIVIDER = regex.compile(r"[^\w\s]{1,3}")
 """Between the links of a menu."""
 ENDING = regex.compile(r"\(\w{1,3}\)")
-"""Of a plural, as in file(s)."""
+"""The ending of a plural, as in file(s)."""
 
 
-def keep_apart(tokens: Iterable[Token]) -> list[Token]:
+def keep_apart(tokens: Iterable[MarkupToken]) -> list[MarkupToken]:
     """The tokens with a blank for the model wherever one element ends and another one begins.
 
     Elements that form one word together get no blank: <b>O</b><i>pen</i>.
@@ -37,21 +40,21 @@ def keep_apart(tokens: Iterable[Token]) -> list[Token]:
     if not any(token.kind == "open" for token in tokens):
         return tokens
     borders = find_borders(tokens)
-    result = list[Token]()
+    result = list[MarkupToken]()
     for index, token in enumerate(tokens):
         if index in borders:
-            result.append(Token("text", "", " "))
+            result.append(MarkupToken("text", "", " "))
             token = replace(token, is_apart=True)
         result.append(token)
     return result
 
 
-def join_copies(tokens: Iterable[Token]) -> list[Token]:
+def join_copies(tokens: Iterable[MarkupToken]) -> list[MarkupToken]:
     """The tokens with a single one for a key combination or a path through menus.
 
     An example is <kbd>Ctrl</kbd>+<kbd>S</kbd>.
     """
-    result = list[Token]()
+    result = list[MarkupToken]()
     for token in tokens:
         # The result may be joined to the next one: Ctrl+Alt+S.
         if token.kind == "copy" and ends_with_joint(result):
@@ -64,7 +67,7 @@ def join_copies(tokens: Iterable[Token]) -> list[Token]:
     return result
 
 
-def ends_with_joint(tokens: Sequence[Token]) -> bool:
+def ends_with_joint(tokens: Sequence[MarkupToken]) -> bool:
     """Whether the last tokens are code and a sign that joins it to further code."""
     if len(tokens) < 2:
         return False
@@ -74,11 +77,12 @@ def ends_with_joint(tokens: Sequence[Token]) -> bool:
     return is_joint and code.kind == "copy"
 
 
-def find_borders(tokens: Sequence[Token]) -> set[int]:
+def find_borders(tokens: Sequence[MarkupToken]) -> set[int]:
     """The indices of the opening tags before which the model needs a blank."""
     partners = find_pairs(tokens)
     borders = set[int]()
-    last: int | None = None  # the index of the text before the current token
+    # The index of the last text; None if something the model sees, such as code, follows it.
+    last: int | None = None
     for index, token in enumerate(tokens):
         if is_divider(tokens, index):
             # The links on both sides need a blank, as if there were no divider.
@@ -90,12 +94,12 @@ def find_borders(tokens: Sequence[Token]) -> set[int]:
                     borders.add(border.tag)
             last = index
         elif token.kind == "copy" or token.breaks or token.raw[:4].lower() == "<wbr":
-            # The model sees something between the texts already, or they may be one word.
+            # The texts are apart already, or, around <wbr>, they may be one word.
             last = None
     return borders
 
 
-def is_divider(tokens: Sequence[Token], index: int) -> bool:
+def is_divider(tokens: Sequence[MarkupToken], index: int) -> bool:
     """True if a text divides two links."""
     token = tokens[index]
     if token.kind != "text" or not 0 < index < len(tokens) - 1:
@@ -132,21 +136,26 @@ class Border:
     """Whether letters directly precede the first element or follow the second one."""
 
     def separates_words(self) -> bool:
-        """Whether the two texts are words of their own, although no blank separates them."""
-        # Before other signs, such as an apostrophe, both texts may be one word.
+        """Whether the two texts are words of their own, although no blank separates them.
+
+        True for the links <a>Home</a><a>News</a>, False for <b>O</b><i>pen</i>.
+        """
+        begins_with_word = WORD_BEGIN.match(self.after) is not None
         begins_quotation = OPENING_BEGIN.match(self.after) is not None
-        if not begins_quotation and not WORD_BEGIN.match(self.after):
+        # Before other signs, such as an apostrophe, both texts may be one word.
+        if not begins_with_word and not begins_quotation:
             return False
         are_separate = self.are_separate_elements()
         # In Chinese and Japanese, words are not separated by blanks anyway.
         if not are_separate and not blank_between(self.before, self.after):
             return False
+        # The end of the first text decides: a closing sign, a period, a letter, or another sign.
         if CLOSING_END.search(self.before):
-            return True  # a bracket or mark that nothing in the same word follows
+            return True  # nothing in the same word follows such a sign
         if PERIOD_END.search(self.before):
-            # A number or the name of a file may go on.
+            # A number or the name of a file may go on: <b>3.</b><i>14</i>, <b>a.</b><i>txt</i>
             may_go_on = self.after[0].isdigit() or self.after[0].islower()
-            return begins_quotation or not may_go_on
+            return not may_go_on
         if not WORD_END.search(self.before):
             return False
         if are_separate:
@@ -177,7 +186,7 @@ class Border:
 
 
 def border_between(
-    tokens: Sequence[Token],
+    tokens: Sequence[MarkupToken],
     partners: dict[int, int],
     last: int,
     index: int,
@@ -208,12 +217,12 @@ def border_between(
     )
 
 
-def text_of(tokens: Sequence[Token], element: range) -> str:
+def text_of(tokens: Sequence[MarkupToken], element: range) -> str:
     """The text of an element, given the indices of its tokens without its closing tag."""
     return "".join(tokens[at].text for at in element)
 
 
-def is_in_word(tokens: Sequence[Token], first: range, second: range) -> bool:
+def is_in_word(tokens: Sequence[MarkupToken], first: range, second: range) -> bool:
     """True if letters directly precede the first of two elements, or follow the second one."""
     if first.start > 0:
         before = tokens[first.start - 1]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from nmt.plugins.documents.document import Part, Spliced
 from nmt.plugins.documents.markup import Sentence
-from nmt.plugins.documents.nodes import Token
+from nmt.plugins.documents.nodes import MarkupToken
 from nmt.translation import Translated
 
 MARK = "\0"  # encloses markup in a sentence
@@ -25,7 +25,7 @@ class Paragraph(Sentence):
     def __init__(
         self,
         begin: int,
-        tokens: Sequence[Token],
+        tokens: Sequence[MarkupToken],
         notes: Sequence[Spliced],
         escape: Callable[[str], str],
     ) -> None:

@@ -16,7 +16,7 @@ Kind = Literal["text", "open", "close", "point", "copy"]
 
 
 @dataclass
-class Token:
+class MarkupToken:
     """A span of a file: text, a tag, or code."""
 
     kind: Kind
@@ -59,7 +59,7 @@ class Token:
     is_glued: bool = False
     """Whether a word directly precedes the node."""
 
-    children: list["Token"] = field(default_factory=list)
+    children: list["MarkupToken"] = field(default_factory=list)
     """The nodes inside the element, without its text."""
 
 
@@ -68,11 +68,11 @@ class Placed(NamedTuple):
 
     begin: int
     end: int
-    node: Token
+    node: MarkupToken
     tokens: range
 
 
-def find_pairs(tokens: Sequence[Token]) -> dict[int, int]:
+def find_pairs(tokens: Sequence[MarkupToken]) -> dict[int, int]:
     """Map the index of each opening or closing tag to its partner's index.
 
     The pairs are properly nested. Tags without a partner are not in the result.

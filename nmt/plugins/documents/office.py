@@ -8,7 +8,7 @@ from nmt.plugins.documents.document import MarkedUp, Part, Spliced
 from nmt.plugins.documents.elements import Element, escaped, parse_xml
 from nmt.plugins.documents.languages import Change, change_of, declared
 from nmt.plugins.documents.markup import Sentence
-from nmt.plugins.documents.nodes import Token
+from nmt.plugins.documents.nodes import MarkupToken
 from nmt.plugins.documents.office_runs import RunReader
 from nmt.plugins.documents.xml_tokens import attribute_escaped, attribute_token, text_token
 from nmt.translation import Translated
@@ -101,12 +101,14 @@ def attribute_parts(element: Element) -> Iterator[Part]:
             yield Sentence(begin, attribute_tokens(element.file[begin:end]), attribute_escaped)
 
 
-def attribute_tokens(raw: str) -> list[Token]:
+def attribute_tokens(raw: str) -> list[MarkupToken]:
     """The text of an attribute, in which references stand for line breaks."""
-    tokens = list[Token]()
+    tokens = list[MarkupToken]()
     for number, piece in enumerate(LINE_BREAKS.split(raw)):
         is_break = number % 2 == 1  # texts and what separates them alternate
-        tokens.append(Token("point", piece, breaks=True) if is_break else attribute_token(piece))
+        tokens.append(
+            MarkupToken("point", piece, breaks=True) if is_break else attribute_token(piece)
+        )
     return tokens
 
 

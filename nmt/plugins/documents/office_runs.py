@@ -15,7 +15,7 @@ from nmt.plugins.documents.document import Part, Spliced
 from nmt.plugins.documents.elements import Element, escaped
 from nmt.plugins.documents.markup import Sentence
 from nmt.plugins.documents.nested import INSIDE, MARK
-from nmt.plugins.documents.nodes import Kind, Token
+from nmt.plugins.documents.nodes import Kind, MarkupToken
 from nmt.plugins.documents.scripts import join_scripts
 from nmt.plugins.documents.xml_tokens import AROUND, BREAKS
 from nmt.translation import Translated
@@ -62,7 +62,7 @@ class Piece(NamedTuple):
     """A token of a sentence, and how it looks: properties of a run, or None outside of runs."""
 
     look: str | None
-    token: Token
+    token: MarkupToken
 
 
 class InRuns(Part):
@@ -71,7 +71,7 @@ class InRuns(Part):
     def __init__(
         self,
         covered: Sequence[Element],
-        tokens: Sequence[Token],
+        tokens: Sequence[MarkupToken],
         prefix: str,
         text_tag: str,
         properties: str,
@@ -96,15 +96,19 @@ class InRuns(Part):
         self.run = "" if covered[0].name == "t" else f"{prefix}r"
 
     def render(self, translations: Sequence[Translated]) -> str:
+        """The elements of the file for the translation, each stretch of text in a run.
+
+        The content alternates between text and markup, which is between two marks: properties of
+        the text after it, something to put in a run, or a tag.
+        """
         content = self.content.render(translations)
         if content == self.content.text:
             return self.source
         properties = self.properties
         result = ""
         closing_tag = self.text_tag.split()[0]  # without attributes
-        # Text and markup alternate: the pieces with an odd number were between two marks.
         for number, piece in enumerate(content.split(MARK)):
-            is_markup = number % 2 == 1
+            is_markup = number % 2 == 1  # it was between two marks
             if is_markup and piece.startswith(FORMAT):
                 properties = piece.removeprefix(FORMAT)
             elif is_markup and piece.startswith(INSIDE):
@@ -130,9 +134,9 @@ def markup(
     breaks: bool = False,
     optional: bool = False,
     is_script: bool = False,
-) -> Token:
+) -> MarkupToken:
     """A tag, which is enclosed in marks to tell it from text when the sentence is written."""
-    return Token(
+    return MarkupToken(
         kind,
         f"{MARK}{raw}{MARK}",
         name=name,
@@ -259,12 +263,14 @@ class RunReader:
         for number, piece in enumerate(SPACE.split(text)):
             is_space = number % 2 == 1  # texts and what separates them alternate
             if is_space:
-                token = Token("point", escaped(piece), breaks=True)
+                token = MarkupToken("point", escaped(piece), breaks=True)
             else:
-                token = Token("text", escaped(piece), piece)
+                token = MarkupToken("text", escaped(piece), piece)
             self.add(token, run, look)
 
-    def add(self, token: Token, covered: Element | None = None, look: str | None = None) -> None:
+    def add(
+        self, token: MarkupToken, covered: Element | None = None, look: str | None = None
+    ) -> None:
         """Add a token of the sentence, and the element that it is from."""
         self.pieces.append(Piece(look, token))
         if covered:
@@ -291,9 +297,9 @@ class RunReader:
         self.pieces = []
         self.covered = []
 
-    def with_looks(self, usual: str) -> list[Token]:
+    def with_looks(self, usual: str) -> list[MarkupToken]:
         """The tokens of a sentence, with an element around text that does not look as usual."""
-        tokens = list[Token]()
+        tokens = list[MarkupToken]()
         for look, group in groupby(self.pieces, lambda piece: piece.look):
             inside = [piece.token for piece in group]
             if look is None or look == usual:

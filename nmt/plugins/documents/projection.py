@@ -6,7 +6,7 @@ import regex
 
 from nmt.items import COPIES
 from nmt.plugins.documents.links import Links
-from nmt.plugins.documents.nodes import Placed, Token
+from nmt.plugins.documents.nodes import MarkupToken, Placed
 from nmt.plugins.documents.placement import Placement
 from nmt.plugins.documents.trees import all_nodes
 from nmt.plugins.documents.words import Tokens
@@ -21,7 +21,7 @@ ENDS_WITH_BREAK = regex.compile(r"\n[ \t>]*+\Z")
 class Projection:
     """Places the markup inside `root` in a translation by aligning source and target tokens."""
 
-    def __init__(self, plain: str, root: Token, target: str, alignment: Alignment) -> None:
+    def __init__(self, plain: str, root: MarkupToken, target: str, alignment: Alignment) -> None:
         nodes = all_nodes(root.children)
         marks = {node.text[0] for node in nodes if node.kind == "copy"}
         # Elements may begin or end inside a word of the source, which is divided there.
@@ -44,7 +44,7 @@ class Projection:
         """The translated text at a place, with the markup inside it."""
         pieces = list[str]()
         at = place.begin
-        before: Token | None = None
+        before: MarkupToken | None = None
         for inner in self.placement.places(place):
             node = inner.node
             is_element = node.kind == "open"
@@ -63,7 +63,7 @@ class Projection:
         pieces.append(escape(self.text(at, place.end)))
         return "".join(pieces)
 
-    def text_before(self, node: Token, before: Token | None, text: str) -> str:
+    def text_before(self, node: MarkupToken, before: MarkupToken | None, text: str) -> str:
         """The text between two nodes, without blanks that only the model needs."""
         if before:
             # The model saw a blank between the two elements, but the file has none.
@@ -88,14 +88,14 @@ class Projection:
         return text if begin else text.lstrip()
 
 
-def adjoin(one: Token, other: Token) -> bool:
+def adjoin(one: MarkupToken, other: MarkupToken) -> bool:
     """True if only a blank for the model separates two nodes in the source, in any order."""
     is_first = other.is_apart and one.end + 1 == other.begin
     is_second = one.is_apart and other.end + 1 == one.begin
     return is_first or is_second
 
 
-def after_line_break(before: Token | None, node: Token) -> str:
+def after_line_break(before: MarkupToken | None, node: MarkupToken) -> str:
     """A node as written directly after another one, without a second line break.
 
     In Markdown, whose line breaks are optional, an empty line would end the paragraph.

@@ -12,12 +12,13 @@ from nmt.text import INFLECTED_WORD, script, scripts_of_text
 
 Pairs = Counter[tuple[int, int]]
 """Pairs of a source token and a target token, with weights."""
-OF_CHINESE = frozenset(["CJK", "HIRAGANA"])
+WITHOUT_NAMES = frozenset(["CJK", "HIRAGANA"])
+"""Scripts that write no foreign names: those have Latin letters, katakana or digits."""
 
 
 def refined(source: Tokens, target: Tokens, pairs: Pairs, names: Mapping[int, int]) -> Pairs:
     """The pairs with these corrections; `names` maps the names that both sides have."""
-    return with_phrases(source, target, with_names(pairs, names))
+    return with_one_phrase_per_word(source, target, with_names(pairs, names))
 
 
 def with_names(pairs: Pairs, partners: Mapping[int, int]) -> Pairs:
@@ -51,12 +52,12 @@ def kept_names(source: Tokens, target: Tokens) -> dict[int, int]:
 
 
 def places_of_names(tokens: Tokens) -> dict[str, list[int]]:
-    """The words and numbers, except Chinese characters and hiragana, with their tokens."""
+    """The tokens of each word or number that may be a name, such as "Linux" -> [3, 7]."""
     places = defaultdict[str, list[int]](list)
     for token in range(len(tokens.starts)):
         word = tokens.of(token)
         is_word = any(map(str.isalnum, word))
-        if is_word and OF_CHINESE.isdisjoint(map(script, word)):
+        if is_word and WITHOUT_NAMES.isdisjoint(map(script, word)):
             places[word].append(token)
     return places
 
@@ -70,32 +71,43 @@ def verb_is_last(source: Tokens, target: Tokens) -> bool:
     return "HANGUL" not in scripts_of_text([source.text])
 
 
-def with_phrases(source: Tokens, target: Tokens, pairs: Pairs) -> Pairs:
-    """The pairs with one Japanese phrase for each source word, as far as other words have none."""
-    if not verb_is_last(source, target):
+def with_one_phrase_per_word(source: Tokens, target: Tokens, pairs: Pairs) -> Pairs:
+    """The pairs in which no Japanese phrase is missing at one source word and spare at another.
+
+    For example, a model spells 設定を開く, its translation of "Open settings", with one token and
+    aligns it with "settings". The spare phrase 開く is aligned with "Open" instead.
+    """
+    new_owners = owners_of_spare_phrases(source, target, pairs)
+    if not new_owners:
         return pairs
+    result = Pairs()
+    # Tokens that change their owner lose all pairs that they had.
+    for (source_token, target_token), weight in pairs.items():
+        if target_token not in new_owners:
+            result[source_token, target_token] = weight
+    for target_token, owner in new_owners.items():
+        result[owner, target_token] = 1
+    return result
+
+
+def owners_of_spare_phrases(source: Tokens, target: Tokens, pairs: Pairs) -> dict[int, int]:
+    """Target token -> source token, for phrases to be aligned with a word that has none."""
+    new_owners = dict[int, int]()
+    if not verb_is_last(source, target):
+        return new_owners
     phrases = phrases_of(target, pairs)
     words = [token for token in range(len(source.starts)) if source.is_word(token)]
-    # The words whose phrases went to another word with the token of the model.
-    free = sorted(set(words).difference(phrases, source.copies))
-    if not free:
-        return pairs
+    without_phrase = sorted(set(words).difference(phrases, source.copies))
+    if not without_phrase:
+        return new_owners
     # Each word without a phrase gets at most one.
-    spare = spare_phrases(phrases, words[0])[: len(free)]
+    spare = spare_phrases(phrases, words[0])[: len(without_phrase)]
     if not spare:
-        return pairs
-    owners = owners_of_phrases(source, target, free, spare)
-    new_owners = dict[int, int]()  # target token -> source token
+        return new_owners
+    owners = owners_of_phrases(source, target, without_phrase, spare)
     for owner, phrase in zip(owners, spare, strict=True):
         new_owners.update(dict.fromkeys(with_endings(target, phrase), owner))
-    result = Pairs()
-    # Phrases that change their owner lose all pairs that they had.
-    for pair, weight in pairs.items():
-        if pair[1] not in new_owners:
-            result[pair] = weight
-    for token, owner in new_owners.items():
-        result[owner, token] = 1
-    return result
+    return new_owners
 
 
 def spare_phrases(phrases: Mapping[int, list[list[int]]], first_word: int) -> list[list[int]]:
@@ -105,21 +117,24 @@ def spare_phrases(phrases: Mapping[int, list[list[int]]], first_word: int) -> li
     in Japanese. All others keep their first one.
     """
     spare = list[list[int]]()
-    for token, of_token in phrases.items():
-        spare += of_token[:-1] if token == first_word else of_token[1:]
+    for word, of_word in phrases.items():
+        spare += of_word[:-1] if word == first_word else of_word[1:]
     return sorted(spare)
 
 
 def owners_of_phrases(
     source: Tokens,
     target: Tokens,
-    free: Sequence[int],
+    without_phrase: Sequence[int],
     phrases: Sequence[list[int]],
 ) -> list[int]:
-    """A source word without a phrase for each of these phrases, which are in order."""
-    # Articles and the like, which are short, have no counterpart. Of two as long, the later one
-    # comes first.
-    longest_first = sorted(free, key=lambda token: (-len(source.of(token)), -token))
+    """The source word for each of these phrases, which are in the order of the translation.
+
+    `without_phrase` are the words to choose from, at least one per phrase.
+    """
+    # Articles and the like, which are short, have no counterpart. Of words with the same length,
+    # the later one comes first.
+    longest_first = sorted(without_phrase, key=lambda token: (-len(source.of(token)), -token))
     owners = sorted(longest_first[: len(phrases)])
     # In the source, the verb is the first of these words. In Japanese, its phrase is the last one.
     if is_verb_at_end(target, phrases[-1]):
@@ -143,9 +158,10 @@ def is_verb_at_end(target: Tokens, phrase: list[int]) -> bool:
 
 
 def phrases_of(target: Tokens, pairs: Pairs) -> dict[int, list[list[int]]]:
-    """For each source token, the phrases that are aligned with it: words with no particle between.
+    """For each source token, the phrases that are aligned with it, as lists of their tokens.
 
-    A verb or adjective is a phrase of its own.
+    A phrase is a run of words with no particle between them. A verb or adjective is a phrase of its
+    own.
     """
     owners = dict[int, tuple[int, int]]()  # target token -> greatest weight, source token
     for (source_token, token), weight in pairs.items():
@@ -156,8 +172,8 @@ def phrases_of(target: Tokens, pairs: Pairs) -> dict[int, list[list[int]]]:
     phrases = defaultdict[int, list[list[int]]](list)
     for token, (_, owner) in sorted(owners.items()):
         of_owner = phrases[owner]
-        follows = bool(of_owner) and of_owner[-1][-1] == token - 1
-        if follows and not is_inflected(target, token - 1) and not is_inflected(target, token):
+        is_adjacent = bool(of_owner) and of_owner[-1][-1] == token - 1
+        if is_adjacent and not is_inflected(target, token - 1) and not is_inflected(target, token):
             of_owner[-1].append(token)
         else:
             of_owner.append([token])

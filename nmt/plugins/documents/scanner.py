@@ -15,7 +15,7 @@ from markdown_it.rules_inline import StateInline
 from nmt.plugins.documents.commonmark import PARSER
 from nmt.plugins.documents.emphasis import Run, settle_emphasis
 from nmt.plugins.documents.extensions import ADDRESS
-from nmt.plugins.documents.nodes import Kind, Token, find_pairs
+from nmt.plugins.documents.nodes import Kind, MarkupToken, find_pairs
 from nmt.plugins.documents.parameters import count_readable
 from nmt.plugins.documents.readings import RUBY
 from nmt.plugins.documents.scripts import NAMES as NAMES_OF_SCRIPTS
@@ -36,17 +36,20 @@ NO_TEXT = frozenset(["script", "style", "pre", "textarea"])
 
 
 class Bracket(NamedTuple):
-    """An opening bracket: the index of its token, and where its content begins."""
+    """An opening bracket that may begin a link, an image or a footnote: `[`, `![` or `^[`."""
 
     token: int
+    """The index of its token."""
     content: int
+    """The offset behind it in the block, where its content begins."""
 
 
 class ImageSpans(NamedTuple):
-    """The span of an image, and that of the text that stands for it."""
+    """The offsets of an image in the block."""
 
     whole: tuple[int, int]
     content: tuple[int, int]
+    """Of the text in its brackets, which stands for the image."""
 
 
 class Scanner:
@@ -59,14 +62,14 @@ class Scanner:
     def __init__(self, text: str, labels: Collection[str]) -> None:
         self.text = text
         self.labels = labels
-        self.tokens = list[Token]()
+        self.tokens = list[MarkupToken]()
         self.images = list[ImageSpans]()
         self.literal = ""  # markup that CommonMark takes for text
         self.has_brackets = False  # in its text
         self.urls = list[str]()  # bare addresses
         self.parameters_left = 0  # texts in tags of templates and in attributes
         self.brackets = list[Bracket]()  # opening brackets that are not closed so far
-        self.inactive = 0  # how many of them are outside of a link, so they open none
+        self.around_links = 0  # how many of them, from the first, are around a link
         self.opened = set[str]()  # signs that may open emphasis
         self.unclosed = set[str]()  # names of elements that no later tag closes
         # The prefixes of lines in a quotation do not count as punctuation before a sign.
@@ -83,7 +86,7 @@ class Scanner:
 
     def add_text(self, begin: int, end: int) -> None:
         raw = self.text[begin:end]
-        self.tokens.append(Token("text", raw, raw))
+        self.tokens.append(MarkupToken("text", raw, raw))
 
     def is_defined(self, label: str) -> bool:
         # Most documents define no label, so the label is not even normalized.
@@ -107,30 +110,30 @@ class Scanner:
         else:
             self.tokens.append(self.simple_token(markup))
 
-    def simple_token(self, markup: re.Match[str]) -> Token:
+    def simple_token(self, markup: re.Match[str]) -> MarkupToken:
         """The token of markup that is complete in itself."""
         raw = markup[0]
         if markup["code"]:
             # CommonMark (6.1): a line break in code is a blank.
-            return Token("copy", raw, " ".join(markup["code"].split()))
+            return MarkupToken("copy", raw, " ".join(markup["code"].split()))
         if markup["auto"]:
-            return Token("copy", raw, markup["auto"])
+            return MarkupToken("copy", raw, markup["auto"])
         if markup["tags"]:
             # For CommonMark, this is text, whose signs `Inline.keeps` compares.
             self.literal += raw
             self.parameters_left += count_readable(raw)
-            return Token("point", raw)
+            return MarkupToken("point", raw)
         if markup["formula"] or markup["brackets"]:
             self.literal += raw
-            return Token("copy", raw, " ".join(raw.split()))
+            return MarkupToken("copy", raw, " ".join(raw.split()))
         if markup["hard"]:
             # A translation may be shorter than the source, and an empty line would end the
             # paragraph.
-            return Token("point", raw, breaks=True, optional=True)
+            return MarkupToken("point", raw, breaks=True, optional=True)
         if markup["soft"]:
-            return Token("text", raw, "\n")
+            return MarkupToken("text", raw, "\n")
         # An escaped sign, a reference, or an HTML tag that does not end.
-        return Token("text", raw, markup["escaped"] or unescape(raw))
+        return MarkupToken("text", raw, markup["escaped"] or unescape(raw))
 
     def add_emphasis(self, begin: int, raw: str) -> None:
         """Add signs that may open or close emphasis."""
@@ -149,7 +152,7 @@ class Scanner:
             raw = raw[:-1]
         self.at = begin + len(raw)
         self.urls.append(raw)
-        self.tokens.append(Token("copy", raw, raw))
+        self.tokens.append(MarkupToken("copy", raw, raw))
 
     def add_extension(self, markup: re.Match[str]) -> None:
         """Add what CommonMark lacks, unless the document defines the label in its brackets."""
@@ -165,66 +168,72 @@ class Scanner:
             self.open(markup.start(), opening)
         elif raw.startswith("!") or markup["mark"]:  # an embedded page is like an image
             self.literal += raw
-            self.tokens.append(Token("point", raw, breaks=bool(page)))
+            self.tokens.append(MarkupToken("point", raw, breaks=bool(page)))
         elif any(map(str.isalpha, shown)):
             opening = raw.removesuffix(f"{shown}]]")
             self.literal += opening
-            self.tokens.append(Token("open", opening, name="page"))
-            self.tokens.append(Token("text", shown, ESCAPED.sub(r"\1", shown)))
-            self.tokens.append(Token("close", "]]", name="page"))
+            self.tokens.append(MarkupToken("open", opening, name="page"))
+            self.tokens.append(MarkupToken("text", shown, ESCAPED.sub(r"\1", shown)))
+            self.tokens.append(MarkupToken("close", "]]", name="page"))
         else:
-            self.tokens.append(Token("copy", raw, page))
+            self.tokens.append(MarkupToken("copy", raw, page))
 
     def open(self, begin: int, raw: str) -> None:
         """Add an opening bracket as text, until its closing bracket shows what it is."""
-        self.tokens.append(Token("text", raw, raw))
+        self.tokens.append(MarkupToken("text", raw, raw))
         self.brackets.append(Bracket(len(self.tokens) - 1, begin + len(raw)))
 
     def close(self, begin: int) -> None:
-        """Add a closing bracket: the end of a link, image or inline footnote, or text."""
-        self.at = begin + 1
-        self.tokens.append(Token("text", "]", "]"))
+        """Add a closing bracket: the end of a link, image or inline footnote, or text.
+
+        `begin` is its offset. The last opening bracket without a partner shows what it closes.
+        """
+        self.at = begin + len("]")
+        self.tokens.append(MarkupToken("text", "]", "]"))
         if not self.brackets:
             self.has_brackets = True
             return
         opening = self.brackets.pop()
         # CommonMark (6.3): links have no links inside, and an inner one wins.
-        is_active = len(self.brackets) >= self.inactive
-        self.inactive = min(self.inactive, len(self.brackets))
-        kind = self.tokens[opening.token].raw
+        is_around_link = len(self.brackets) < self.around_links
+        self.around_links = min(self.around_links, len(self.brackets))
+        sign = self.tokens[opening.token].raw
         end = self.end_of_link(opening.content, begin)
-        if kind == "![" and end:
+        if sign == "![" and end:
             self.close_image(opening, begin, end)
-        elif kind == "[" and end and is_active:
+        elif sign == "[" and end and not is_around_link:
             self.close_link(opening, begin, end)
-        elif kind == "^[":
+        elif sign == "^[":
             self.close_note(opening)
         else:
             self.has_brackets = True
 
     def close_image(self, opening: Bracket, closing: int, end: int) -> None:
-        """Turn the brackets and address of an image, and all between them, into one tag."""
+        """Turn the brackets and address of an image, and all between them, into one tag.
+
+        `closing` is the offset of the closing bracket, `end` that of the end of the image.
+        """
         begin = opening.content - len("![")
         # The text of an image is plain, even if it has images itself.
         while self.images and self.images[-1].whole[0] >= opening.content:
             self.images.pop()
         self.images.append(ImageSpans((begin, end), (opening.content, closing)))
-        self.tokens[opening.token :] = [Token("point", self.text[begin:end], breaks=True)]
+        self.tokens[opening.token :] = [MarkupToken("point", self.text[begin:end], breaks=True)]
         self.at = end
 
     def close_link(self, opening: Bracket, closing: int, end: int) -> None:
-        """Turn the brackets and address of a link into an element."""
+        """Turn the brackets and address of a link into an element; the offsets as for an image."""
         raw = self.text[closing:end]
-        self.tokens[opening.token] = Token("open", "[", name="link")
+        self.tokens[opening.token] = MarkupToken("open", "[", name="link")
         label = ""
         if raw in ("]", "][]"):
             # The text is also the label of the link's address, which a translation needs, too.
             content = " ".join(self.text[opening.content : closing].split())
             label = f"][{content}]"
-        self.tokens[-1] = Token("close", raw, name="link", closing=label)
+        self.tokens[-1] = MarkupToken("close", raw, name="link", closing=label)
         self.settle_inside(opening)
         # Opening brackets before this link are around it.
-        self.inactive = len(self.brackets)
+        self.around_links = len(self.brackets)
         self.at = end
 
     def close_note(self, opening: Bracket) -> None:
@@ -236,14 +245,14 @@ class Scanner:
         # The sign ^ and the bracket are before the content.
         before = self.text[: opening.content - 2][-1:]
         is_apart = bool(before.strip())
-        self.tokens[opening.token] = Token("open", "^[", name="note", is_apart=is_apart)
-        self.tokens[-1] = Token("close", "]", name="note")
+        self.tokens[opening.token] = MarkupToken("open", "^[", name="note", is_apart=is_apart)
+        self.tokens[-1] = MarkupToken("close", "]", name="note")
         self.settle_inside(opening)
         # Tokens without `raw` are for the model only.
         if is_apart:
-            self.tokens.insert(opening.token, Token("text", "", " "))
+            self.tokens.insert(opening.token, MarkupToken("text", "", " "))
         if self.text[self.at : self.at + 1].isalnum():
-            self.tokens.append(Token("text", "", " "))
+            self.tokens.append(MarkupToken("text", "", " "))
 
     def settle_inside(self, opening: Bracket) -> None:
         """Settle the emphasis in a link: its signs have no partners outside of the link."""
@@ -254,7 +263,8 @@ class Scanner:
     def end_of_link(self, content: int, closing: int) -> int:
         """The end of a link or image whose text in brackets is from `content` to `closing`.
 
-        The result is 0 if it is not one.
+        This is behind the "(address)" or "[label]" after the text, or behind the text itself if it
+        is a label. 0 if the brackets are no link or image.
         """
         begin = closing + 1
         end = end_of_address(self.text, begin)
@@ -284,7 +294,7 @@ class Scanner:
         kind: Kind = "point"
         if is_element:
             kind = "close" if closes else "open"
-        token = Token(
+        token = MarkupToken(
             kind,
             raw,
             name=name,
@@ -298,7 +308,7 @@ class Scanner:
         """Add a whole HTML element, which is copied."""
         element = self.text[begin:end]
         if name in NO_TEXT:
-            self.tokens.append(Token("point", element, breaks=name in RAW))
+            self.tokens.append(MarkupToken("point", element, breaks=name in RAW))
         else:
             self.tokens.append(copied(name, element))
         self.at = end
@@ -344,13 +354,13 @@ def skip_blanks(text: str, at: int) -> int:
     return len(text) - len(text[at:].lstrip())
 
 
-def with_blanks(tokens: list[Token]) -> list[Token]:
+def with_blanks(tokens: list[MarkupToken]) -> list[MarkupToken]:
     """The tokens with blanks for the model around the tags of elements that separate words."""
     if not any(token.breaks and token.kind == "open" for token in tokens):
         return tokens
     partners = find_pairs(tokens)
-    blank = Token("text", "", " ")
-    result = list[Token]()
+    blank = MarkupToken("text", "", " ")
+    result = list[MarkupToken]()
     for index, token in enumerate(tokens):
         # A tag without a partner becomes a single tag, which separates words anyway.
         if token.breaks and index in partners:

@@ -8,15 +8,16 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from nmt.plugins.documents.nodes import Token, find_pairs
+from nmt.plugins.documents.nodes import MarkupToken, find_pairs
 from nmt.plugins.documents.trimming import without_ends
 
 NAMES = frozenset(["sup", "sub"])  # elements of HTML
+# Longer scripts are text, and longer expressions in brackets too.
 LONGEST = 20  # characters
 SCRIPT = re.compile(r"(?:[^\w]|[\d_]|[^\W\d_](?![^\W\d_]))+|TM|SM")
 """Signs, digits and single letters, but not the "st" of 1st."""
 INDEX = re.compile(r"\w+")  # of a symbol: the max of U<sub>max</sub>
-ORDINALS = frozenset("aeor\u00e8")  # the French 2e and the like, after a number
+ORDINAL_LETTERS = frozenset("aeor\u00e8")  # after a number, as in the French 2e
 UNIT = (
     r"[kcdmhn\u00b5\u03bc]?m|km|k?g|s|ft|yd|mi"
     r"|[kM]?W|k?J|k?N|[kM]?Pa|[kMG]?Hz|mol|ha|px|h|A|K|V|L|l"
@@ -54,7 +55,7 @@ class Script:
     is_sub: bool
 
 
-def join_scripts(tokens: Sequence[Token]) -> list[Token]:
+def join_scripts(tokens: Sequence[MarkupToken]) -> list[MarkupToken]:
     """Join each script to the number, unit, symbol or formula before it, as one copied item.
 
     A script after a word or punctuation, such as the call of a footnote, becomes a tag without
@@ -64,86 +65,97 @@ def join_scripts(tokens: Sequence[Token]) -> list[Token]:
     if not any(token.is_script for token in tokens):
         return [*tokens]
     # What a script belongs to may be split over several texts.
-    tokens = joined_texts(tokens)
+    tokens = with_joined_texts(tokens)
     partners = find_pairs(tokens)
-    result = list[Token]()
+    result = list[MarkupToken]()
     at = 0
     while at < len(tokens):
         token = tokens[at]
-        last = partners.get(at, at)
-        item: Token | None = None
-        if token.is_script and last > at:
-            script = script_of(tokens[at : last + 1])
-            item = take_item(script, result, tokens, last + 1)
-        if item:
-            result.append(item)
-            at = last + 1
+        closing = partners.get(at, at)
+        joined: MarkupToken | None = None
+        if token.is_script and closing > at:
+            script = script_of(tokens[at : closing + 1])
+            joined = join_script(script, result, tokens, closing + 1)
+        if joined:
+            result.append(joined)
+            at = closing + 1
         else:
             result.append(token)
             at += 1
     return result
 
 
-def script_of(element: Sequence[Token]) -> Script:
+def script_of(element: Sequence[MarkupToken]) -> Script:
     """The script that an element contains, from its opening to its closing tag."""
     text = "".join(token.text for token in element).strip()
     raw = "".join(token.raw for token in element)
     return Script(text, raw, is_sub=element[0].name == "sub")
 
 
-def take_item(
+def join_script(
     script: Script,
-    before: list[Token],
-    tokens: list[Token],
+    before: list[MarkupToken],
+    tokens: list[MarkupToken],
     after: int,
-) -> Token | None:
-    """The token for a script and what it belongs to; None for a script with words.
+) -> MarkupToken | None:
+    """The token for a script, together with the number, symbol or formula that it belongs to.
 
-    What the script belongs to is removed from the tokens `before` it, and from its successor
-    `tokens[after]`.
+    - 10<sup>6</sup>, H<sub>2</sub>O or <sup>14</sup>C: an item to copy as a whole
+    - word<sup>1</sup>: a tag without text, for the script alone
+    - 1<sup>st</sup> or 2<sup>e</sup>: None, because the script is text
+
+    `before` are the tokens before the script, and `tokens[after]` is the one behind it. What the
+    script belongs to, such as the H and the O of H2O, is removed from both.
     """
     if len(script.text) > LONGEST or not is_no_text(script, before):
         return None
-    base = take_base(before, script)
-    if base is None:
+    if is_ordinal(script, before):
         return None
-    rest = ""
-    if base:
-        if script.is_sub:  # a superscript ends a formula, as a charge does
-            rest = take_rest(tokens, after)
-    elif is_at_edge(before):
-        rest = take_rest(tokens, after)
+    base = take_base(before, script)
+    # After its base, a superscript ends a formula, as a charge does.
+    continues = script.is_sub if base else is_at_edge(before)
+    rest = take_rest(tokens, after) if continues else ""
     if not base and not rest:
-        return Token("point", script.raw)
-    return Token("copy", base + script.raw + rest, name="expression")
+        return MarkupToken("point", script.raw)
+    return MarkupToken("copy", base + script.raw + rest, name="expression")
 
 
-def is_no_text(script: Script, before: Sequence[Token]) -> bool:
-    """True if a script does not consist of words; an index may be a word."""
+def is_no_text(script: Script, before: Sequence[MarkupToken]) -> bool:
+    """True if a script does not consist of words, unlike the "st" of 1<sup>st</sup>.
+
+    The index of a symbol may be a word, as in U<sub>max</sub>.
+    """
     if SCRIPT.fullmatch(script.text):
         return True
     if not script.is_sub or not INDEX.fullmatch(script.text):
         return False
-    base = before[-1].text if before else ""
-    return SYMBOL_AT_END.search(base) is not None
+    text_before = before[-1].text if before else ""
+    return SYMBOL_AT_END.search(text_before) is not None
 
 
-def joined_texts(tokens: Sequence[Token]) -> list[Token]:
-    """The tokens with neighboring texts joined, and without empty ones."""
-    result = list[Token]()
+def is_ordinal(script: Script, before: Sequence[MarkupToken]) -> bool:
+    """Whether a script is the letter of an ordinal number, as in 2<sup>e</sup>."""
+    if not before or script.text not in ORDINAL_LETTERS:
+        return False
+    return base_of(before[-1], script)[-1:].isdigit()
+
+
+def with_joined_texts(tokens: Sequence[MarkupToken]) -> list[MarkupToken]:
+    """The tokens with neighboring texts joined into one, and without empty texts."""
+    result = list[MarkupToken]()
     for token in tokens:
         if token.kind != "text":
             result.append(token)
         elif result and result[-1].kind == "text":
-            before = result[-1]
-            raw = before.raw + token.raw
-            result[-1] = replace(before, raw=raw, text=before.text + token.text)
+            last = result[-1]
+            raw = last.raw + token.raw
+            result[-1] = replace(last, raw=raw, text=last.text + token.text)
         elif token.raw:
             result.append(token)
     return result
 
 
-def is_at_edge(tokens: Sequence[Token]) -> bool:
+def is_at_edge(tokens: Sequence[MarkupToken]) -> bool:
     """True if no text directly precedes: the beginning of the isotope 14C."""
     if not tokens:
         return True
@@ -151,36 +163,40 @@ def is_at_edge(tokens: Sequence[Token]) -> bool:
     return last.kind == "text" and last.text[-1:] in (" ", "\n", "(")
 
 
-def take_base(tokens: list[Token], script: Script) -> str | None:
-    """Remove what a script belongs to from the end of the tokens, and return it.
+def take_base(tokens: list[MarkupToken], script: Script) -> str:
+    """Remove the base of a script from the end of the tokens before it, and return its `raw`.
 
-    Empty if the script belongs to nothing; None if it is an ordinal, whose letter is text.
+    The base is what the script belongs to, such as the x of x<sup>2</sup>. It is empty if the
+    script belongs to nothing.
     """
     if not tokens:
         return ""
-    before = tokens[-1]
-    # Code before a script is its base, such as `x` in `x`<sup>2</sup>.
-    if before.kind == "copy":
+    last = tokens[-1]
+    # Code is a base as a whole: `x`<sup>2</sup>
+    if last.kind == "copy":
         return tokens.pop().raw
-    if before.kind == "close" and len(tokens) > 2:
-        opening, content, _ = tokens[-3:]
-        # A symbol in italics: <i>x</i><sub>i</sub>
-        if opening.kind == "open" and opening.name == before.name:
-            if base_of(content, script) != content.text:
-                return ""
-            del tokens[-3:]
-            return opening.raw + content.raw + before.raw
-    base = base_of(before, script)
-    if not base:
-        return ""
-    if base[-1].isdigit() and script.text in ORDINALS:
-        return None
-    tokens[-1] = without_ends(before, 0, len(base))
+    if ends_with_base_in_element(tokens, script):
+        element = tokens[-3:]
+        del tokens[-3:]
+        return "".join(token.raw for token in element)
+    base = base_of(last, script)
+    if base:
+        tokens[-1] = without_ends(last, 0, len(base))
     return base
 
 
-def base_of(token: Token, script: Script) -> str:
-    """The end of a text that a script belongs to.
+def ends_with_base_in_element(tokens: Sequence[MarkupToken], script: Script) -> bool:
+    """Whether the last tokens are an element that has only a base: the <i>x</i> of a power."""
+    if len(tokens) < 3:
+        return False
+    opening, content, closing = tokens[-3:]
+    if opening.kind != "open" or closing.kind != "close" or opening.name != closing.name:
+        return False
+    return base_of(content, script) == content.text
+
+
+def base_of(token: MarkupToken, script: Script) -> str:
+    """The end of a text that a script after it belongs to, such as the "10" of "about 10".
 
     It is empty if there is none, or if it is written with escapes.
     """
@@ -197,8 +213,11 @@ def base_of(token: Token, script: Script) -> str:
     return base[0]
 
 
-def take_rest(tokens: list[Token], at: int) -> str:
-    """Remove the rest of a formula from the beginning of a text, and return it."""
+def take_rest(tokens: list[MarkupToken], at: int) -> str:
+    """Remove the rest of a formula, the O of H<sub>2</sub>O, from token `at`, and return it.
+
+    Empty if the token is no text or does not begin with a rest.
+    """
     if at == len(tokens) or tokens[at].kind != "text":
         return ""
     text = tokens[at]

@@ -10,7 +10,7 @@ from typing import Literal
 from nmt.plugins.documents.document import Part, Spliced
 from nmt.plugins.documents.neighbors import keep_apart
 from nmt.plugins.documents.nested import Paragraph, marked, paragraph_parts
-from nmt.plugins.documents.nodes import Token
+from nmt.plugins.documents.nodes import MarkupToken
 from nmt.plugins.documents.readings import READING, READINGS, RUBY
 from nmt.plugins.documents.scripts import NAMES as NAMES_OF_SCRIPTS, join_scripts
 from nmt.plugins.documents.shortcuts import is_shortcut
@@ -62,7 +62,7 @@ class Inset:
 
     begin: int
     end: int
-    token: Token
+    token: MarkupToken
     note: Spliced | None = None
     """The sentences inside."""
     is_element: bool = False
@@ -108,7 +108,7 @@ class Reader:
         self.parts = list[Part]()
         # The sentence that is being read: where it begins, its tokens, and what they contain.
         self.first = 0
-        self.tokens = list[Token]()
+        self.tokens = list[MarkupToken]()
         self.notes = list[Spliced]()
         self.is_after_tab = False
         self.read_all(arguments)
@@ -161,7 +161,7 @@ class Reader:
             if not self.is_unchanged(tag, end, arguments):
                 continue
             raw = self.text[tag.begin : end]
-            token = Token("point", raw) if tag.name in UNSEEN else copied(tag.name, raw)
+            token = MarkupToken("point", raw) if tag.name in UNSEEN else copied(tag.name, raw)
             token = replace(token, name=tag.name)
             elements.append(Inset(tag.begin, end, token, is_element=True))
             at = end
@@ -195,9 +195,9 @@ class Reader:
     def add_text(self, begin: int, end: int) -> None:
         if begin < end:
             raw = self.text[begin:end]
-            self.tokens.append(Token("text", raw, self.kind.read(raw)))
+            self.tokens.append(MarkupToken("text", raw, self.kind.read(raw)))
 
-    def add_token(self, token: Token, note: Spliced | None) -> None:
+    def add_token(self, token: MarkupToken, note: Spliced | None) -> None:
         self.tokens.append(token)
         if note:
             self.notes.append(note)
@@ -214,12 +214,12 @@ class Reader:
         elif groups.get("line"):
             raw = self.text[begin:end]
             is_optional = self.kind.drops_lines
-            self.tokens.append(Token("point", raw, breaks=True, optional=is_optional))
+            self.tokens.append(MarkupToken("point", raw, breaks=True, optional=is_optional))
         # Comments, escapes, mnemonics and the like are written as they are.
         elif not name:
             raw = self.text[begin:end]
             is_space = bool(groups.get("literal") or groups.get("hard_space"))
-            self.tokens.append(Token("point", raw, breaks=is_space))
+            self.tokens.append(MarkupToken("point", raw, breaks=is_space))
         else:
             self.add_tag(begin, end, name)
 
@@ -238,15 +238,15 @@ class Reader:
         is_dropped = name in RUBY
         # Without content, it is not an element around words.
         if raw.endswith("/>") or name in EMPTY:
-            token = Token("point", written, breaks=separates, is_dropped=is_dropped)
+            token = MarkupToken("point", written, breaks=separates, is_dropped=is_dropped)
             self.add_token(token, note)
             return
         closes = raw.startswith("</")
         kind: Literal["open", "close"] = "close" if closes else "open"
         is_script = name in NAMES_OF_SCRIPTS and not closes
-        token = Token(kind, written, name=name, is_script=is_script, is_dropped=is_dropped)
+        token = MarkupToken(kind, written, name=name, is_script=is_script, is_dropped=is_dropped)
         # A token without `raw` is for the model only.
-        space = [Token("text", "", " ")] if separates else []
+        space = [MarkupToken("text", "", " ")] if separates else []
         self.tokens += space
         self.add_token(token, note)
         self.tokens += space
@@ -277,7 +277,7 @@ class Reader:
             quote = self.text[begin]
             begin += 1
             end -= 1
-        tokens = list[Token]()
+        tokens = list[MarkupToken]()
         notes = list[Spliced]()
         at = begin
         # Text and arguments alternate, as in a sentence; the arguments are in order.
@@ -293,9 +293,9 @@ class Reader:
         sentence = Paragraph(self.begin + begin, tokens, notes, write)
         return paragraph_parts(sentence, notes)
 
-    def attribute_text(self, begin: int, end: int) -> Token:
+    def attribute_text(self, begin: int, end: int) -> MarkupToken:
         raw = self.text[begin:end]
-        return Token("text", raw, unescape(self.kind.read(raw)))
+        return MarkupToken("text", raw, unescape(self.kind.read(raw)))
 
     def write_attribute(self, text: str, quote: str) -> str:
         """The value of an attribute between these quotes; a value without quotes gets them."""

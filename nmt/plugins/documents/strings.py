@@ -7,7 +7,7 @@ from nmt.items import USUAL, Finder, Items
 from nmt.plugins.documents import icu
 from nmt.plugins.documents.document import Part, Spliced
 from nmt.plugins.documents.nested import marked
-from nmt.plugins.documents.nodes import Token
+from nmt.plugins.documents.nodes import MarkupToken
 from nmt.plugins.documents.readings import RUBY_MARKUP
 from nmt.plugins.documents.string_reader import Inset, Kind, Reader
 from nmt.plugins.documents.tags import is_fixed, readable_attributes, tags_of
@@ -91,7 +91,7 @@ def inset_of(text: str, message: icu.Message, argument: icu.Argument, kind: Kind
     for branch in argument.branches.values():
         parts += message_parts(text, branch, kind_of_branches)
     note = Spliced(raw, parts, argument.begin) if parts else None
-    token = Token("copy", marked(note) if note else raw, argument.shown)
+    token = MarkupToken("copy", marked(note) if note else raw, argument.shown)
     begin = argument.begin - message.begin
     end = argument.end - message.begin
     return Inset(begin, end, token, note)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from html import unescape
 
 from nmt.plugins.documents.declarations import value
-from nmt.plugins.documents.nodes import Token
+from nmt.plugins.documents.nodes import MarkupToken
 from nmt.plugins.documents.readings import (
     ENDED_BY_CLOSING,
     ENDED_BY_OPENING,
@@ -224,15 +224,15 @@ def readable_attributes(tag: Tag, text: str) -> set[str]:
     return names & tag.attributes.keys()
 
 
-def copied(name: str, raw: str) -> Token:
+def copied(name: str, raw: str) -> MarkupToken:
     """The token for an element that is copied, or for a reading, which is left out."""
     if name in RUBY:
-        return Token("point", raw, name=name, is_dropped=True)
+        return MarkupToken("point", raw, name=name, is_dropped=True)
     if name == "math":
         # A formula is a word of its sentence, but its text is no use to the model.
-        return Token("copy", raw)
+        return MarkupToken("copy", raw)
     text = "" if name == "svg" else unescape(MARKUP.sub("", raw)).strip()
     if not text:
         # An icon or an empty element is not part of the text around it.
-        return Token("point", raw, breaks=True)
-    return Token("copy", raw, text)
+        return MarkupToken("point", raw, breaks=True)
+    return MarkupToken("copy", raw, text)

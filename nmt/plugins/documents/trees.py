@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import cycle
 
 from nmt.items import COPIES, copy_of
-from nmt.plugins.documents.nodes import Token, find_pairs
+from nmt.plugins.documents.nodes import MarkupToken, find_pairs
 
 # As written in a file: of HTML, of office documents, of subtitles, as an escape, as a reference.
 LINE_BREAK = re.compile(
@@ -32,15 +32,15 @@ class TreeBuilder:
         self.pieces = list[str]()  # of the plain text
         self.size = 0  # of the plain text so far
         # The open elements from the outside to the inside. The first one holds the result.
-        self.stack = [Token("open", "")]
+        self.stack = [MarkupToken("open", "")]
 
-    def node_of(self, token: Token) -> Token:
+    def node_of(self, token: MarkupToken) -> MarkupToken:
         """A node for a token that begins here."""
         is_glued = bool(self.pieces and self.pieces[-1][-1:].strip())
         # `replace` copies the reference to the list of children, so each node gets a new list.
         return replace(token, begin=self.size, is_glued=is_glued, children=[])
 
-    def add_single(self, token: Token) -> None:
+    def add_single(self, token: MarkupToken) -> None:
         """Add text, code, or a tag without a partner."""
         node = self.node_of(token)
         # An opening or closing tag without a partner is a single tag, which nothing closes.
@@ -63,10 +63,10 @@ class TreeBuilder:
         if node.kind != "text" and not node.is_dropped:
             self.stack[-1].children.append(node)
 
-    def open(self, token: Token) -> None:
+    def open(self, token: MarkupToken) -> None:
         self.stack.append(self.node_of(token))
 
-    def close(self, token: Token) -> None:
+    def close(self, token: MarkupToken) -> None:
         element = self.stack.pop()
         element.end = self.size
         element.closing = token.closing or token.raw
@@ -76,10 +76,11 @@ class TreeBuilder:
             self.stack[-1].children.append(element)
 
 
-def tree(tokens: Sequence[Token]) -> tuple[str, list[Token]]:
-    """The plain text of `tokens`, and their markup as a list of trees.
+def text_and_nodes(tokens: Sequence[MarkupToken]) -> tuple[str, list[MarkupToken]]:
+    """The plain text of `tokens`, and their markup as a list of nodes, which have children.
 
-    In the text, a marked item stands for each "copy".
+    In the text, a marked item stands for each "copy". For example, <b>One</b> two is the text "One
+    two" with one node, from 0 to 3.
     """
     partners = find_pairs(tokens)
     marks: Iterator[str] = iter(())
@@ -97,7 +98,7 @@ def tree(tokens: Sequence[Token]) -> tuple[str, list[Token]]:
     return "".join(builder.pieces), builder.stack[0].children
 
 
-def separator_of(node: Token) -> str:
+def separator_of(node: MarkupToken) -> str:
     """White space for a tag that separates words.
 
     For a line break, it is one, too, because Chinese and Japanese have no blank in its place.
@@ -105,7 +106,7 @@ def separator_of(node: Token) -> str:
     return "\n" if LINE_BREAK.search(node.raw) else " "
 
 
-def all_nodes(nodes: Iterable[Token]) -> list[Token]:
+def all_nodes(nodes: Iterable[MarkupToken]) -> list[MarkupToken]:
     """The nodes and all nodes inside them, outer ones first."""
     result = [*nodes]
     # A loop over a list that grows visits all levels without recursion.
@@ -114,7 +115,7 @@ def all_nodes(nodes: Iterable[Token]) -> list[Token]:
     return result
 
 
-def without_optional(nodes: Iterable[Token]) -> Iterator[Token]:
+def without_optional(nodes: Iterable[MarkupToken]) -> Iterator[MarkupToken]:
     """The nodes with the content of each optional element in its place."""
     for node in nodes:
         # The recursion is not deep, because `find_pairs` limits the depth.

@@ -6,7 +6,7 @@ from itertools import accumulate
 
 import regex
 
-from nmt.plugins.documents.nodes import Token, find_pairs
+from nmt.plugins.documents.nodes import MarkupToken, find_pairs
 
 # Up to nine letters beside code are its ending, as in `x`s. Longer ones may be a word that only
 # lacks a space.
@@ -14,11 +14,11 @@ LETTERS_BEFORE = regex.compile(r"(?<!\w)\p{Latin}{1,9}$")
 LETTERS_AFTER = regex.compile(r"\p{Latin}{1,9}(?!\w)")
 
 
-def has_text(token: Token) -> bool:
+def has_text(token: MarkupToken) -> bool:
     return token.kind == "copy" or bool(token.text.strip())
 
 
-def strip(token: Token, cut: Callable[[str], str]) -> str:
+def strip(token: MarkupToken, cut: Callable[[str], str]) -> str:
     """Strip whitespace from one end of a token, in place, and return the whitespace.
 
     `cut` is str.lstrip or str.rstrip.
@@ -34,14 +34,14 @@ def strip(token: Token, cut: Callable[[str], str]) -> str:
     return before.replace(token.raw, "", 1)
 
 
-def without_ends(token: Token, first: int, last: int) -> Token:
+def without_ends(token: MarkupToken, first: int, last: int) -> MarkupToken:
     """A text without its `first` characters and its `last` ones."""
     raw = token.raw[first : len(token.raw) - last]
     text = token.text[first : len(token.text) - last]
     return replace(token, raw=raw, text=text)
 
 
-def with_whole_words(tokens: Sequence[Token]) -> list[Token]:
+def with_whole_words(tokens: Sequence[MarkupToken]) -> list[MarkupToken]:
     """The tokens, with Latin letters that directly adjoin code joined to it.
 
     In `x`s, the s is not a separate word.
@@ -54,7 +54,7 @@ def with_whole_words(tokens: Sequence[Token]) -> list[Token]:
     return result
 
 
-def join_letters_before(tokens: list[Token], index: int) -> None:
+def join_letters_before(tokens: list[MarkupToken], index: int) -> None:
     """Move letters at the end of a text into the code that follows it, in place."""
     if index == 0 or tokens[index - 1].kind != "text":
         return
@@ -71,7 +71,7 @@ def join_letters_before(tokens: list[Token], index: int) -> None:
     tokens[index - 1] = without_ends(before, 0, len(letters))
 
 
-def join_letters_after(tokens: list[Token], index: int) -> None:
+def join_letters_after(tokens: list[MarkupToken], index: int) -> None:
     """Move letters at the beginning of a text into the code before it, in place."""
     if index + 1 == len(tokens) or tokens[index + 1].kind != "text":
         return
@@ -86,12 +86,12 @@ def join_letters_after(tokens: list[Token], index: int) -> None:
     tokens[index + 1] = without_ends(after, len(letters), 0)
 
 
-def core(tokens: Sequence[Token]) -> tuple[int, list[Token]]:
-    """The tokens from the first to the last word, and the offset of the first one.
+def trimmed_sentence(tokens: Sequence[MarkupToken]) -> tuple[int, list[MarkupToken]]:
+    """The tokens without the white space and the tags around a sentence, and its offset.
 
-    The span is extended to all elements that it touches. It also grows by elements to drop that
-    contain all of it. A line break absorbs the whitespace around it; any other tag between two
-    spaces absorbs one of them.
+    The offset counts in the `raw` of all tokens; see `worded_span` for the tags. Elements without
+    words become single tags. A line break absorbs the white space around it; any other tag between
+    two spaces absorbs one of them.
     """
     begin, end = worded_span(tokens)
     offset = sum(len(token.raw) for token in tokens[:begin])
@@ -105,8 +105,13 @@ def core(tokens: Sequence[Token]) -> tuple[int, list[Token]]:
     return offset, inside
 
 
-def worded_span(tokens: Sequence[Token]) -> tuple[int, int]:
-    """The index of the first token of a sentence, and the index behind its last token."""
+def worded_span(tokens: Sequence[MarkupToken]) -> tuple[int, int]:
+    """The indices of the first token of a sentence and of the token behind its last one.
+
+    The sentence is from the first to the last word. An element around all words stays outside, and
+    one around some of them is part of the sentence with both tags: of <p><b>One</b> word.</p>, the
+    sentence is <b>One</b> word. Without words, the result is (0, 0).
+    """
     # A closing tag that is written differently in a translation must be part of the sentence.
     worded = [index for index, token in enumerate(tokens) if has_text(token) or token.closing]
     if not worded:
@@ -114,12 +119,13 @@ def worded_span(tokens: Sequence[Token]) -> tuple[int, int]:
     first = worded[0]
     last = worded[-1]
     partners = find_pairs(tokens)
-    # Elements are whole: if one of their two tags is inside, the other one is, too.
-    opened = [index for index in range(first) if first < partners.get(index, -1) <= last]
-    begin = min(opened, default=first)
+    before = range(first)
     behind = range(last + 1, len(tokens))
-    closed = [index for index in behind if first <= partners.get(index, -1) <= last]
-    end = max(closed, default=last)
+    # Tags before the first word and behind the last one whose partners are between the words.
+    opening_tags = [index for index in before if first < partners.get(index, -1) <= last]
+    closing_tags = [index for index in behind if first <= partners.get(index, -1) <= last]
+    begin = min(opening_tags, default=first)
+    end = max(closing_tags, default=last)
     # An element to drop may enclose the whole sentence, and must not survive around it.
     for index in range(begin):
         if tokens[index].is_dropped and partners.get(index, -1) > end:
@@ -127,12 +133,12 @@ def worded_span(tokens: Sequence[Token]) -> tuple[int, int]:
     return begin, end + 1
 
 
-def without_empty(tokens: Sequence[Token]) -> list[Token]:
+def without_empty(tokens: Sequence[MarkupToken]) -> list[MarkupToken]:
     """Copies of the tokens in which each element without words is a single tag."""
     partners = find_pairs(tokens)
     # Sums from the start answer for each element, in constant time, whether it has words.
     words_before = [0, *accumulate(map(has_text, tokens))]  # how many precede each token
-    result = list[Token]()
+    result = list[MarkupToken]()
     at = 0
     while at < len(tokens):
         last = partners.get(at, at)
@@ -145,18 +151,18 @@ def without_empty(tokens: Sequence[Token]) -> list[Token]:
     return result
 
 
-def as_single_tag(element: Sequence[Token]) -> Token:
+def as_single_tag(element: Sequence[MarkupToken]) -> MarkupToken:
     """A tag for an element without words."""
     # A break or blank inside it separates the words around it.
     breaks = any(token.breaks or token.text for token in element)
     raw = "".join(token.raw for token in element)
     is_dropped = all(token.is_dropped for token in element)
-    return Token("point", raw, breaks=breaks, is_dropped=is_dropped)
+    return MarkupToken("point", raw, breaks=breaks, is_dropped=is_dropped)
 
 
-def absorb_blanks(tokens: Sequence[Token]) -> None:
+def absorb_blanks(tokens: Sequence[MarkupToken]) -> None:
     """Move whitespace beside tags into their `raw`, in place."""
-    nothing = Token("point", "")
+    nothing = MarkupToken("point", "")
     padded = [nothing, *tokens, nothing]
     for index, token in enumerate(tokens):
         before = padded[index]

@@ -3,13 +3,14 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from nmt.config import NMTError
 from nmt.plugins.documents.document import Part, notice_of
 from nmt.plugins.documents.elements import Element, escaped, parse_xml, text_of
 from nmt.plugins.documents.markup import Sentence
 from nmt.plugins.documents.message_units import MessageUnit, message_unit
-from nmt.plugins.documents.nodes import Token
+from nmt.plugins.documents.nodes import MarkupToken
 from nmt.plugins.documents.plural_forms import lacking
 from nmt.plugins.documents.scripts import join_scripts
 from nmt.plugins.documents.xliff_scripts import with_scripts
@@ -20,6 +21,7 @@ from nmt.translation import Translated
 
 OPEN = ("new", "needs-translation")
 """States of targets that nmt replaces."""
+# The lookbehind saves time: a run of white space is tried only from its beginning.
 STATE = re.compile(r"""(?<!\s)(?:\s++state\s*=\s*("[^"]*"|'[^']*')|\s*+/?>$)""")
 """What to remove from the opening tag of a target: its state and its end."""
 REVIEW = ' state="needs-review-translation">'
@@ -59,6 +61,18 @@ def check_languages(file: Element, source: str, target: str) -> None:
         )
 
 
+@dataclass(frozen=True)
+class TargetPlace:
+    """Where a target is written, and its tags."""
+
+    begin: int
+    end: int
+    """Equal to `begin` unless the target replaces another one."""
+    opening: str
+    """Up to where the state belongs, such as `<target xml:lang="de"`."""
+    closing: str
+
+
 class Xliff(Flow):
     """Units without a translation are translated, segment by segment if they have segments."""
 
@@ -81,12 +95,14 @@ class Xliff(Flow):
             parts += [declared_target(file, target) for file in files if needs_target(file)]
         return [*parts, *self.sentences(elements[0])]
 
-    def text_tokens(self, raw: str) -> list[Token]:
+    def text_tokens(self, raw: str) -> list[MarkupToken]:
         """Line breaks and tabs keep their places: units, as of Xcode, contain whole paragraphs."""
-        tokens = list[Token]()
+        tokens = list[MarkupToken]()
         for number, piece in enumerate(LINE_BREAK.split(raw)):
             is_break = number % 2 == 1  # the pattern's group, which `split` includes
-            tokens.append(Token("point", piece, breaks=True) if is_break else text_token(piece))
+            tokens.append(
+                MarkupToken("point", piece, breaks=True) if is_break else text_token(piece)
+            )
         return tokens
 
     def sentences(self, element: Element, translate: str = "") -> list[Part]:
@@ -113,48 +129,47 @@ class Xliff(Flow):
         # Only segments that are still empty are filled; all other text stays.
         if target and is_translated(target):
             return self.filled(target, segments)
+        # Without segments, the whole source is like one segment.
+        content = segmented if segmented and segments else source
         # A new target follows the source and its segments, as the standard orders them.
-        end = (target or segmented or source).end
-        if segmented and segments:
-            return self.new_target(segmented, segments, target, end)
-        return self.new_target(source, [source], target, end)
+        place = place_of(target) if target else place_behind(segmented or source)
+        return self.new_target(content, segments or [source], place)
 
     def new_target(
         self,
         content: Element,
         segments: list[Element],
-        target: Element | None,
-        end: int,
+        place: TargetPlace,
     ) -> list[Part]:
-        """A target with a copy of `content`, whose segments are translated; it ends at `end`."""
+        """A target at a place, with a copy of `content` in which the segments are translated.
+
+        `content` is the source, or its `seg-source`, whose markup around the segments the target
+        needs as well. For example, <seg-source><mrk mid="1">One</mrk> </seg-source> becomes <target
+        state="..."><mrk mid="1">Eins</mrk> </target>. No parts if no segment has text.
+        """
         file = content.file
-        if target:
-            begin = target.begin
-            tag = target.tag
-            opening = STATE.sub("", file[target.begin : target.inside])
-        else:
-            begin = end
-            tag = content.tag.removesuffix(content.name) + "target"
-            opening = f"<{tag}"
-        # All of these parts are at one place, so they are written in the order of this list.
-        parts = [Part(begin, end, otherwise=opening + REVIEW)]
-        at = content.inside
+        end = place.end
+        # The first part replaces the old target. All others insert text behind it, in the order of
+        # this list.
+        parts = [Part(place.begin, end, otherwise=place.opening + REVIEW)]
+        copied_to = content.inside  # the part of `content` before this offset is in `parts`
         has_sentences = False
         for segment in segments:
             sentence = self.sentence_of(segment)
-            if sentence.lines:
-                has_sentences = True
-                parts.append(Part(end, end, otherwise=file[at : sentence.begin]))
-                parts.append(sentence)
-                at = sentence.end
-                # The copy of the sentence is at the end of the target.
-                sentence.begin = end
-                sentence.end = end
-        # Without segments, all text of the source is in one sentence.
-        if segments[0] is not content and has_words("".join(texts_between(content))):
+            if not sentence.lines:
+                continue  # copied with the text around it
+            has_sentences = True
+            parts.append(Part(end, end, otherwise=file[copied_to : sentence.begin]))
+            parts.append(sentence)
+            copied_to = sentence.end
+            # The translation is written into the target; the source stays.
+            sentence.begin = end
+            sentence.end = end
+        rest = file[copied_to : content.outside]
+        parts.append(Part(end, end, otherwise=rest + place.closing))
+        is_segmented = segments[0] is not content
+        if is_segmented and has_words("".join(texts_between(content))):
             self.left[TEXT_BETWEEN] += 1
-        rest = file[at : content.outside]
-        parts.append(Part(end, end, otherwise=f"{rest}</{tag}>"))
         return parts if has_sentences else []
 
     def filled(self, target: Element, segments: list[Element]) -> list[Part]:
@@ -220,6 +235,17 @@ class Xliff(Flow):
             lacking(messages, self.language),
         )
         return content
+
+
+def place_of(target: Element) -> TargetPlace:
+    opening = STATE.sub("", target.file[target.begin : target.inside])
+    return TargetPlace(target.begin, target.end, opening, f"</{target.tag}>")
+
+
+def place_behind(source: Element) -> TargetPlace:
+    """The place of a new target behind an element, with the same prefix of XML."""
+    prefix = source.tag.removesuffix(source.name)
+    return TargetPlace(source.end, source.end, f"<{prefix}target", f"</{prefix}target>")
 
 
 def is_translated(target: Element) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import unescape
 
-from nmt.plugins.documents.nodes import Token, find_pairs
+from nmt.plugins.documents.nodes import MarkupToken, find_pairs
 
 TAG = re.compile(r"<(/?)(sup|sub)\b[^<>]*>", re.IGNORECASE)
 KIND = re.compile(
@@ -25,11 +25,15 @@ class ScriptTag:
     """Whether the tag is a closing one; None if the code does not tell."""
 
 
-def with_scripts(tokens: Sequence[Token]) -> list[Token]:
-    """The tokens in which codes for superscripts and subscripts are tags with these names."""
+def with_scripts(tokens: Sequence[MarkupToken]) -> list[MarkupToken]:
+    """The tokens in which codes for superscripts and subscripts are tags with these names.
+
+    Codes may come as a pair of tags or as single ones: <bpt>&lt;sup></bpt>2<ept>&lt;/sup></ept> or
+    <x ctype="x-html-sup"/>2<x ctype="x-html-sup"/>.
+    """
     result = [*tokens]
     partners = find_pairs(tokens)
-    opened = list[str]()  # by single codes
+    opened = list[str]()  # the names of scripts that single codes have opened
     for index, token in enumerate(tokens):
         if token.kind in ("text", "copy"):
             continue

@@ -11,7 +11,7 @@ from nmt.plugins.documents.elements import Element, escaped, parse_xml
 from nmt.plugins.documents.languages import change_of, declared
 from nmt.plugins.documents.markup import Sentence
 from nmt.plugins.documents.nested import Paragraph, marked, paragraph_parts
-from nmt.plugins.documents.nodes import Token
+from nmt.plugins.documents.nodes import MarkupToken
 from nmt.plugins.documents.scripts import join_scripts
 from nmt.plugins.documents.xml_tokens import (
     AROUND,
@@ -112,15 +112,15 @@ class Flow(MarkedUp):
         paragraph = Paragraph(element.inside, tokens, notes, escaped)
         return paragraph_parts(paragraph, notes)
 
-    def text_tokens(self, raw: str) -> list[Token]:
+    def text_tokens(self, raw: str) -> list[MarkupToken]:
         return [text_token(raw)]
 
-    def tokens_of(self, element: Element, notes: list[Spliced] | None = None) -> list[Token]:
+    def tokens_of(self, element: Element, notes: list[Spliced] | None = None) -> list[MarkupToken]:
         """The tokens of a sentence.
 
         With `notes`, elements with sentences of their own are marked in it and added to `notes`.
         """
-        tokens = list[Token]()
+        tokens = list[MarkupToken]()
         at = element.inside
         for child in element.children:
             tokens += self.text_tokens(element.file[at : child.begin])
@@ -129,13 +129,13 @@ class Flow(MarkedUp):
         tokens += self.text_tokens(element.file[at : element.outside])
         return tokens
 
-    def tokens_of_child(self, child: Element, notes: list[Spliced] | None) -> list[Token]:
+    def tokens_of_child(self, child: Element, notes: list[Spliced] | None) -> list[MarkupToken]:
         """The tokens of an element in a sentence."""
         # First what must not change, then what contains text, then codes, and last any other
         # element.
         is_coded = child.name in CODED
         if is_coded and is_protected(child):
-            return [copied(child) if child.text else Token("point", child.raw, child.text)]
+            return [copied(child) if child.text else MarkupToken("point", child.raw, child.text)]
         separates = is_coded and code_separates_words(child)
         # Without content, it is a tag between words, like any other.
         if child.name in AROUND | RUBY and child.inside < child.outside:
@@ -143,16 +143,16 @@ class Flow(MarkedUp):
         if child.name in CODES:
             return spaced(code_token(child), separates)
         if child.name == READING:  # in letters that people pronounce
-            return [Token("point", child.raw, is_dropped=True)]
+            return [MarkupToken("point", child.raw, is_dropped=True)]
         is_field = not child.children and child.text != ""  # such as a page number
         if is_field:
             return [copied(child)]
         return [self.point(child, separates, notes)]
 
-    def point(self, child: Element, separates: bool, notes: list[Spliced] | None) -> Token:
+    def point(self, child: Element, separates: bool, notes: list[Spliced] | None) -> MarkupToken:
         """The token of an element between words."""
         raw = child.raw if notes is None else self.with_mark(child, notes)
-        return Token("point", raw, breaks=separates or child.name in BREAKS)
+        return MarkupToken("point", raw, breaks=separates or child.name in BREAKS)
 
     def with_mark(self, element: Element, notes: list[Spliced]) -> str:
         """What stands for an element in a sentence.
@@ -172,13 +172,13 @@ class Flow(MarkedUp):
         element: Element,
         separates: bool,
         notes: list[Spliced] | None,
-    ) -> list[Token]:
+    ) -> list[MarkupToken]:
         """The tokens of an element whose text belongs to the sentence around it."""
         is_span = element.name == "span"
         script = self.script_of(element) if is_span else None
         name = script or element.name
         is_dropped = element.name in RUBY
-        opening = Token(
+        opening = MarkupToken(
             "open",
             element.file[element.begin : element.inside],
             name=name,
@@ -187,7 +187,7 @@ class Flow(MarkedUp):
             is_script=script is not None,
             is_dropped=is_dropped,
         )
-        closing = Token(
+        closing = MarkupToken(
             "close",
             element.file[element.outside : element.end],
             name=name,
@@ -197,16 +197,16 @@ class Flow(MarkedUp):
         return [*spaced(opening, separates), *inside, *spaced(closing, separates)]
 
 
-def copied(element: Element) -> Token:
+def copied(element: Element) -> MarkupToken:
     """The token of an element that is copied with its text."""
-    return Token("copy", element.raw, element.text)
+    return MarkupToken("copy", element.raw, element.text)
 
 
-def code_token(element: Element) -> Token:
+def code_token(element: Element) -> MarkupToken:
     """The token of an inline code of XLIFF; the two codes of a pair share an id."""
     # `rid` connects the two codes of a pair, whose ids may differ.
     shared_id = element.attributes.get("rid") or element.attributes.get("id", "")
-    return Token(CODES[element.name], element.raw, name=shared_id)
+    return MarkupToken(CODES[element.name], element.raw, name=shared_id)
 
 
 def overriding_text(cell: Element) -> Iterator[Part]:
@@ -232,11 +232,11 @@ def code_separates_words(element: Element) -> bool:
     return separates_words(code, element.attributes.get("ctype", ""))
 
 
-def spaced(token: Token, separates: bool) -> list[Token]:
+def spaced(token: MarkupToken, separates: bool) -> list[MarkupToken]:
     """A tag that perhaps separates words, for the model only."""
     if not separates:
         return [token]
     if token.kind == "point":
         return [replace(token, breaks=True)]
-    space = Token("text", "", " ")  # without `raw`, it is not written
+    space = MarkupToken("text", "", " ")  # without `raw`, it is not written
     return [space, token, space]

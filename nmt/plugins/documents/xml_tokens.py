@@ -3,7 +3,7 @@
 from html import escape, unescape
 
 from nmt.plugins.documents.elements import INVALID, text_of
-from nmt.plugins.documents.nodes import Kind, Token
+from nmt.plugins.documents.nodes import Kind, MarkupToken
 
 AROUND = frozenset(
     [
@@ -57,13 +57,13 @@ CODED = frozenset(["mrk", "g", "x", *CODES])
 """Elements of XLIFF that stand for code of the original file."""
 
 
-def text_token(raw: str) -> Token:
-    return Token("text", raw, text_of(raw))
+def text_token(raw: str) -> MarkupToken:
+    return MarkupToken("text", raw, text_of(raw))
 
 
-def attribute_token(raw: str) -> Token:
+def attribute_token(raw: str) -> MarkupToken:
     """The text in an attribute, where only references are markup."""
-    return Token("text", raw, unescape(raw))
+    return MarkupToken("text", raw, unescape(raw))
 
 
 def attribute_escaped(text: str) -> str:

@@ -11,8 +11,9 @@ from nmt.files import MODEL_FILES, cache_folder, sha256
 
 CONVERSION = "4"
 """The version of the conversions; increase it whenever their content changes."""
-MIN_POSITIONS = 2048
-"""Minimum length of the sinusoid table, which CTranslate2 does not compute itself."""
+# Longer than lines of text are, and small beside the weights.
+SHORTEST_TABLE = 2048
+"""The fewest rows of the table of sinusoids, which CTranslate2 does not compute itself."""
 
 
 def weights(folder: Path, precision: str) -> Path:
@@ -46,4 +47,4 @@ def table_length(model: ModelConfig) -> int:
     """Number of rows in a conversion's position table."""
     if model.positions == "learned":
         return model.max_positions
-    return max(MIN_POSITIONS, model.max_positions)
+    return max(SHORTEST_TABLE, model.max_positions)

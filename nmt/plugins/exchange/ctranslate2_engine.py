@@ -1,16 +1,16 @@
 """CTranslate2 search on CPUs, without torch, using a converted model in the user's cache.
 
-CTranslate2 ranks hypotheses by log P / |Y|^alpha, so finished hypotheses are reranked with the
-configured penalty. Translations equal the torch engine's up to rounding, unless the best hypothesis
-would finish after CTranslate2 stops (at most 7 of 1,000 sentences) or the model would not produce
-the prefix on its own: of 300 quickstart translations, 299 were the same when the prefix was the
-beginning of the reference, and 178 when it was "zz Foo".
+`ctranslate2_ranking` ranks the finished hypotheses with the configured penalty. Translations equal
+the torch engine's up to rounding, unless the best hypothesis would finish after CTranslate2 stops
+(at most 7 of 1,000 sentences) or the model would not produce the prefix on its own: of 300
+quickstart translations, 299 were the same when the prefix was the beginning of the reference, and
+178 when it was "zz Foo".
 """
 
 import math
 import os
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache
@@ -25,6 +25,7 @@ from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig, NMTError, 
 from nmt.extensions import EngineEntry
 from nmt.files import read_description
 from nmt.plugins.exchange.ctranslate2_conversion import converted, table_length
+from nmt.plugins.exchange.ctranslate2_ranking import Ranking, hypotheses_to_find
 from nmt.plugins.exchange.ctranslate2_support import check
 from nmt.registry import entries_of
 from nmt.search import (
@@ -36,11 +37,11 @@ from nmt.search import (
     TokenScores,
     batch_tokens,
     batches_by_length,
-    penalty,
 )
 from nmt.text import SOURCE, TARGET, read_tokenizer
 
 NO_TEXT = (PAD, BOS, UNK)
+"""Symbols that a translation must not contain."""
 NO_HYPOTHESIS = -1e9
 """CTranslate2 pads its lists with hypotheses whose score is -1e10."""
 
@@ -83,19 +84,6 @@ def has_fast_avx512() -> bool:
     """Whether the processor belongs to the generations whose AVX-512 is fast with int8."""
     flags = hardware.proc_value("cpuinfo", "flags") or ""
     return "avx512_bf16" in flags.split()
-
-
-def hypotheses_to_find(config: DecodeConfig) -> int:
-    """How many finished hypotheses end a beam search.
-
-    A longer hypothesis could still win thanks to its length penalty, so the number grows with
-    alpha; at first, |Y|^alpha grows faster than ((5 + |Y|) / 6)^alpha.
-    """
-    alpha = config.length_penalty
-    if config.length_penalty_kind == "marian":
-        alpha *= 4
-    per_beam = max(1.0, 0.4 + alpha)
-    return math.ceil(config.beam_size * per_beam) + config.n_best - 1
 
 
 @dataclass(frozen=True)
@@ -247,52 +235,15 @@ class CTranslate2Engine:
         results: list[list[Hypothesis]],
         rescore: bool = False,
     ) -> list[list[Hypothesis]]:
-        """Each sentence's n_best hypotheses out of `results`.
+        """Each sentence's n_best hypotheses out of `results`, best first.
 
-        Corrects scores that are not log P(Y|X): CTranslate2 scores forced tokens as 0 and stops at
-        the maximum length without an end symbol. `rescore` computes all scores anew, because
-        CTranslate2 suppresses symbols before the softmax.
+        `rescore` computes all log probabilities anew.
         """
+        # Without scores, there is one hypothesis per sentence, so there is nothing to rank.
         if self.has_scores:
-            self.add_prefix_scores(begun, results)
-            self.rescore(begun, results, rescore)
-            for row in results:
-                for candidate in row:
-                    length = len(candidate.tokens) + 1  # the penalty counts the end symbol
-                    candidate.score = candidate.log_probability / penalty(length, self.config)
-                row.sort(key=lambda candidate: -candidate.score)
+            ranking = Ranking(self.config, self.forced_decoding, self.max_length)
+            ranking.rank(begun, results, rescore)
         return [row[: self.config.n_best] for row in results]
-
-    def add_prefix_scores(
-        self,
-        begun: Sequence[Pair],
-        results: list[list[Hypothesis]],
-    ) -> None:
-        """Add the log probability of its prefix to each hypothesis."""
-        prefixed = [index for index, (_, prefix) in enumerate(begun) if prefix]
-        scored = self.forced_decoding([begun[index] for index in prefixed])
-        for index, scores in zip(prefixed, scored, strict=True):
-            for candidate in results[index]:
-                candidate.log_probability += sum(scores[:-1])  # without the end symbol
-
-    def rescore(
-        self,
-        begun: Sequence[Pair],
-        results: list[list[Hypothesis]],
-        all_of_them: bool,
-    ) -> None:
-        """Compute the log probability of hypotheses of the maximum length, or of all of them."""
-        pairs: list[Pair] = []
-        candidates = []
-        for pair, row in zip(begun, results, strict=True):
-            longest = self.max_length(pair)
-            for candidate in row:
-                if all_of_them or len(candidate.tokens) + 1 == longest:
-                    pairs.append((pair[SOURCE], candidate.tokens))
-                    candidates.append(candidate)
-        scored = self.forced_decoding(pairs)
-        for candidate, scores in zip(candidates, scored, strict=True):
-            candidate.log_probability = sum(scores)
 
     def candidates(self, begun: Sequence[Pair], suppress: bool) -> list[list[Hypothesis]]:
         """What CTranslate2 finds for each sentence, given its prefix.
@@ -302,35 +253,46 @@ class CTranslate2Engine:
         # CTranslate2 has one maximum length per batch, nmt one per sentence.
         limits = [self.max_length(pair) for pair in begun]
         results: list[list[Hypothesis]] = [[] for _ in begun]
-
-        def queued(indices: Sequence[int]) -> Iterator[QueuedBatch]:
-            lengths = [len(begun[index][SOURCE]) + 1 for index in indices]
-            for places in self.batches(lengths):
-                batch = [indices[place] for place in places]
-                longest = max(limits[index] for index in batch)
-                # All batches are queued before the first result is read, so that no worker waits.
-                promises = self.queue([begun[index] for index in batch], longest, suppress)
-                yield QueuedBatch(batch, longest, promises)
-
-        waiting = deque(queued(range(len(begun))))
+        # All batches are queued before the first result is read, so that no worker waits.
+        waiting = deque(self.queue_batches(begun, range(len(begun)), limits, suppress))
         while waiting:
             batch = waiting.popleft()
-            reached = defaultdict[int, list[int]](list)
+            to_repeat = defaultdict[int, list[int]](list)  # maximum length -> sentences
             for index, promise in zip(batch.indices, batch.promises, strict=True):
                 row = self.read(promise.result())
                 results[index] = row
                 limit = limits[index]
-                if limit < batch.longest and has_length(row, limit):
-                    reached[limit].append(index)
-                    # The batch has a higher maximum length; with the sentence's own, greedy search
-                    # would stop here.
+                if limit == batch.longest or not has_length(row, limit):
+                    continue
+                if self.config.beam_size > 1:
+                    # Beam search may find other hypotheses with the sentence's own maximum length.
+                    to_repeat[limit].append(index)
+                else:
+                    # Greedy search would stop here.
                     del row[0].tokens[limit - 1 :]
-            if self.config.beam_size > 1:
-                # Beam search may find other hypotheses with a lower maximum length, so search again
-                # with that.
-                for same in reached.values():
-                    waiting.extend(queued(same))
+            for same_limit in to_repeat.values():
+                waiting += self.queue_batches(begun, same_limit, limits, suppress)
         return results
+
+    def queue_batches(
+        self,
+        begun: Sequence[Pair],
+        indices: Sequence[int],
+        limits: Sequence[int],
+        suppress: bool,
+    ) -> list[QueuedBatch]:
+        """Queue the sentences with these indices for translation, in batches.
+
+        `begun` and `limits`, the maximum lengths, are those of all sentences.
+        """
+        queued = []
+        lengths = [len(begun[index][SOURCE]) + 1 for index in indices]
+        for places in self.batches(lengths):
+            batch = [indices[place] for place in places]
+            longest = max(limits[index] for index in batch)
+            promises = self.queue([begun[index] for index in batch], longest, suppress)
+            queued.append(QueuedBatch(batch, longest, promises))
+        return queued
 
     def batches(self, lengths: Sequence[int]) -> list[list[int]]:
         """Batches of sentence indices, longest first.

@@ -76,8 +76,8 @@ def original(folder: Path) -> translation.Translator:
     return translation.load_translator(options, lambda words: None)
 
 
-def wrapper(folder: Path, precision: str) -> translation.Translator:
-    """nmt's own translator with CTranslate2."""
+def exported_in_nmt(folder: Path, precision: str) -> translation.Translator:
+    """The translator that searches with CTranslate2, and does all else as nmt does."""
     compute = Compute("ctranslate2", precision=precision)
     options = TranslatorOptions([str(folder)], compute, split="never")
     return translation.load_translator(options, lambda words: None)
@@ -109,7 +109,7 @@ def compare(
         yield f"no sample was compared: {sample.origin}; pass sample=FILE"
         return
     status(f"translating {len(lines):,} lines twice")
-    theirs = wrapper(folder, config.precision)
+    theirs = exported_in_nmt(folder, config.precision)
     our_texts = best_texts(ours, lines)
     their_texts = usage.translate_lines(export, code, lines) if code else best_texts(theirs, lines)
     rows = []

@@ -4,9 +4,9 @@ AutoModelForSeq2SeqLM and AutoTokenizer load the export, whose logits equal ours
 Differences:
 
 - transformers uses the paper's sinusoids and an epsilon of 1e-5, and its softmax includes <pad>,
-  the decoder's start token. So for a model trained by Marian, the log P of a token differs by about
-  1e-4.
-- A MarianMTModel has a length limit, here max(MIN_POSITIONS, max_positions), and biases: zeros if
+  the decoder's start token (in nmt, BOS). So for a model trained by Marian, the log P of a token
+  differs by about 1e-4.
+- A MarianMTModel has a length limit, here max(SHORTEST_LIMIT, max_positions), and biases: zeros if
   our model has none.
 - transformers' search divides log P(Y|X) by |Y|^beta, as Marian does, instead of by
   ((5 + |Y|) / 6)^alpha. With the exported beta, both grow equally fast at a typical length. A

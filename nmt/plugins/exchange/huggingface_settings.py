@@ -9,7 +9,9 @@ from nmt.plugins.exchange.marian_hub import HUB_KEYS
 from nmt.text import MARIAN_SYMBOLS, SYMBOLS, MarianTokenizer, Tokenizer
 
 # transformers computes the table of sinusoids, so a larger one costs nothing to store.
-MIN_POSITIONS = 1024
+SHORTEST_LIMIT = 1024
+"""The lowest length limit of an export, in positions, if the model has a lower one or none."""
+# About the average length of a sentence.
 TYPICAL_LENGTH = 20
 """Translation length in tokens at which the two length penalties grow equally fast."""
 
@@ -136,7 +138,7 @@ def tokens_of_marian(table: list[str]) -> SpecialTokens:
 
 def position_count(model: ModelConfig) -> int:
     """Number of positions of the exported model."""
-    return max(MIN_POSITIONS, model.max_positions)
+    return max(SHORTEST_LIMIT, model.max_positions)
 
 
 def exported_penalty(decode: DecodeConfig) -> float:

@@ -38,11 +38,13 @@ HUB_BIAS = "final_logits_bias"
 """The name that transformers uses for output.bias."""
 HUB_SHARED = "model.shared.weight"
 """The matrix for all EMBEDDINGS that are missing."""
-COMPUTED_BY: dict[str, dict[str, Any]] = {
+SETTINGS_BY_TRAINER: dict[str, dict[str, Any]] = {
     "marian": MARIAN_NUMBERS,
+    # The <pad> of transformers has a probability. It is also the start token, so nmt has its row
+    # twice, as PAD and BOS, and only BOS may count in the softmax.
     "transformers": {"padding_probability": False},
 }
-"""How models differ from the paper, keyed by the program that trained them."""
+"""The settings of a model that depend on the program that trained it."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +137,7 @@ def read_weights(
         "output_bias": True,
         "tied_embeddings": is_tied,
         "source_vocabulary_size": None if is_joint else len(tokenizer.entries[SOURCE]),
-        **COMPUTED_BY[program],
+        **SETTINGS_BY_TRAINER[program],
     }
     config = build(ModelConfig, values, str(where))
     unread = UnreadWeights(where, tensors, stored.are_marians)

@@ -17,6 +17,7 @@ BLANKS = Regex("[\t-\r\x1c- \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\
 """The white space that str.split splits at."""
 # Unicode classes them as letters, so \p{M} does not match them.
 HALF_WIDTH_MARKS = "\uff9e\uff9f"
+"""The voicing marks of half-width katakana."""
 APART = "\uf8fe"
 """A private-use character that separates a mark from its letter while both are folded."""
 RULES = {"nfkc": "nfkc", "none": "identity"}
@@ -24,7 +25,7 @@ RULES = {"nfkc": "nfkc", "none": "identity"}
 
 
 def spellings(character: str) -> Iterator[str]:
-    """The sequences of characters that NFC composes into a character."""
+    """The sequences of characters that NFC composes into a character: e + ́ for é."""
     decomposed = unicodedata.normalize("NFD", character)
     letter = decomposed[0]
     marks = decomposed[1:]
@@ -85,30 +86,33 @@ def sentencepiece_normalizer(normalization: Normalization) -> Any:
 
 
 def tokenizers_steps(normalization: Normalization) -> list[normalizers.Normalizer]:
-    """The steps that normalize a source as we do."""
-    blanks = [normalizers.Replace(BLANKS, " "), normalizers.Strip()]
+    """The steps by which the tokenizers library normalizes a source as `normalization` does."""
+    single_blanks = [normalizers.Replace(BLANKS, " "), normalizers.Strip()]
     if normalization.name == "none":
-        return blanks
+        return single_blanks
     if normalization.name == "nfkc":
-        return [normalizers.NFKC(), *blanks]
-    # `Precompiled` maps all of them in one step.
-    singles = {chr(code): form for code, form in FOLDINGS.items()}
-    before_mark = Regex(rf"(?<=[{''.join(singles)}])(?=[\p{{M}}{HALF_WIDTH_MARKS}])")
+        return [normalizers.NFKC(), *single_blanks]
+    # The canonical normalization, as in nmt.text.normalization: without invisible characters, in
+    # NFC, with some characters folded, and in NFC again.
+    folded = {chr(code): form for code, form in FOLDINGS.items()}
+    # An empty match: the position between a character to fold and the mark after it.
+    before_mark = Regex(rf"(?<=[{''.join(folded)}])(?=[\p{{M}}{HALF_WIDTH_MARKS}])")
     return [
         normalizers.Replace(Regex(f"[{INVISIBLE}]+"), ""),
         normalizers.NFC(),
-        # The table's step would replace a character together with the marks that follow it.
+        # `Precompiled` folds all characters in one step. Without APART, it would take a character
+        # and the marks that follow it for one entry of its table.
         normalizers.Replace(before_mark, APART),
-        normalizers.Precompiled(charsmap(singles)),
+        normalizers.Precompiled(compiled_table(folded)),
         normalizers.Replace(APART, ""),
         # Folding may leave a letter beside a mark that NFC composes with it.
         normalizers.NFC(),
-        *blanks,
+        *single_blanks,
     ]
 
 
-def charsmap(table: dict[str, str]) -> bytes:
-    """A table as sentencepiece compiles it."""
+def compiled_table(table: dict[str, str]) -> bytes:
+    """A table of replacements as sentencepiece compiles it, which `Precompiled` reads."""
     from sentencepiece import SentencePieceNormalizer, sentencepiece_model_pb2
 
     with quiet_sentencepiece():

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from nmt.config import ModelConfig
 
-KINDS = (("weight", "W"), ("bias", "b"))
+LINEAR_PARAMETERS = (("weight", "W"), ("bias", "b"))
 """The two parameters of a linear map, and the letters that Marian's names have for them."""
 
 
@@ -137,11 +137,11 @@ def attention(model: ModelConfig, layer: Names, kind: Names) -> Iterator[Paramet
         residual = 2
         inputs = [f"{ctranslate2}/linear_0", f"{ctranslate2}/linear_1"]
         output = f"{ctranslate2}/linear_2"
-    for name, letter in KINDS:
+    for name, letter in LINEAR_PARAMETERS:
         is_bias = name == "bias"
         suffix = "_bias" if is_bias else ""
-        # Heads consist of rows of the input and of columns of the output, which stay in order: only
-        # the d_model dimensions are reordered.
+        # Queries, keys and values are one matrix in nmt. Heads consist of rows of it and of columns
+        # of the output, which stay in order: only the d_model dimensions are reordered.
         yield Parameter(
             ours=f"{ours}.input{suffix}",
             shape=(3 * width,) if is_bias else (3 * width, width),
@@ -171,7 +171,7 @@ def feed_forward(model: ModelConfig, layer: Names, residual: int) -> Iterator[Pa
     """The two linear maps of a feed-forward network, and its normalization."""
     width = model.d_model
     inner = model.d_ff
-    for name, letter in KINDS:
+    for name, letter in LINEAR_PARAMETERS:
         is_bias = name == "bias"
         yield Parameter(
             # 0 and 2 are the linear maps, 1 is the activation between them.
@@ -182,7 +182,7 @@ def feed_forward(model: ModelConfig, layer: Names, residual: int) -> Iterator[Pa
             marian=(f"{layer.marian}_ffn_{letter}1",),
             ctranslate2=(f"{layer.ctranslate2}/ffn/linear_0/{name}",),
         )
-    for name, letter in KINDS:
+    for name, letter in LINEAR_PARAMETERS:
         is_bias = name == "bias"
         yield Parameter(
             ours=f"{layer.ours}.feed_forward.2.{name}",

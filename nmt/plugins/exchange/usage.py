@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from nmt.config import DecodeConfig, NMTError
-from nmt.plugins.exchange.ctranslate2_engine import hypotheses_to_find
+from nmt.plugins.exchange.ctranslate2_ranking import hypotheses_to_find
 from nmt.text import (
     INVISIBLE,
     PRESENTATION_FORMS,

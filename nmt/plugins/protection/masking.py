@@ -81,29 +81,31 @@ class ProtectedLine:
             return None
         return MaskedLine(self, unused)
 
-    def with_texts(self, characters: frozenset[str] | None) -> "MaskedLine | None":
-        """The line with the texts of its copies in their place.
+    def with_readable_copies(self, characters: frozenset[str] | None) -> "MaskedLine | None":
+        """The line with the text of each copy in place of the copy; other items stay.
 
-        None if there are none, or if the model would not see them or could confuse them. Other
-        items stay as they are.
+        For example, code in a document is a copy: marks that no model knows, with the code between
+        them. The masked line has only the code, such as "Run ls." None if that would be no change,
+        if `characters`, those that the model knows, are not enough, or if a translation would not
+        show which words are the copies.
         """
-        names = {text: readable(text, otherwise=HIDDEN) for text in self.items.texts}
-        shows_copies = any(text != name for text, name in names.items())
-        if not shows_copies or self.is_bare:
+        items = self.items.texts
+        names = [readable(item, otherwise=HIDDEN) for item in items]
+        if names == items or self.is_bare:
             return None
-        all_names = "".join(names.values())
-        if HIDDEN in all_names:  # a copy that shows nothing
+        all_names = "".join(names)
+        has_copy_without_text = HIDDEN in all_names
+        if has_copy_without_text:
             return None
         if characters is not None and not characters.issuperset(clean(all_names)):
             return None
         # Two copies with the same text could trade places unnoticed.
-        is_distinct = len(set(names.values())) == len(names)
-        if not is_distinct:
+        if len(set(names)) < len(set(items)):
             return None
-        masked = MaskedLine(self, [names[text] for text in self.items.texts])
-        # The text of a copy may also occur elsewhere in the line. Then, a translation would not
-        # show which of the two is the copy.
-        return masked if masked.items.find(masked.text) == masked.names else None
+        masked = MaskedLine(self, names)
+        # The text of a copy may also occur elsewhere in the line.
+        has_name_elsewhere = masked.items.find(masked.text) != masked.names
+        return None if has_name_elsewhere else masked
 
 
 class MaskedLine:

@@ -102,9 +102,11 @@ class Protection(Stage):
         results: dict[int, Outcome],
         rest: Rest,
     ) -> None:
-        """Translate lines with stand-ins or cuts in place of their items, and add the `results`.
+        """Translate the lines whose translation lacks items with the fallbacks, one after another.
 
-        A translation that lacks items is kept only if the line has no other.
+        `protected` are the lines with items, and `results` the outcomes so far, both by the line's
+        index. Lines that must be masked have no result yet. A better translation replaces the
+        result, and a translation that lacks items is kept only if there is none.
         """
         unsettled = list[int]()
         for index, line in protected.items():
@@ -112,32 +114,46 @@ class Protection(Stage):
                 unsettled.append(index)
         # Each fallback only gets the lines that those before it could not settle.
         for fallback in self.fallbacks:
-            masks = dict[int, MaskedLine]()
-            for index in unsettled:
-                mask = fallback.mask(protected[index])
-                if mask:
-                    masks[index] = mask
-            lines = {index: fallback.line_of(mask) for index, mask in masks.items()}
-            for index, outcome in outcomes(lines, rest).items():
-                # Refused in this form, for example for its length; the next fallback may still
-                # succeed.
-                if isinstance(outcome, RefusedLine):
-                    continue
-                row = masks[index].with_all_items(outcome)
-                if not row:
-                    continue
-                if is_settled(protected[index], row):
+            lines = {index: protected[index] for index in unsettled}
+            for index, translations in translated_with(fallback, lines, rest).items():
+                if is_settled(protected[index], translations):
+                    results[index] = translations
                     unsettled.remove(index)
-                    results[index] = row
                 else:
                     # The first attempt stays, because it changes the line least.
-                    results.setdefault(index, row)
+                    results.setdefault(index, translations)
+
+
+def translated_with(
+    fallback: Fallback,
+    lines: Mapping[int, ProtectedLine],
+    rest: Rest,
+) -> dict[int, list[Translation]]:
+    """The translations of masked lines, best first, with their items restored, by index.
+
+    Lines that cannot be masked, or whose items cannot be restored, are left out.
+    """
+    masks = dict[int, MaskedLine]()
+    for index, line in lines.items():
+        mask = fallback.mask(line)
+        if mask:
+            masks[index] = mask
+    masked_lines = {index: fallback.line_of(mask) for index, mask in masks.items()}
+    results = dict[int, list[Translation]]()
+    for index, outcome in outcomes(masked_lines, rest).items():
+        # Refused in this form, for example for its length; another fallback may still succeed.
+        if isinstance(outcome, RefusedLine):
+            continue
+        translations = masks[index].with_all_items(outcome)
+        if translations:
+            results[index] = translations
+    return results
 
 
 def fallbacks(characters: frozenset[str] | None) -> list[Fallback]:
     """The fallbacks for a model that knows these characters, in the order in which to try them."""
     # Copies first: names in code help the model to translate the words around them.
-    in_order = [Fallback(lambda line: line.with_texts(characters), {})]
+    in_order = [Fallback(lambda line: line.with_readable_copies(characters), {})]
     for stand_in in STAND_INS:
         # Words with unknown characters are copied, so they cannot serve as stand-ins.
         if characters is None or characters.issuperset(stand_in(1)):
@@ -181,7 +197,7 @@ def translate_without_masks(
 
 
 def is_settled(line: ProtectedLine, outcome: Outcome | None) -> bool:
-    """Whether a line is refused, or its best translation has all items."""
+    """Whether a line is refused, or its best translation has all items; None is no translation."""
     if outcome is None:
         return False
     return isinstance(outcome, RefusedLine) or line.items.arrive(outcome[0].text)

@@ -89,7 +89,7 @@ class Tracker:
         # The hypotheses of a sentence have few states, but each is looked up thousands of times.
         self.open = cache(self.phrases_at)
         self.after = cache(self.readings_after)
-        self.corrected = cache(self.with_met)
+        self.corrected = cache(self.with_constraints_met)
         self.advancing = cache(self.tokens_that_advance)
         self.outlook = cache(self.tokens_left_after)
         self.left = cache(self.tokens_left_anywhere)
@@ -175,16 +175,22 @@ class Tracker:
         earlier = self.earlier[constraint]
         return earlier < 0 or bool(met >> earlier & 1)
 
-    def with_met(self, state: State, met: int) -> State:
-        """A state in which exactly some constraints are met, whatever its readings say."""
-        # Outside of all phrases, because the text may have met a term with other tokens than those
-        # of its phrases.
+    def with_constraints_met(self, state: State, met: int) -> State:
+        """A state with the places of a given one, in which exactly the constraints `met` are met.
+
+        `met` has one bit per constraint. It comes from the text of the hypothesis, which shows more
+        reliably than its tokens which terms it has.
+        """
+        # The text may contain a term that is spelled with other tokens than its phrases have, and
+        # the hypothesis is then within no phrase.
         readings = {(met, FREE)}
         for _, place in state:
             phrase, _ = place
-            # A phrase in progress is pointless once its term is met.
-            if phrase < 0 or not met >> self.owners[phrase] & 1:
-                readings.add((met, place))
+            is_in_phrase = phrase >= 0
+            # Completing a phrase is pointless once its constraint is met.
+            if is_in_phrase and met >> self.owners[phrase] & 1:
+                continue
+            readings.add((met, place))
         return frozenset(self.best(readings))
 
     def tokens_that_advance(self, state: State) -> list[int]:

@@ -25,8 +25,10 @@ Weights = npt.NDArray[np.float32]
 MAX_TOKENS = 200
 """Tokens per sentence, because the size of the page grows with the square of its length."""
 MAX_LABEL_LETTERS = 15
+"""Letters of a token to show; the page cuts longer ones off."""
 MAX_BANDS = 5
 """Bands to draw for each query."""
+# The same for all heads, so that none stands out.
 LIGHTNESS = 0.47
 SATURATION = 0.72
 MIN_SHARE = 0.05

@@ -28,10 +28,10 @@ from nmt.plugins.results.systems import System
 from nmt.plugins.results.test_set import TestSet
 from nmt.text import scripts_of_language
 
-SHORT = 0.6
-"""A translation below this share of the reference's length is under-translated."""
-LONG = 1.6
-"""A translation above this share of the reference's length is over-translated."""
+SHORTEST_SHARE = 0.6
+"""A translation with a smaller share of the reference's length is under-translated."""
+LONGEST_SHARE = 1.6
+"""A translation with a larger share of the reference's length is over-translated."""
 FEW_CHARACTERS = 10
 """A smaller difference in length is no fault: short lines vary by more than their share."""
 
@@ -52,10 +52,10 @@ def faults_of(
         faults += [f"flag {flag}" for flag in flags(source, text, scripts)]
     missing = len(reference) - len(text)
     # Length is counted in characters, which needs no rules for words in any script.
-    if missing >= FEW_CHARACTERS and len(text) < SHORT * len(reference):
-        faults.append(f"under-translated: shorter than {SHORT:.0%} of the reference")
-    if -missing >= FEW_CHARACTERS and len(text) > LONG * len(reference):
-        faults.append(f"over-translated: longer than {LONG:.0%} of the reference")
+    if missing >= FEW_CHARACTERS and len(text) < SHORTEST_SHARE * len(reference):
+        faults.append(f"under-translated: shorter than {SHORTEST_SHARE:.0%} of the reference")
+    if -missing >= FEW_CHARACTERS and len(text) > LONGEST_SHARE * len(reference):
+        faults.append(f"over-translated: longer than {LONGEST_SHARE:.0%} of the reference")
     return faults
 
 

@@ -9,6 +9,9 @@ UNCHECKED = "unchecked"
 MISSING = "MISSING"
 ANOTHER = "another environment"
 """Bits differ, but in another environment, where last bits may differ."""
+# A hostile bundle or run could ask for thousands of threads, which would stop the machine.
+MOST_THREADS_PER_CORE = 16
+"""The most threads that a check starts to compute something again."""
 RESULT_WIDTH = max(len(result) for result in (SAME, DIFFERS, UNCHECKED, MISSING, ANOTHER))
 
 

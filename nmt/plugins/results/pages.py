@@ -23,7 +23,8 @@ UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]
 NO_BLANKS = WITHOUT_BLANKS.pattern
 # A grapheme cluster of a script without blanks, a word of another script, blanks, or punctuation.
 PART = regex.compile(rf"(?={NO_BLANKS})\X|(?:(?!{NO_BLANKS}){WORD_CHARACTER.pattern})+|\s+|\X")
-Parts = list[tuple[str, bool]]
+MarkedParts = list[tuple[str, bool]]
+"""The parts of a text in order, and whether each differs from another text."""
 CODE = re.compile("`([^`]+)`")
 # As training records them: "1 x cpu (2 threads)", "4 x NVIDIA H100".
 CPU = re.compile(r"([0-9]+) x cpu \(([0-9]+) threads\)")
@@ -92,7 +93,7 @@ def render(template: str, **content: Any) -> str:
     return environment.get_template(template).render(**content)
 
 
-def differences(reference: str, hypothesis: str) -> tuple[Parts, Parts]:
+def differences(reference: str, hypothesis: str) -> tuple[MarkedParts, MarkedParts]:
     """Split both texts into words, punctuation and spaces; True marks a part that differs.
 
     In scripts without blanks between words, the parts are single characters as readers see them.
@@ -110,7 +111,7 @@ def differences(reference: str, hypothesis: str) -> tuple[Parts, Parts]:
     return mark_others(before, same_before), mark_others(after, same_after)
 
 
-def mark_others(parts: list[str], same: set[int]) -> Parts:
+def mark_others(parts: list[str], same: set[int]) -> MarkedParts:
     """Mark the parts whose indices are not in `same`, except for spaces."""
     marked = []
     for index, part in enumerate(parts):

@@ -14,7 +14,7 @@ from rich.console import Console
 from nmt import data, files, hardware
 from nmt.config import ExperimentConfig, NMTError, build_stored, difference, in_words, to_tree
 from nmt.plugins.results.bits import first_difference
-from nmt.plugins.results.checks import ANOTHER, DIFFERS, SAME, Check
+from nmt.plugins.results.checks import ANOTHER, DIFFERS, MOST_THREADS_PER_CORE, SAME, Check
 from nmt.plugins.results.delivered import changed_configuration, check_model
 from nmt.plugins.results.options import VerifyConfig
 from nmt.training import (
@@ -38,7 +38,6 @@ STATE = {
 # skipped.
 OPTIONS = ("weights", "optimizer", "update")
 """What a checkpoint has in every environment, but for the values of tensors."""
-MOST_THREADS_PER_CORE = 16
 
 
 def state_of(checkpoint: dict[str, Any]) -> dict[str, Any]:

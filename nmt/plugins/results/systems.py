@@ -20,7 +20,9 @@ from nmt.text import TARGET, not_parallel, read_texts
 from nmt.translation import Translator, warn, with_engine
 
 NAMED_SEEDS = re.compile(r"([\w.+-]+)=\[(.*)\]")
+"""NAME=[A,B]: a system with two seeds."""
 NAMED = re.compile(r"([\w.+-]+)=(.+)")
+"""NAME=PATH."""
 
 
 @dataclass
@@ -112,31 +114,43 @@ def check_system(path: str) -> None:
 
 
 def translated(seed: Seed, test: TestSet, options: TranslatorOptions) -> Seed:
-    """The translations of a test set, from a file or by a model.
+    """The seed with its translations of a test set: those it has, those of its file, or new ones.
 
-    NMTError if their number is wrong.
+    If its path is a run or a model, the model translates the source with these options, and the
+    result has its cost. NMTError if translations and references differ in number.
     """
     path = seed.path
-    if seed.hypotheses or not Path(path).is_dir():
-        hypotheses = seed.hypotheses or list(read_texts(path))
-        if len(hypotheses) != len(test.references):
-            raise not_parallel((path, test.name), (len(hypotheses), len(test.references)))
-        return Seed(path, hypotheses)
-    if test.sources is None:
+    if seed.hypotheses:
+        hypotheses = seed.hypotheses
+    elif Path(path).is_dir():
+        return translate_in_process(path, test.sources, options)
+    else:
+        hypotheses = list(read_texts(path))
+    if len(hypotheses) != len(test.references):
+        raise not_parallel((path, test.name), (len(hypotheses), len(test.references)))
+    return Seed(path, hypotheses)
+
+
+def translate_in_process(
+    path: str,
+    sources: list[str] | None,
+    options: TranslatorOptions,
+) -> Seed:
+    """Translate with a model in a process of its own, whose peak memory is that of the model."""
+    if sources is None:
         raise NMTError(f"{path}: a model needs source lines to translate; pass source=FILE")
     folder = find_model_directory(path, "systems")
     options = replace(options, run=[str(folder)])
     # Before the process starts, so that a choice of the engine is reported once, with the system's
     # name.
     options = with_engine(options, lambda text: warn(f"{path}: {text}"))
-    # In a process of its own, the peak memory is that of this model alone.
     # "spawn", because a forked process would begin with the memory of this one, and must not
     # inherit the threads of torch.
     context = get_context("spawn")
     process = preparation.worker_pool(1, mp_context=context, initializer=preparation.begin)
     with process as pool:
         try:
-            return pool.submit(translate_here, path, options, test.sources).result()
+            return pool.submit(translate_here, path, options, sources).result()
         except BrokenProcessPool as error:
             problem = "the translation process died, perhaps out of memory"
             raise NMTError(f"{path}: {problem}") from error

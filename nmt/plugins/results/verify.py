@@ -35,7 +35,15 @@ from nmt.plugins.results.bundle import (
     read_bundle,
     text_of,
 )
-from nmt.plugins.results.checks import DIFFERS, MISSING, SAME, UNCHECKED, Check, check_of
+from nmt.plugins.results.checks import (
+    DIFFERS,
+    MISSING,
+    MOST_THREADS_PER_CORE,
+    SAME,
+    UNCHECKED,
+    Check,
+    check_of,
+)
 from nmt.plugins.results.options import VerifyConfig
 from nmt.plugins.results.test_set import cited_model, digests_of
 from nmt.plugins.results.translating import (
@@ -47,7 +55,6 @@ from nmt.plugins.results.translating import (
 )
 from nmt.text import decoded, read_texts
 
-MOST_THREADS_PER_CORE = 16
 ROUNDING = 1e-12
 """The relative difference that rounding can make between two computations of a score."""
 TOKENIZER = re.compile(rf"\|tok:({'|'.join(BLEU_TOKENIZERS)})(?![^|-])")
@@ -55,6 +62,7 @@ TOKENIZER = re.compile(rf"\|tok:({'|'.join(BLEU_TOKENIZERS)})(?![^|-])")
 VERSIONS = ("version", "sacrebleu", "sacremoses")
 """The parts of a signature that name library versions."""
 SHOWN_CHANGES = 3
+"""How many lines with another translation a check quotes."""
 
 
 def verify(config: VerifyConfig, console: Console) -> Iterator[Check]:
@@ -234,7 +242,11 @@ class Verification:
         return check_of(has_same_value(again, stated_score) and same_method, name, detail)
 
     def translations(self, hypotheses: list[str], sources: list[str] | None) -> Iterator[Check]:
-        """Translate again if the user names a run whose model is the stated one."""
+        """Check that the model in the user's run, if any, makes these translations.
+
+        `sources` is None without the stated source. Yields a check of the run's model, and one of
+        the translations unless the model is another one.
+        """
         stated = self.stated
         run = self.config.run
         if not run or sources is None:
@@ -243,10 +255,11 @@ class Verification:
             yield Check(UNCHECKED, "translations", needed)
         if not run:
             return
-        same = digests_of(cited_model(run)) == stated.model
-        verb = "is" if same else "is not"
-        yield check_of(same, "model", f"{run} {verb} the stated model")
-        if not same or sources is None:
+        # The model can be checked even without the source.
+        is_stated_model = digests_of(cited_model(run)) == stated.model
+        verb = "is" if is_stated_model else "is not"
+        yield check_of(is_stated_model, "model", f"{run} {verb} the stated model")
+        if not is_stated_model or sources is None:
             return
         # Another engine would compute something else, and a difference would prove nothing.
         problem = missing_engine(stated.computation)
@@ -257,15 +270,15 @@ class Verification:
 
     def translate_again(self, hypotheses: list[str], sources: list[str]) -> Check:
         """Repeat the computation that the bundle states, on this machine, and compare all lines."""
-        translator = open_translator(self.options_of_translator())
+        translator = open_translator(self.stated_options())
         self.console.print(f"translating {len(sources):,} lines")
         block_lines = self.stated.computation.block_lines
         again = translate_lines(translator, sources, self.console, block_lines=block_lines)
         changes = []
-        for number, (line, here) in enumerate(zip(hypotheses, again, strict=True), 1):
-            if here != line:
+        for number, (stated, here) in enumerate(zip(hypotheses, again, strict=True), 1):
+            if here != stated:
                 # `repr`, because lines may differ in invisible characters.
-                changes.append(f"line {number:,}: {line!r}, here {here!r}")
+                changes.append(f"line {number:,}: {stated!r}, here {here!r}")
         same = len(again) - len(changes)
         details = [f"{same:,} of {len(again):,} lines are the same", *changes[:SHOWN_CHANGES]]
         if changes:
@@ -281,11 +294,13 @@ class Verification:
             parts.append(f"{library} {stated.versions.get(library)}, here {version}")
         return f"made with engine={engine} on {', '.join(parts)}"
 
-    def options_of_translator(self) -> TranslatorOptions:
-        """The stated options and number of threads, which determines the order of sums on a CPU."""
+    def stated_options(self) -> TranslatorOptions:
+        """The stated options to translate with, but the user's run and device.
+
+        They include the number of threads, because it determines the order of sums on a CPU.
+        """
         stated = self.stated
         computation = stated.computation
-        # A hostile bundle could ask for thousands of threads, which would stop the machine.
         most = MOST_THREADS_PER_CORE * hardware.usable_cores()
         if computation.threads is not None and computation.threads > most:
             advice = f"for more than {most}, use a machine with more cores"

@@ -21,6 +21,7 @@ UPLOADS = 16
 BYTES_PER_CHARACTER = 12
 """What an emoji takes in JSON that is ASCII only."""
 BYTES_OF_OTHER_FIELDS = 2**16
+"""What all fields of a request besides its text may take."""
 
 
 class Admission:

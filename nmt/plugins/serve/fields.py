@@ -16,6 +16,7 @@ from nmt.plugins.serve.failures import Failed
 
 Fields = list[tuple[str, Any]]
 MOST_FIELDS = 1000
+"""The most fields of a form, each of which takes time and memory."""
 CHARSET = re.compile(r""";\s*charset\s*=\s*["']?([\w.:-]*)["']?""", re.IGNORECASE)
 CHARSETS = ("utf-8", "utf-8-sig", "ascii", "iso8859-1", "cp1252")
 """The encodings of forms. Others are rare, and Python's include some that take quadratic time."""

@@ -15,9 +15,9 @@ from nmt import files, hardware, translation
 from nmt.config import require
 from nmt.plugins.serve.command import ServeConfig
 from nmt.plugins.serve.failures import Failed, failure_of, log
-from nmt.plugins.serve.other_words import OtherWords, Words, joined
+from nmt.plugins.serve.other_words import OtherWordSearch, SplitText, joined
 from nmt.plugins.serve.parsing import Line
-from nmt.plugins.serve.queues import BATCH_LINES, LONG, Queue, Search, WaitingLine
+from nmt.plugins.serve.queues import BATCH_LINES, LONG_LINE, Queue, Search, WaitingLine
 from nmt.translation import Translated
 
 BATCH_WAIT = 0.003
@@ -46,7 +46,7 @@ class Turns:
 
 def is_long(batch: Sequence[WaitingLine]) -> bool:
     """Whether a batch is a single long line."""
-    return len(batch[0].text) > LONG
+    return len(batch[0].text) > LONG_LINE
 
 
 class ServedModel:
@@ -163,7 +163,7 @@ class ServedModel:
         for line, answer in zip(batch, answers, strict=True):
             line.give(answer)
         characters = sum(len(line.text) for line in batch)
-        self.queue.took(characters, seconds)
+        self.queue.adapt_size(characters, seconds)
         self.batches -= 1
         if is_long(batch):
             self.long_lines -= 1
@@ -181,10 +181,10 @@ class ServedModel:
         if search.prefix is not None:
             # An engine with another search: stages around it treat other words like any
             # translation.
-            text = Words(joined(search.prefix, search.rest))
-            at = len(Words(search.prefix).words)
+            text = SplitText(joined(search.prefix, search.rest))
+            at = len(SplitText(search.prefix).words)
             other = cast(Any, copy(engine))
-            other.search = OtherWords(engine, usual.tokenizer, text, at).search
+            other.search = OtherWordSearch(engine, usual.tokenizer, text, at).search
             engine = other
         return replace(
             usual,

@@ -2,27 +2,30 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from nmt.search import Engine, Hypothesis
+from nmt.search import Constraints, Engine, Hypothesis
 from nmt.text import NO_BLANK_BESIDE, TARGET, WITHOUT_BLANKS, Tokenizer, word_spans
 
+# A page lists few alternatives, and some tokens begin the same word.
 BEAM = 12
 """The number of tokens to try as the beginning of another word."""
+# Each replaced word may take a search, and a request must not take many.
 MOST_REPLACED = 40
 """The most words of a line that a user can replace and still get alternatives for later words."""
 
 
-class Words:
-    """The words of a text, as alignments count them."""
+class SplitText:
+    """A text and its words, as alignments count them: in "Go home." they are "Go" and "home."."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.spans = word_spans(text)
+        """The characters (begin, end) of each word."""
         self.words = [text[begin:end] for begin, end in self.spans]
 
     def text_of(self, begin: int, end: int) -> str:
-        """The text from word `begin` to before word `end`."""
+        """The words from number `begin` to before number `end`, as they are in the text."""
         if begin >= end:
             return ""
         first_character, _ = self.spans[begin]
@@ -40,7 +43,7 @@ def joined(prefix: str, rest: str) -> str:
 
 
 def first_difference(words: Sequence[str], others: Sequence[str]) -> int | None:
-    """The first place with different words, as far as both texts go."""
+    """The number of the first word that differs; None if none does before one text ends."""
     for place, (word, other) in enumerate(zip(words, others, strict=False)):
         if word != other:
             return place
@@ -48,95 +51,122 @@ def first_difference(words: Sequence[str], others: Sequence[str]) -> int | None:
 
 
 class SentenceResult(NamedTuple):
-    """The translations of a sentence that was searched with words of a text."""
+    """The translations of a sentence after searching for the words of a text."""
 
     hypotheses: list[Hypothesis]
     words: list[str]
-    """The words of the best one."""
-    is_different: bool
-    """Whether it lacks words of the text, after all searches."""
+    """The words of the best hypothesis."""
+    differs: bool
+    """Whether the best hypothesis still has other words than the text, after all searches."""
     searches: int
+    """The number of searches that this took, besides the first one."""
 
 
 @dataclass(frozen=True)
-class OtherWords:
-    """Searches for a line whose translation so far is `text`.
+class OtherWordSearch:
+    """Searches for translations of a line with another word in one place.
 
-    The sentence with word `at` gets translations with other words there; the other sentences keep
-    the words of the text.
+    A user sees `text`, the translation of the line so far, and asks for alternatives to its word
+    number `at`. With the text "It is late. Go home." and at=3, the second sentence gets
+    translations that begin with other words than "Go", and the first one stays as it is.
     """
 
     engine: Engine
     tokenizer: Tokenizer
-    text: Words
+    text: SplitText
     at: int
 
-    def search(self, sentences: Sequence[list[int]], *more: Any) -> list[list[Hypothesis]]:
-        """As the engine's own search, for the sentences of the line."""
+    def search(
+        self,
+        sentences: Sequence[list[int]],
+        prefixes: Sequence[list[int]],
+        constraints: Constraints | None = None,
+    ) -> list[list[Hypothesis]]:
+        """Takes the place of the engine's search for the sentences of the line.
+
+        The sentence with word `at` gets alternatives, best first, and each other sentence the
+        translation that the user sees. Only the first search has `prefixes` and `constraints`; all
+        further ones have words of the text as their prefixes.
+        """
         # One batch for all sentences; most of them keep their translation.
-        results = self.engine.search(sentences, *more)
-        first = 0  # the first word of the sentence in the text
+        results = self.engine.search(sentences, prefixes, constraints)
+        first_word = 0  # of the sentence, as a number in the text
         searches_left = MOST_REPLACED
-        is_replaced = False
+        has_alternatives = False
         for index, sentence in enumerate(sentences):
-            result = self.with_words_of_text(sentence, results[index], first, searches_left)
+            result = self.with_words_of_text(sentence, results[index], first_word, searches_left)
             searches_left -= result.searches
             results[index] = result.hypotheses
-            # If a sentence still differs after all searches, its words cannot be counted, so the
-            # place is taken to be here.
-            is_within = self.at < first + len(result.words) or result.is_different
-            if result.hypotheses and not is_replaced and self.at >= first and is_within:
-                results[index] = self.with_other_words(sentence, first)
-                is_replaced = True
-            first += len(result.words)
+            next_sentence = first_word + len(result.words)
+            # Where a sentence that differs ends in the text is unknown, so the word is taken to be
+            # in it.
+            may_end_later = result.differs
+            has_word = self.at >= first_word and (self.at < next_sentence or may_end_later)
+            if has_word and result.hypotheses and not has_alternatives:
+                results[index] = self.with_other_words(sentence, first_word)
+                has_alternatives = True
+            first_word = next_sentence
         return results
 
     def with_words_of_text(
         self,
         sentence: list[int],
         hypotheses: list[Hypothesis],
-        first: int,
+        first_word: int,
         most_searches: int,
     ) -> SentenceResult:
         """Search again until the translation of a sentence has the words of the text.
 
-        Each search forces the words up to the first difference, and no more: after a word that a
-        user has replaced, the model often continues as the text does.
+        The sentence begins with word `first_word` of the text. Each search forces the words up to
+        the first difference, and no more: after a word that a user has replaced, the model often
+        continues as the text does.
         """
-        words = self.text.words[first:]
-        best = list[str]()
+        words_of_text = self.text.words[first_word:]
+        words = list[str]()
         difference: int | None = None
-        forced = 0
+        forced = 0  # the number of words that the latest search was forced to begin with
         searches = 0
         while hypotheses:
-            best = Words(self.tokenizer.decode(hypotheses[0].tokens)).words
-            difference = first_difference(best, words)
-            if difference is None or forced == len(words) or searches == most_searches:
+            best = self.tokenizer.decode(hypotheses[0].tokens)
+            words = SplitText(best).words
+            difference = first_difference(words, words_of_text)
+            is_all_forced = forced == len(words_of_text)
+            if difference is None or is_all_forced or searches == most_searches:
                 break
             # One word more in each round, so that the loop ends even if the search changes earlier
             # words.
             forced = max(forced, difference) + 1
             searches += 1
-            [hypotheses] = self.engine.search([sentence], [self.tokens(first, forced)])
-        return SentenceResult(hypotheses, best, difference is not None, searches)
+            prefix = self.tokens(first_word, forced)
+            [hypotheses] = self.engine.search([sentence], [prefix])
+        return SentenceResult(hypotheses, words, difference is not None, searches)
 
-    def with_other_words(self, sentence: list[int], first: int) -> list[Hypothesis]:
-        """Translations of a sentence, each with another word at the place."""
-        prefix = self.tokens(first, self.at - first)
-        # At a maximum length of one more token, the beam consists of the likeliest ones.
+    def with_other_words(self, sentence: list[int], first_word: int) -> list[Hypothesis]:
+        """Translations of a sentence that differ from word `at` of the text on.
+
+        The sentence begins with word `first_word` of the text. One of the translations may have the
+        word of the text itself.
+        """
+        prefix = self.tokens(first_word, self.at - first_word)
+        beginnings = self.likely_beginnings(sentence, prefix)
+        results = self.engine.search([sentence] * len(beginnings), beginnings)
+        return [hypotheses[0] for hypotheses in results if hypotheses]
+
+    def likely_beginnings(self, sentence: list[int], prefix: list[int]) -> list[list[int]]:
+        """The prefix with each of the BEAM likeliest next tokens, likeliest first.
+
+        If the sentence may end after the prefix, one of them is the prefix alone.
+        """
+        # A search for one more token than the prefix has; its hypotheses differ in that token only.
         # `max_extra_length` counts from the length of the source.
         extra = len(prefix) + 1 - len(sentence)
         wide = replace(self.engine.config, beam_size=BEAM, n_best=BEAM, max_extra_length=extra)
-        [continued] = self.engine.with_search(wide).search([sentence], [prefix])
-        # Each of the likeliest next tokens begins another word; the second search completes the
-        # sentence after it.
-        prefixes = [hypothesis.tokens[: len(prefix) + 1] for hypothesis in continued]
-        results = self.engine.search([sentence] * len(prefixes), prefixes)
-        return [hypotheses[0] for hypotheses in results if hypotheses]
+        [hypotheses] = self.engine.with_search(wide).search([sentence], [prefix])
+        return [hypothesis.tokens[: len(prefix) + 1] for hypothesis in hypotheses]
 
-    def tokens(self, first: int, count: int) -> list[int]:
-        """The tokens of some words of the text, from word `first` on."""
-        end = min(first + count, len(self.text.words))
-        text = self.tokenizer.clean(self.text.text_of(first, end), TARGET)
+    def tokens(self, first_word: int, count: int) -> list[int]:
+        """The tokens of at most `count` words of the text, from word `first_word` on."""
+        end = min(first_word + count, len(self.text.words))
+        text = self.tokenizer.clean(self.text.text_of(first_word, end), TARGET)
         [tokens] = self.tokenizer.encode([text], TARGET)
         return tokens

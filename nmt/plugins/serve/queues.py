@@ -9,7 +9,7 @@ from typing import NamedTuple
 from nmt.plugins.serve.failures import Failed
 from nmt.plugins.serve.parsing import Line
 
-LONG = 1000
+LONG_LINE = 1000
 """In characters. Each longer line is a batch of its own, and only one such batch runs at a time."""
 BATCH_LINES = 128
 """The most lines of a batch."""
@@ -68,7 +68,7 @@ class QueuedRequest:
 
     @property
     def begins_with_long_line(self) -> bool:
-        return len(self.lines[0].text) > LONG
+        return len(self.lines[0].text) > LONG_LINE
 
     def extend(self, lines: Iterable[str]) -> None:
         """Add lines, before the request is queued."""
@@ -85,10 +85,10 @@ class Queue:
 
     def __init__(self) -> None:
         self.requests = deque[QueuedRequest]()
-        # True at first, so that the first batch starts with the request that has waited longest.
-        self.began_with_new = True
-        """Whether the latest batch began with a new request if there was one; alternates."""
-        self.most_characters = LONG
+        # True before the first batch, which thus starts with the request that has waited longest.
+        self.preferred_new = True
+        """Whether the latest batch gave its first turn to a new request; alternates."""
+        self.most_characters = LONG_LINE
         """The characters translated in about BATCH_SECONDS, as measured so far."""
 
     @property
@@ -109,7 +109,7 @@ class Queue:
         Requests take turns line by line. Every second batch starts with a new request. A long line
         gets its own batch, or stays queued if `long_too` is false.
         """
-        turns = self.turns(long_too)
+        turns = self.next_turns(long_too)
         batch = list[WaitingLine]()
         characters = 0
         # The last line may exceed the limit, so a batch is never empty.
@@ -128,35 +128,43 @@ class Queue:
                 # Behind the others: each request has one line per turn, so a short one leaves with
                 # the first batches, however long the others are.
                 turns.append(request)
-        self.let_wait(batch)
+        self.move_to_end(batch)
         return batch
 
-    def turns(self, long_too: bool) -> deque[QueuedRequest]:
-        """The requests that may take turns in the next batch, beginning with the first one."""
+    def next_turns(self, long_too: bool) -> deque[QueuedRequest]:
+        """The requests in the order of their turns in the next batch.
+
+        In every second batch, the first new request is first. For example, if only C and D are new,
+        the order is A B C D, then C D A B. Without `long_too`, requests whose next line is long are
+        left out.
+        """
         turns = deque[QueuedRequest]()
         for request in self.requests:
             if long_too or not request.begins_with_long_line:
                 turns.append(request)
-        # So that a short text waits for one batch of documents at most.
-        self.began_with_new = not self.began_with_new
-        if self.began_with_new:
-            for number, request in enumerate(turns):
+        # A short text thus waits for one batch of documents at most, and a document for one batch
+        # of short texts.
+        self.preferred_new = not self.preferred_new
+        if self.preferred_new:
+            for place, request in enumerate(turns):
                 if request.is_new:
-                    turns.rotate(-number)
+                    turns.rotate(-place)  # those before it go to the end
                     break
         return turns
 
-    def let_wait(self, batch: Sequence[WaitingLine]) -> None:
-        """Move the requests in a batch behind the others, and drop those without further lines."""
+    def move_to_end(self, batch: Sequence[WaitingLine]) -> None:
+        """Move the requests in a batch behind all others, and drop those without further lines."""
         served = {line.request for line in batch}
         waiting = [request for request in self.requests if request.lines]
-        # The sort is stable, so those that were not served keep their order.
+        # The sort is stable, so both groups keep their order.
         waiting.sort(key=lambda request: request in served)
         self.requests = deque(waiting)
 
-    def took(self, characters: int, seconds: float) -> None:
-        """Update the batch size based on a batch's translation time."""
-        if characters > self.most_characters / 2:  # a smaller batch says little about speed
-            in_time = round(BATCH_SECONDS * characters / max(seconds, 0.001))
-            # Enough for any line of up to `LONG` characters, whatever was measured.
-            self.most_characters = max(LONG, min(BATCH_CHARACTERS, in_time))
+    def adapt_size(self, characters: int, seconds: float) -> None:
+        """Fit the size of batches to the speed of one: its number of `characters` and `seconds`."""
+        # A batch of less than half the size says little about speed.
+        if characters <= self.most_characters / 2:
+            return
+        in_time = round(BATCH_SECONDS * characters / max(seconds, 0.001))
+        # Enough for any line of up to `LONG_LINE` characters, whatever was measured.
+        self.most_characters = max(LONG_LINE, min(BATCH_CHARACTERS, in_time))

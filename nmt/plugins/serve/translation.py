@@ -214,7 +214,8 @@ def merged(answers: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def options_of(form: TranslateForm) -> SearchOptions:
     """The search settings for a request."""
-    # With a prefix, `OtherWords` finds the alternatives, and needs only the best of each search.
+    # With a prefix, `OtherWordSearch` finds the alternatives; it needs only the best hypothesis of
+    # each search.
     n_best = 1 if form.prefix else number_of_translations(form)
     # Markup is put around the words that are aligned to those inside it.
     aligned = form.format == "html" or form.details

@@ -20,7 +20,7 @@ from nmt.plugins.serve.admission import Admission
 from nmt.plugins.serve.app import Server
 from nmt.plugins.serve.failures import Failed, Rate
 from nmt.plugins.serve.models import Turns
-from nmt.plugins.serve.other_words import Words, joined
+from nmt.plugins.serve.other_words import SplitText, joined
 from nmt.plugins.serve.parsing import SentDocument, read_lines, write
 from nmt.plugins.serve.processes import Lane, Parsers
 from nmt.plugins.serve.queues import Queue, QueuedRequest, Search
@@ -115,7 +115,7 @@ def test_two_threads_take_turns():
     ],
 )
 def test_words_in_scripts_without_blanks_are_characters(prefix, rest, words):
-    text = Words(joined(prefix, rest))
+    text = SplitText(joined(prefix, rest))
     assert text.words == words
     for begin in range(len(words)):
         for end in range(begin, len(words) + 1):
