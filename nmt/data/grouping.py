@@ -36,14 +36,22 @@ def bucket_widths(lengths: NDArray[Any]) -> Ints:
 
 
 def cost(widths: Ints, counts: Ints, budget: int) -> Ints:
-    """The cost of micro-batches of these widths.
+    """The cost of batching each of some groups of pairs, [groups].
 
-    A position costs 2 in the row of a pair, and 1 in an unused row.
+    `widths` [2, groups] are what a group's pairs are padded to, `counts` [groups] how many pairs it
+    has. A row of a micro-batch costs its padded positions: twice if it holds a pair, once if it is
+    unused.
     """
-    rows = budget // widths.max(0)
+    rows_per_batch = budget // widths.max(0)
+    rows = -(-counts // rows_per_batch) * rows_per_batch  # used and unused
     # An unused row takes no time, unlike padding, but it makes its update smaller.
-    used_and_unused = -(-counts // rows) * rows
-    return np.asarray((counts + used_and_unused) * widths.sum(0))
+    return np.asarray((counts + rows) * widths.sum(0))
+
+
+def is_large_enough(widths: Ints, counts: Ints, budget: int) -> NDArray[np.bool_]:
+    """Whether each of some groups of pairs, as in `cost`, fills enough micro-batches, [groups]."""
+    rows_per_batch = budget // widths.max(0)
+    return np.asarray(counts >= MIN_MICRO_BATCHES * rows_per_batch)
 
 
 @dataclass
@@ -53,42 +61,42 @@ class Cut:
     cost: int
     """Of the micro-batches of both parts."""
     below: Ints
-    """The cells of the part with the smaller widths."""
+    """The indices of the cells in the part with the smaller widths."""
     above: Ints
 
 
-def is_large_enough(widths: Ints, counts: Ints, budget: int) -> NDArray[np.bool_]:
-    """Whether parts of these widths fill enough micro-batches."""
-    rows = budget // widths.max(0)
-    return np.asarray(counts >= MIN_MICRO_BATCHES * rows)
-
-
 def best_cut(widths: Ints, counts: Ints, side: int, budget: int) -> Cut | None:
-    """The best cut along one side's lengths; None if no cut is allowed."""
+    """The cheapest cut along the widths of one side: 0, the source, or 1, the target.
+
+    For example, if the cells have the source widths 4, 2, 6 and 2, there are two cuts along side 0:
+    after width 2, into the cells (1, 3) and (0, 2), and after width 4, into (1, 3, 0) and (2). None
+    if each cut would leave a part that is too small.
+    """
+    # Sorted by width, the cells below a cut are the first ones, and those above are the rest.
     # Stable, because the cells' order decides the pairs' order, on which all updates depend.
     order = np.argsort(widths[side], kind="stable")
     widths = widths[:, order]
     counts = counts[order]
-    # A cut may follow the last cell of each width. Compute both parts' widths and counts for all
-    # cuts at once.
+    # For each cut, the index of the last cell below it. Cells of the same width stay together.
     last = np.flatnonzero(np.diff(widths[side]))
-    # A part is padded to its widest cell on either side, hence running maxima from both ends.
-    widths_below = np.maximum.accumulate(widths, axis=1)[:, last]
-    reversed_widths = np.maximum.accumulate(widths[:, ::-1], axis=1)
-    widths_above = reversed_widths[:, ::-1][:, last + 1]
+    # From here on, arrays describe all cuts at once: [2, cuts] for widths, [cuts] for counts.
+    # A part is padded to its widest cell on either side.
+    widest_so_far = np.maximum.accumulate(widths, axis=1)
+    widest_from_here = np.maximum.accumulate(widths[:, ::-1], axis=1)[:, ::-1]
+    widths_below = widest_so_far[:, last]
+    widths_above = widest_from_here[:, last + 1]
     counts_below = counts.cumsum()[last]
     counts_above = counts.sum() - counts_below
-    allowed = np.flatnonzero(
-        is_large_enough(widths_below, counts_below, budget)
-        & is_large_enough(widths_above, counts_above, budget)
-    )
+    below_is_large = is_large_enough(widths_below, counts_below, budget)
+    above_is_large = is_large_enough(widths_above, counts_above, budget)
+    allowed = np.flatnonzero(below_is_large & above_is_large)
     if not len(allowed):
         return None
     costs = cost(widths_below, counts_below, budget) + cost(widths_above, counts_above, budget)
     # Costs are integers, and the first of equal ones wins: every machine makes the same cut.
-    best = allowed[costs[allowed].argmin()]
-    end = last[best] + 1
-    return Cut(int(costs[best]), below=order[:end], above=order[end:])
+    cheapest = allowed[costs[allowed].argmin()]
+    end = last[cheapest] + 1
+    return Cut(int(costs[cheapest]), below=order[:end], above=order[end:])
 
 
 def cut_that_saves(widths: Ints, counts: Ints, budget: int) -> Cut | None:
