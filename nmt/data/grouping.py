@@ -79,10 +79,10 @@ def best_cut(widths: Ints, counts: Ints, side: int, budget: int) -> Cut | None:
     counts = counts[order]
     # For each cut, the index of the last cell below it. Cells of the same width stay together.
     last = np.flatnonzero(np.diff(widths[side]))
-    # From here on, arrays describe all cuts at once: [2, cuts] for widths, [cuts] for counts.
     # A part is padded to its widest cell on either side.
     widest_so_far = np.maximum.accumulate(widths, axis=1)
     widest_from_here = np.maximum.accumulate(widths[:, ::-1], axis=1)[:, ::-1]
+    # From here on, arrays describe all cuts at once: [2, cuts] for widths, [cuts] for counts.
     widths_below = widest_so_far[:, last]
     widths_above = widest_from_here[:, last + 1]
     counts_below = counts.cumsum()[last]
@@ -170,16 +170,18 @@ def group_by_lengths(
     """Group pairs for micro-batches of at most `budget` padded tokens per side."""
     source_widths, source_index = widths_by_length(source_lengths)
     target_widths, target_index = widths_by_length(target_lengths)
+    # All cells of a table with a column per source width and a row per target width, row by row.
     columns = len(source_widths)
-    table = np.stack(
-        [np.tile(source_widths, len(target_widths)), np.repeat(target_widths, columns)]
-    )
+    rows = len(target_widths)
+    table = np.stack([np.tile(source_widths, rows), np.repeat(target_widths, columns)])
     starts_of_blocks = range(0, len(source_lengths), BLOCK_PAIRS)
     blocks = [slice(start, start + BLOCK_PAIRS) for start in starts_of_blocks]
 
     def cells_of(block: slice) -> Ints:
-        rows = target_index[target_lengths[block]]
-        return np.asarray(rows * columns + source_index[source_lengths[block]])
+        """The cell that each pair of a block belongs to."""
+        row = target_index[target_lengths[block]]
+        column = source_index[source_lengths[block]]
+        return np.asarray(row * columns + column)
 
     counts = np.zeros(table.shape[1], np.int64)
     for block in blocks:
@@ -187,7 +189,7 @@ def group_by_lengths(
     # Most combinations of lengths occur in no pair.
     filled = np.flatnonzero(counts)
     parts = partition(table[:, filled], counts[filled], budget)
-    groups = [filled[part] for part in parts]
+    groups = [filled[part] for part in parts]  # the cells of each group
     # NumPy sorts integers of up to 16 bits in linear time, and 16 bits suffice unless micro-batches
     # are tiny.
     group_of_cell = np.zeros(len(counts), np.min_scalar_type(len(groups)))
@@ -200,28 +202,31 @@ def group_by_lengths(
     starts = np.cumsum([0, *sizes])
     # Cells are computed again instead of stored, so that only `order` needs memory for each pair.
     group_blocks = (group_of_cell[cells_of(block)] for block in blocks)
-    order = rows_by_group(group_blocks, starts)
+    order = pairs_by_group(group_blocks, starts)
     return Groups(order, starts, np.stack(widths, axis=1))
 
 
-def rows_by_group(
+def pairs_by_group(
     group_blocks: Iterable[NDArray[Any]], starts: Ints
 ) -> NDArray[np.signedinteger[Any]]:
-    """The rows of each group in turn, ascending: a counting sort.
+    """The pairs of each group in turn, ascending: a counting sort.
 
-    `group_blocks` contain the group of every row, in row order; `starts` is as in Groups.
+    `group_blocks` contain the group of each pair, in the order of the corpus; `starts` is as in
+    Groups. For example, the blocks [1, 0, 1] and [0] with the starts [0, 2, 4] give [1, 3, 0, 2].
     """
-    rows = int(starts[-1])
-    order = np.empty(rows, np.min_scalar_type(-rows - 1))  # a type that also holds `rows`
-    free = starts[:-1].copy()  # for each group, where its next row goes
-    first_row = 0
+    pairs = int(starts[-1])
+    order = np.empty(pairs, np.min_scalar_type(-pairs - 1))  # a type that also holds `pairs`
+    next_places = starts[:-1].copy()  # for each group, where its next pair goes
+    first_pair = 0
     for groups in group_blocks:
-        # Stable, so that rows of a group stay ascending.
-        sorted_rows = np.argsort(groups, kind="stable")
-        counts = np.bincount(groups, minlength=len(free))
-        offsets = free - (np.cumsum(counts) - counts)
-        places = np.arange(len(groups)) + np.repeat(offsets, counts)
-        order[places] = first_row + sorted_rows
-        free += counts
-        first_row += len(groups)
+        # Stable, so that pairs of a group stay ascending.
+        sorted_pairs = np.argsort(groups, kind="stable")
+        counts = np.bincount(groups, minlength=len(next_places))
+        # In `sorted_pairs`, the pairs of a group are neighbors; they move to its next places.
+        begins = np.cumsum(counts) - counts
+        moves = np.repeat(next_places - begins, counts)
+        places = np.arange(len(groups)) + moves
+        order[places] = first_pair + sorted_pairs
+        next_places += counts
+        first_pair += len(groups)
     return order

@@ -17,7 +17,10 @@ from nmt.data.lengths import Ints
 from nmt.data.shuffling import shuffle_key, shuffled
 
 MOST_COPIES = 64
-"""The maximum length of a pass, as a multiple of the corpus size."""
+"""The maximum length of a pass, as a multiple of the corpus size.
+
+A large source with a tiny share could otherwise make a pass almost endless.
+"""
 
 
 class Mixture(NamedTuple):

@@ -158,7 +158,8 @@ class TranslationModule(LightningModule):
         number is kept, and `check_finite` stops the run.
         """
         self.set_learning_rate(optimizer)
-        # With a fixed order, `FixedOrderSum.end` has already summed these over the processes.
+        # Loss, likelihood and tokens of the update, then the number of processes that request to
+        # save or stop. With a fixed order, they are already sums over the processes.
         if not self.fixed_order:
             self.update_sums = self.trainer.strategy.reduce(self.update_sums, reduce_op="sum")
         # This hook runs before Lightning clips gradients, so the norm is reported unclipped.
@@ -169,11 +170,11 @@ class TranslationModule(LightningModule):
             optimizer.zero_grad()  # Adam leaves parameters without gradients unchanged
             self.skipped += 1
         else:
-            self.sums += self.update_sums[:SUMS]
+            self.sums += self.update_sums[:SUMS]  # since the last report
             # Computed on the device; `check_finite` reads it where the host waits anyway.
             is_first = is_bad & (self.first_bad_update < 0)
             self.first_bad_update = torch.where(is_first, self.global_step, self.first_bad_update)
-        # A clone, because the next line clears the sums for the next update.
+        # A clone, because `update_sums` starts again at 0 for the next update.
         self.requests = self.update_sums[SUMS:].clone()
         self.update_sums.zero_()
 
