@@ -36,14 +36,22 @@ def bucket_widths(lengths: NDArray[Any]) -> Ints:
 
 
 def cost(widths: Ints, counts: Ints, budget: int) -> Ints:
-    """The cost of micro-batches of these widths.
+    """The cost of batching each of some groups of pairs, [groups].
 
-    A position costs 2 in the row of a pair, and 1 in an unused row.
+    `widths` [2, groups] are what a group's pairs are padded to, `counts` [groups] how many pairs it
+    has. A row of a micro-batch costs its padded positions: twice if it holds a pair, once if it is
+    unused.
     """
-    rows = budget // widths.max(0)
+    rows_per_batch = budget // widths.max(0)
+    rows = -(-counts // rows_per_batch) * rows_per_batch  # used and unused
     # An unused row takes no time, unlike padding, but it makes its update smaller.
-    used_and_unused = -(-counts // rows) * rows
-    return np.asarray((counts + used_and_unused) * widths.sum(0))
+    return np.asarray((counts + rows) * widths.sum(0))
+
+
+def is_large_enough(widths: Ints, counts: Ints, budget: int) -> NDArray[np.bool_]:
+    """Whether each of some groups of pairs, as in `cost`, fills enough micro-batches, [groups]."""
+    rows_per_batch = budget // widths.max(0)
+    return np.asarray(counts >= MIN_MICRO_BATCHES * rows_per_batch)
 
 
 @dataclass
@@ -53,42 +61,42 @@ class Cut:
     cost: int
     """Of the micro-batches of both parts."""
     below: Ints
-    """The cells of the part with the smaller widths."""
+    """The indices of the cells in the part with the smaller widths."""
     above: Ints
 
 
-def is_large_enough(widths: Ints, counts: Ints, budget: int) -> NDArray[np.bool_]:
-    """Whether parts of these widths fill enough micro-batches."""
-    rows = budget // widths.max(0)
-    return np.asarray(counts >= MIN_MICRO_BATCHES * rows)
-
-
 def best_cut(widths: Ints, counts: Ints, side: int, budget: int) -> Cut | None:
-    """The best cut along one side's lengths; None if no cut is allowed."""
+    """The cheapest cut along the widths of one side: 0, the source, or 1, the target.
+
+    For example, if the cells have the source widths 4, 2, 6 and 2, there are two cuts along side 0:
+    after width 2, into the cells (1, 3) and (0, 2), and after width 4, into (1, 3, 0) and (2). None
+    if each cut would leave a part that is too small.
+    """
+    # Sorted by width, the cells below a cut are the first ones, and those above are the rest.
     # Stable, because the cells' order decides the pairs' order, on which all updates depend.
     order = np.argsort(widths[side], kind="stable")
     widths = widths[:, order]
     counts = counts[order]
-    # A cut may follow the last cell of each width. Compute both parts' widths and counts for all
-    # cuts at once.
+    # For each cut, the index of the last cell below it. Cells of the same width stay together.
     last = np.flatnonzero(np.diff(widths[side]))
-    # A part is padded to its widest cell on either side, hence running maxima from both ends.
-    widths_below = np.maximum.accumulate(widths, axis=1)[:, last]
-    reversed_widths = np.maximum.accumulate(widths[:, ::-1], axis=1)
-    widths_above = reversed_widths[:, ::-1][:, last + 1]
+    # A part is padded to its widest cell on either side.
+    widest_so_far = np.maximum.accumulate(widths, axis=1)
+    widest_from_here = np.maximum.accumulate(widths[:, ::-1], axis=1)[:, ::-1]
+    # From here on, arrays describe all cuts at once: [2, cuts] for widths, [cuts] for counts.
+    widths_below = widest_so_far[:, last]
+    widths_above = widest_from_here[:, last + 1]
     counts_below = counts.cumsum()[last]
     counts_above = counts.sum() - counts_below
-    allowed = np.flatnonzero(
-        is_large_enough(widths_below, counts_below, budget)
-        & is_large_enough(widths_above, counts_above, budget)
-    )
+    below_is_large = is_large_enough(widths_below, counts_below, budget)
+    above_is_large = is_large_enough(widths_above, counts_above, budget)
+    allowed = np.flatnonzero(below_is_large & above_is_large)
     if not len(allowed):
         return None
     costs = cost(widths_below, counts_below, budget) + cost(widths_above, counts_above, budget)
     # Costs are integers, and the first of equal ones wins: every machine makes the same cut.
-    best = allowed[costs[allowed].argmin()]
-    end = last[best] + 1
-    return Cut(int(costs[best]), below=order[:end], above=order[end:])
+    cheapest = allowed[costs[allowed].argmin()]
+    end = last[cheapest] + 1
+    return Cut(int(costs[cheapest]), below=order[:end], above=order[end:])
 
 
 def cut_that_saves(widths: Ints, counts: Ints, budget: int) -> Cut | None:
@@ -162,16 +170,18 @@ def group_by_lengths(
     """Group pairs for micro-batches of at most `budget` padded tokens per side."""
     source_widths, source_index = widths_by_length(source_lengths)
     target_widths, target_index = widths_by_length(target_lengths)
+    # All cells of a table with a column per source width and a row per target width, row by row.
     columns = len(source_widths)
-    table = np.stack(
-        [np.tile(source_widths, len(target_widths)), np.repeat(target_widths, columns)]
-    )
+    rows = len(target_widths)
+    table = np.stack([np.tile(source_widths, rows), np.repeat(target_widths, columns)])
     starts_of_blocks = range(0, len(source_lengths), BLOCK_PAIRS)
     blocks = [slice(start, start + BLOCK_PAIRS) for start in starts_of_blocks]
 
     def cells_of(block: slice) -> Ints:
-        rows = target_index[target_lengths[block]]
-        return np.asarray(rows * columns + source_index[source_lengths[block]])
+        """The cell that each pair of a block belongs to."""
+        row = target_index[target_lengths[block]]
+        column = source_index[source_lengths[block]]
+        return np.asarray(row * columns + column)
 
     counts = np.zeros(table.shape[1], np.int64)
     for block in blocks:
@@ -179,7 +189,7 @@ def group_by_lengths(
     # Most combinations of lengths occur in no pair.
     filled = np.flatnonzero(counts)
     parts = partition(table[:, filled], counts[filled], budget)
-    groups = [filled[part] for part in parts]
+    groups = [filled[part] for part in parts]  # the cells of each group
     # NumPy sorts integers of up to 16 bits in linear time, and 16 bits suffice unless micro-batches
     # are tiny.
     group_of_cell = np.zeros(len(counts), np.min_scalar_type(len(groups)))
@@ -192,28 +202,31 @@ def group_by_lengths(
     starts = np.cumsum([0, *sizes])
     # Cells are computed again instead of stored, so that only `order` needs memory for each pair.
     group_blocks = (group_of_cell[cells_of(block)] for block in blocks)
-    order = rows_by_group(group_blocks, starts)
+    order = pairs_by_group(group_blocks, starts)
     return Groups(order, starts, np.stack(widths, axis=1))
 
 
-def rows_by_group(
+def pairs_by_group(
     group_blocks: Iterable[NDArray[Any]], starts: Ints
 ) -> NDArray[np.signedinteger[Any]]:
-    """The rows of each group in turn, ascending: a counting sort.
+    """The pairs of each group in turn, ascending: a counting sort.
 
-    `group_blocks` contain the group of every row, in row order; `starts` is as in Groups.
+    `group_blocks` contain the group of each pair, in the order of the corpus; `starts` is as in
+    Groups. For example, the blocks [1, 0, 1] and [0] with the starts [0, 2, 4] give [1, 3, 0, 2].
     """
-    rows = int(starts[-1])
-    order = np.empty(rows, np.min_scalar_type(-rows - 1))  # a type that also holds `rows`
-    free = starts[:-1].copy()  # for each group, where its next row goes
-    first_row = 0
+    pairs = int(starts[-1])
+    order = np.empty(pairs, np.min_scalar_type(-pairs - 1))  # a type that also holds `pairs`
+    next_places = starts[:-1].copy()  # for each group, where its next pair goes
+    first_pair = 0
     for groups in group_blocks:
-        # Stable, so that rows of a group stay ascending.
-        sorted_rows = np.argsort(groups, kind="stable")
-        counts = np.bincount(groups, minlength=len(free))
-        offsets = free - (np.cumsum(counts) - counts)
-        places = np.arange(len(groups)) + np.repeat(offsets, counts)
-        order[places] = first_row + sorted_rows
-        free += counts
-        first_row += len(groups)
+        # Stable, so that pairs of a group stay ascending.
+        sorted_pairs = np.argsort(groups, kind="stable")
+        counts = np.bincount(groups, minlength=len(next_places))
+        # In `sorted_pairs`, the pairs of a group are neighbors; they move to its next places.
+        begins = np.cumsum(counts) - counts
+        moves = np.repeat(next_places - begins, counts)
+        places = np.arange(len(groups)) + moves
+        order[places] = first_pair + sorted_pairs
+        next_places += counts
+        first_pair += len(groups)
     return order

@@ -17,7 +17,10 @@ from nmt.data.lengths import Ints
 from nmt.data.shuffling import shuffle_key, shuffled
 
 MOST_COPIES = 64
-"""The maximum length of a pass, as a multiple of the corpus size."""
+"""The maximum length of a pass, as a multiple of the corpus size.
+
+A large source with a tiny share could otherwise make a pass almost endless.
+"""
 
 
 class Mixture(NamedTuple):
@@ -80,32 +83,45 @@ def source_copies(
 class Streams:
     """The streams of shuffled rounds from which passes take the pairs of a mixture.
 
-    Arrays are [sources, groups].
+    There is a stream for each source in each group. Each of its rounds contains all pairs of the
+    source in the group once. A pass takes the next pairs of each stream, so each pair is used once
+    before any is used twice. Arrays are [sources, groups].
     """
 
     def __init__(self, groups: Groups, mixture: Mixture, seed: int) -> None:
         self.seed = seed
+        # How many pairs a round has, and where they begin in the group, whose pairs are ordered by
+        # source.
         self.sizes = groups.pairs_between(mixture.bounds)
         self.begins = self.sizes.cumsum(0) - self.sizes
         # How many pairs a pass takes, rounded so that each source's total is right.
         exact = self.sizes.cumsum(1) * mixture.copies[:, None]
         upto = np.rint(exact).astype(np.int64)
         self.taken = np.diff(upto, axis=1, prepend=0)
+        # What a pass takes from a group is ordered by source, too.
         self.taken_ends = self.taken.cumsum(0)
         # How many pairs a pass takes from each group, [groups].
         self.pairs_per_pass: Ints = self.taken_ends[-1]
 
     def places(self, passes: Ints, groups: Ints, indices: Ints) -> Ints:
-        """Map each index into the pairs that a pass takes from a group to a pair's place there."""
+        """Where pairs that passes take are in their groups.
+
+        The arguments have an element for each pair: the pass, the group, and the pair's index in
+        what the pass takes from the group. For example, a group contains three pairs of source 0
+        and two of source 1, at places 0 to 4, and a pass takes three and four pairs. Then index 5
+        of pass 1 is the third pair that this pass takes from source 1, after four by pass 0: pair 6
+        of the stream, counted from 0. Rounds have two pairs, so it begins round 3, and its place is
+        3 or 4.
+        """
+        # The pairs of a source follow those of all sources whose ends are not above the index.
         sources = (indices >= self.taken_ends[:, groups]).sum(0)
         taken = self.taken[sources, groups]
         sizes = self.sizes[sources, groups]
-        taken_begins = self.taken_ends[sources, groups] - taken
-        # Passes continue the stream, so each pair of a source is used once before any is used
-        # twice.
-        place_in_stream = passes * taken + indices - taken_begins
-        rounds, within = np.divmod(place_in_stream, sizes)
+        begins = self.begins[sources, groups]
+        index_in_source = indices - (self.taken_ends[sources, groups] - taken)
+        index_in_stream = passes * taken + index_in_source
+        rounds, index_in_round = np.divmod(index_in_stream, sizes)
         # The 0 once was the number of a stage of training. Without it, runs on mixtures could not
         # resume.
         keys = shuffle_key(self.seed, 0, rounds, groups, sources)
-        return np.asarray(self.begins[sources, groups] + shuffled(within, sizes, keys))
+        return np.asarray(begins + shuffled(index_in_round, sizes, keys))

@@ -36,7 +36,8 @@ class MicroBatch(NamedTuple):
 class BatchPlanner:
     """Plans the micro-batches of any update (section 5.1) from lengths that include the end symbol.
 
-    Each pass makes one micro-batch of each part of a group. Arrays are [groups].
+    Each group is cut into equal parts, and each pass makes one micro-batch of each part. All parts
+    have numbers from 0, those of the first group, then those of the second, and so on.
     """
 
     def __init__(
@@ -67,14 +68,15 @@ class BatchPlanner:
             )
         self.groups = group_by_lengths(planned[0], planned[1], budget)
         self.streams: Streams | None = None
-        # The number of pairs that a pass takes from each group.
+        # The number of pairs that a pass takes from each group, [groups].
         self.sizes = np.diff(self.groups.starts)
         if mixture:
             self.streams = Streams(self.groups, mixture, self.seed)
             self.sizes = self.streams.pairs_per_pass
-        # Each group is cut into equal parts, so that none of its micro-batches is nearly empty.
+        # Parts are equal, so that none of a group's micro-batches is nearly empty.
         # Each side has this budget, so the wider one decides.
         rows = budget // self.groups.widths.max(0)
+        # How many parts each group has, and the number of its first one, [groups].
         self.parts = -(-self.sizes // rows)
         self.first_parts = np.cumsum(self.parts) - self.parts
         self.group_of_part = np.repeat(np.arange(len(self.parts)), self.parts)
@@ -88,7 +90,7 @@ class BatchPlanner:
         # real group has.
         order_key = shuffle_key(self.seed, passes, len(self.groups.starts) - 1)
         parts = shuffled(indices, self.micro_batches_per_pass, order_key)
-        rows = self.rows(passes, parts)
+        rows = self.rows_of_parts(passes, parts)
         sizes = [self.size_of(indices) for indices in rows]
         # The loss of a micro-batch is divided by the tokens of the whole update, so that devices
         # need not exchange them. `sum` would otherwise start at 0, which is no UpdateSize.
@@ -116,29 +118,32 @@ class BatchPlanner:
         target = target_lengths[indices].astype(np.int64)
         return micro_batch_size(source, target, self.attention_window)
 
-    def rows(self, passes: Ints, parts: Ints) -> list[Ints]:
-        """The corpus rows in each part, for the pass that the part belongs to."""
+    def rows_of_parts(self, passes: Ints, parts: Ints) -> list[Ints]:
+        """The corpus rows of each part in `parts`, in the pass at the same index of `passes`.
+
+        A pass takes the pairs of a group in a shuffled order, which its parts cut into stretches.
+        """
         groups = self.group_of_part[parts]
         sizes = self.sizes[groups]
+        # Part `number` of the `count` parts of its group. Integer arithmetic: parts differ by at
+        # most one pair and leave none out.
         count = self.parts[groups]
         number = parts - self.first_parts[groups]
-        # Integer arithmetic: parts differ by at most one pair and leave none out.
         begins = number * sizes // count
         ends = (number + 1) * sizes // count
-        lengths = ends - begins
-        # For the pairs of all parts at once: each pair's index within its group, which the cipher
-        # then shuffles.
-        first_places = np.cumsum(lengths) - lengths
-        indices = np.arange(lengths.sum()) - np.repeat(first_places - begins, lengths)
-        keys = np.repeat(shuffle_key(self.seed, passes, groups), lengths)
-        places = shuffled(indices, np.repeat(sizes, lengths), keys)
+        stretches = [np.arange(begin, end) for begin, end in zip(begins, ends, strict=True)]
+        # From here on, arrays have an element for each pair of all parts, because shuffling each
+        # part by itself would take longer.
+        indices = np.concatenate(stretches)  # in the shuffled order of the group
+        part_of_pair = np.repeat(np.arange(len(parts)), ends - begins)
+        keys = shuffle_key(self.seed, passes, groups)
+        places = shuffled(indices, sizes[part_of_pair], keys[part_of_pair])  # in the group
         if self.streams:
-            pass_of_pair = np.repeat(passes, lengths)
-            group_of_pair = np.repeat(groups, lengths)
-            places = self.streams.places(pass_of_pair, group_of_pair, places)
-        starts = np.repeat(self.groups.starts[groups], lengths)
-        rows = self.groups.order[starts + places].astype(np.int64)
-        return np.split(rows, np.cumsum(lengths)[:-1])
+            # With a mixture, these are places in what the pass takes from the group.
+            places = self.streams.places(passes[part_of_pair], groups[part_of_pair], places)
+        starts = self.groups.starts[groups]
+        rows = self.groups.order[starts[part_of_pair] + places].astype(np.int64)
+        return np.split(rows, np.cumsum(ends - begins)[:-1])
 
     def largest_shapes(self) -> list[tuple[int, int, int]]:
         """Rows, source width and target width of the largest micro-batches.

@@ -28,16 +28,15 @@ def training_flops(
     half_attention = config.d_model * head
     attention = 2 * half_attention
     feed_forward = 2 * config.d_model * config.d_ff
-    # What a position costs in the sublayer that reads earlier target positions.
-    past = attention
+    decoder_self_attention = attention
     if config.decoder == "ssru":  # two products instead of self-attention
-        past = 2 * config.d_model**2
+        decoder_self_attention = 2 * config.d_model**2
         decoder_pairs = 0
     encoder = source_tokens * (attention + feed_forward) + encoder_pairs * head
     # Cross-attention projects queries and outputs at target positions, keys and values at source
     # positions.
     decoder = (
-        target_tokens * (past + half_attention + feed_forward)
+        target_tokens * (decoder_self_attention + half_attention + feed_forward)
         + source_tokens * half_attention
         + (decoder_pairs + cross_pairs) * head
     )

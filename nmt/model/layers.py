@@ -1,7 +1,7 @@
 """The layers of the Transformer (section 3): attention, feed-forward networks, and their stacks.
 
 Shapes: B batch, T queries or target positions, S keys or source positions, D d_model, H heads,
-K d_k, V d_v. (In transformer.py, K is the number of hypotheses.)
+Q d_k (the width of queries and keys), V d_v.
 """
 
 import math
@@ -16,7 +16,7 @@ from nmt.config import ModelConfig
 from nmt.kernels import Dropout, Linear, linear, on_cpu
 
 KeysValues = tuple[Tensor, Tensor]
-"""Keys [B, H, S, K] and values [B, H, S, V] of all heads."""
+"""Keys [B, H, S, Q] and values [B, H, S, V] of all heads."""
 
 LinearMap = tuple[Tensor, Tensor | None]
 """A matrix, [outputs, D], and its bias, [outputs]."""
@@ -48,7 +48,7 @@ class MultiHeadAttention(nn.Module):
     - scaled_dot_product: q k^T / sqrt(d_k) (equation 1);
     - dot_product: q k^T;
     - additive: v^T tanh(W q + U k) (Bahdanau et al. 2015), where W and U are the projections of the
-      head, and v, [H, K], is the only additional parameter.
+      head, and v, [H, Q], is the only additional parameter.
     """
 
     def __init__(self, config: ModelConfig) -> None:
@@ -80,7 +80,7 @@ class MultiHeadAttention(nn.Module):
                 nn.init.xavier_uniform_(vector)
 
     def split_heads(self, x_BTD: Tensor) -> Tensor:
-        """[B, T, H * K] -> [B, H, T, K]."""
+        """[B, T, H * Q] -> [B, H, T, Q], or the same with V."""
         return x_BTD.view(*x_BTD.shape[:-1], self.heads, -1).transpose(1, 2)
 
     def project(self, x_BTD: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -101,7 +101,7 @@ class MultiHeadAttention(nn.Module):
         return (queries, query_bias), (keys_values, keys_values_bias)
 
     def queries(self, x_BTD: Tensor, query_map: LinearMap) -> Tensor:
-        """Queries of cross-attention, [B, H, T, K]."""
+        """Queries of cross-attention, [B, H, T, Q]."""
         return self.split_heads(linear(x_BTD, *query_map))
 
     def keys_values(self, memory_BSD: Tensor, keys_values_map: LinearMap) -> KeysValues:
@@ -111,8 +111,8 @@ class MultiHeadAttention(nn.Module):
 
     def weights(
         self,
-        q_BHTK: Tensor,
-        k_BHSK: Tensor,
+        q_BHTQ: Tensor,
+        k_BHSQ: Tensor,
         mask: Tensor | None = None,
         causal: bool = False,
     ) -> Tensor:
@@ -121,15 +121,15 @@ class MultiHeadAttention(nn.Module):
         The masks are those of `attend`.
         """
         if self.kind == "additive":
-            # This tensor, with T, S and K, is why additive attention needs more memory. The fused
+            # This tensor, with T, S and Q, is why additive attention needs more memory. The fused
             # kernels of torch compute only dot products.
-            hidden_BHTSK = torch.tanh(q_BHTK[:, :, :, None] + k_BHSK[:, :, None])
-            scores_BHTS = torch.einsum("bhtsk,hk->bhts", hidden_BHTSK, self.v)
+            hidden_BHTSQ = torch.tanh(q_BHTQ[:, :, :, None] + k_BHSQ[:, :, None])
+            scores_BHTS = torch.einsum("bhtsq,hq->bhts", hidden_BHTSQ, self.v)
         else:
-            scores_BHTS = q_BHTK @ k_BHSK.transpose(2, 3)
+            scores_BHTS = q_BHTQ @ k_BHSQ.transpose(2, 3)
             if self.kind == "scaled_dot_product":
                 # Without this, scores grow with d_k and push the softmax to where gradients vanish.
-                scores_BHTS = scores_BHTS / math.sqrt(q_BHTK.shape[3])
+                scores_BHTS = scores_BHTS / math.sqrt(q_BHTQ.shape[3])
         if causal:
             # Only this formula needs the mask as a tensor. The fused kernels get the flag instead.
             shape = scores_BHTS.shape[2:]
@@ -146,8 +146,8 @@ class MultiHeadAttention(nn.Module):
 
     def attend(
         self,
-        q_BHTK: Tensor,
-        k_BHSK: Tensor,
+        q_BHTQ: Tensor,
+        k_BHSQ: Tensor,
         v_BHSV: Tensor,
         mask: Tensor | None = None,
         causal: bool = False,
@@ -159,16 +159,16 @@ class MultiHeadAttention(nn.Module):
         from query t.
         """
         if self.kind == "additive":
-            x_BHTV = self.weights(q_BHTK, k_BHSK, mask, causal) @ v_BHSV
+            x_BHTV = self.weights(q_BHTQ, k_BHSQ, mask, causal) @ v_BHSV
         else:
-            x_BHTV = self.dot_product_attention(q_BHTK, k_BHSK, v_BHSV, mask, causal)
+            x_BHTV = self.dot_product_attention(q_BHTQ, k_BHSQ, v_BHSV, mask, causal)
         x_BTV = x_BHTV.transpose(1, 2).flatten(2)  # concatenates the heads
         return linear(x_BTV, self.output, self.output_bias)
 
     def dot_product_attention(
         self,
-        q_BHTK: Tensor,
-        k_BHSK: Tensor,
+        q_BHTQ: Tensor,
+        k_BHSQ: Tensor,
         v_BHSV: Tensor,
         mask: Tensor | None,
         causal: bool,
@@ -176,17 +176,17 @@ class MultiHeadAttention(nn.Module):
         """`weights` times values, by torch's fused kernels: [B, H, T, V]."""
         scale = 1.0 if self.kind == "dot_product" else None  # None: 1 / sqrt(d_k)
         # On CPUs, torch 2.13 takes three times as long for gradients in bfloat16 as in float32.
-        slow = on_cpu(q_BHTK) and q_BHTK.dtype == torch.bfloat16 and q_BHTK.requires_grad
+        slow = on_cpu(q_BHTQ) and q_BHTQ.dtype == torch.bfloat16 and q_BHTQ.requires_grad
         if not slow:
             return F.scaled_dot_product_attention(
-                q_BHTK, k_BHSK, v_BHSV, mask, is_causal=causal, scale=scale
+                q_BHTQ, k_BHSQ, v_BHSV, mask, is_causal=causal, scale=scale
             )
         # Under autocast, torch would convert the arguments back to bfloat16.
         with torch.autocast("cpu", enabled=False):
             x_BHTV = F.scaled_dot_product_attention(
-                q_BHTK.float(), k_BHSK.float(), v_BHSV.float(), mask, is_causal=causal, scale=scale
+                q_BHTQ.float(), k_BHSQ.float(), v_BHSV.float(), mask, is_causal=causal, scale=scale
             )
-        return x_BHTV.to(q_BHTK)
+        return x_BHTV.to(q_BHTQ)
 
 
 class SSRU(nn.Module):
@@ -209,7 +209,7 @@ class SSRU(nn.Module):
         x_BTD: Tensor,
         remember: Callable[[Tensor, Tensor], Tensor] | None,
     ) -> Tensor:
-        """Process all positions or, given `remember`, only the next, whose state it computes."""
+        """Process all positions or, in a search, only the next, whose state `remember` computes."""
         # Under autocast, products are bfloat16 even if x is float32. The recurrence keeps the type
         # of x.
         new = linear(x_BTD, self.input).to(x_BTD)
@@ -322,16 +322,16 @@ class DecoderLayer(nn.Module):
         self,
         x_BTD: Tensor,
         memory: Tensor | KeysValues,
-        mask: Tensor | None,
-        past: Tensor | None = None,
+        source_mask: Tensor | None,
+        target_mask: Tensor | None = None,
         remember: Callable[[Tensor, Tensor], Any] | None = None,
     ) -> Tensor:
-        """Process all positions or, given `remember`, only the next.
+        """Process all target positions or, in a search, only the next.
 
-        `memory` is the encoder's output, [B, S, D], or its keys and values. `mask` masks source
-        positions, `past` the keys of self-attention. If `past` is None, self-attention is causal,
-        or unmasked for a single next position. `remember` adds this position's keys and values to
-        the past, and returns all of them.
+        `memory` is the encoder's output, [B, S, D], or its keys and values. The masks are those of
+        cross-attention and of self-attention, as in `MultiHeadAttention.attend`. Without
+        `target_mask`, a position sees all earlier ones. In a search, `remember` stores the keys and
+        values of the next position, and returns all of them.
         """
         cross = self.cross_attention
 
@@ -342,9 +342,9 @@ class DecoderLayer(nn.Module):
             q, k, v = attention.project(x)
             if remember:
                 k, v = remember(k, v)
-            # A mask in `past` is already causal, and a search knows no later positions.
-            is_causal = past is None and remember is None
-            return attention.attend(q, k, v, past, causal=is_causal)
+            # `target_mask` is already causal, and a search knows no later positions.
+            is_causal = target_mask is None and remember is None
+            return attention.attend(q, k, v, target_mask, causal=is_causal)
 
         def attend_to_memory(x: Tensor) -> Tensor:
             query_map, keys_values_map = cross.cross_maps()
@@ -355,7 +355,7 @@ class DecoderLayer(nn.Module):
                 k, v = cross.keys_values(memory, keys_values_map)
             else:
                 k, v = memory
-            return cross.attend(q, k, v, mask)
+            return cross.attend(q, k, v, source_mask)
 
         x_BTD = self.residual_1(x_BTD, look_back)
         x_BTD = self.residual_2(x_BTD, attend_to_memory)

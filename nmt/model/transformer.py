@@ -1,7 +1,7 @@
 """The Transformer (section 3, figure 1).
 
 Shapes: B batch, T target positions, S source positions, D d_model, N vocabulary, K hypotheses per
-sentence, as in the search (in layers.py, K is d_k).
+sentence.
 """
 
 from functools import partial
@@ -142,15 +142,15 @@ class Transformer(nn.Module):
         """
         # Padding of the target needs no mask: it comes last, so no real token sees it, and the loss
         # skips it.
-        mask = self.cross_mask(source_BS, padded)
+        source_mask = self.cross_mask(source_BS, padded)
         window = self.config.attention_window
         # Without a window, layers pass torch a flag for causal attention, which needs no mask.
-        past = None
+        target_mask = None
         if window is not None:
-            past = neighborhood(target_BT.shape[1], window, target_BT.device, causal=True)
+            target_mask = neighborhood(target_BT.shape[1], window, target_BT.device, causal=True)
         x_BTD = self.target_embedding(target_BT)
         for layer in self.decoder_layers:
-            x_BTD = self.run(layer, x_BTD, memory_BSD, mask, past)
+            x_BTD = self.run(layer, x_BTD, memory_BSD, source_mask, target_mask)
         return self.decoder_norm(x_BTD)
 
     def decoder_states(
@@ -180,28 +180,28 @@ class Transformer(nn.Module):
     def start(self, source_BS: Tensor, hypotheses: int = 1) -> DecoderCache:
         """Encode the source and prepare incremental decoding."""
         memory_BSD = self.encode(source_BS)
-        memory = []
+        source_keys_values = []
         for layer in self.decoder_layers:
             cross = cast(DecoderLayer, layer).cross_attention
             _, keys_values_map = cross.cross_maps()
-            memory.append(cross.keys_values(memory_BSD, keys_values_map))
+            source_keys_values.append(cross.keys_values(memory_BSD, keys_values_map))
         real = self.real(source_BS)
-        mask = torch.zeros_like(real, dtype=memory_BSD.dtype)
+        source_mask = torch.zeros_like(real, dtype=memory_BSD.dtype)
         cache = DecoderCache(
-            past=[],
-            memory=memory,
-            mask=mask.masked_fill_(~real, -torch.inf),
+            target_keys_values=[],
+            source_keys_values=source_keys_values,
+            source_mask=source_mask.masked_fill_(~real, -torch.inf),
             # No columns yet: the first step makes room.
-            ancestors=memory_BSD.new_empty(len(source_BS), 1, hypotheses, 0),
+            ancestor_mask=memory_BSD.new_empty(len(source_BS), 1, hypotheses, 0),
             window=self.config.attention_window,
             states=[],
         )
         if self.config.decoder == "ssru":
             shape = (len(source_BS), hypotheses, self.config.d_model)
-            cache.states = [memory_BSD.new_zeros(shape) for _ in memory]
+            cache.states = [memory_BSD.new_zeros(shape) for _ in source_keys_values]
         else:
             # No columns either, but the heads, widths, type and device of keys and values.
-            cache.past = [(k[:, :, :0], v[:, :, :0]) for k, v in memory]
+            cache.target_keys_values = [(k[:, :, :0], v[:, :, :0]) for k, v in source_keys_values]
         return cache
 
     def step(self, tokens_BK: Tensor, cache: DecoderCache, first: int | None = None) -> Tensor:
@@ -210,16 +210,17 @@ class Transformer(nn.Module):
         `first` limits K in the result.
         """
         # Before the layers, because it may make room for the columns that they append.
-        visible = cache.visible()
+        ancestor_mask = cache.begin_step()
         # The hypotheses of a sentence are at the same position: each is a row of one token.
         embedded = self.target_embedding(tokens_BK.view(-1, 1), cache.length)
-        # The layers see K queries per sentence, which share its memory. `visible` separates their
-        # pasts.
+        # The layers see K queries per sentence, which share its memory. The mask keeps each of them
+        # to its own earlier tokens.
         x_BKD = embedded.view(*tokens_BK.shape, -1)
         remember = cache.update if cache.states else cache.append
         for number, layer in enumerate(self.decoder_layers):
-            memory = cache.memory[number]
-            x_BKD = layer(x_BKD, memory, cache.mask, visible, partial(remember, number))
+            keys_values = cache.source_keys_values[number]
+            remember_in_layer = partial(remember, number)
+            x_BKD = layer(x_BKD, keys_values, cache.source_mask, ancestor_mask, remember_in_layer)
         # After the last layer: until then, all layers write the columns of this position.
         cache.length += 1
         logits = self.logits(self.decoder_norm(x_BKD[:, :first]))

@@ -24,6 +24,8 @@ from nmt.files import (
 from nmt.model.transformer import Transformer
 
 MAX_VOCABULARY = 2**24
+"""More than any vocabulary has; config.json may come from anyone."""
+
 TABLE_NUMBERS = 2**24
 """The maximum size of a sinusoid table, unless one of the model's matrices is larger.
 

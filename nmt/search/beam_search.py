@@ -18,11 +18,18 @@ from nmt.search.engine import Hypothesis, penalty
 from nmt.search.sampling import draw, sentence_keys
 
 DROPPED_SHARE = 0.2
-"""Drop finished sentences from a batch once they make up this share of it."""
+"""Drop finished sentences from a batch once they make up this share of it.
+
+Until then, computing their rows costs less than copying the cache.
+"""
 
 
-class Finished:
-    """The best finished hypotheses of each sentence; -inf marks an empty slot."""
+class FinishedHypotheses:
+    """The best n_best finished hypotheses of each sentence so far, best first.
+
+    Tensors are [sentences, n_best]; `tokens` is [sentences, n_best, T]. A score of -inf marks an
+    empty slot.
+    """
 
     def __init__(self, sentences: int, n_best: int, longest: int, device: torch.device) -> None:
         self.scores = torch.full((sentences, n_best), -torch.inf, device=device)
@@ -36,22 +43,27 @@ class Finished:
         tokens_BCT: Tensor,
         config: DecodeConfig,
     ) -> None:
-        """Add hypotheses and keep the n_best; ties go to the first to finish."""
+        """Keep the n_best of the stored hypotheses and C new ones, for some of the sentences.
+
+        `sentences` [B] are the indices of these sentences. All new hypotheses have T tokens and an
+        end symbol, which `tokens_BCT` leaves out. One with log probability -inf only fills a row of
+        the tensor. Ties go to the first to finish.
+        """
         n_best = self.scores.shape[1]
         length = tokens_BCT.shape[2]
         # The end symbol is part of the length that the penalty divides by.
-        new_scores = log_probabilities_BC / penalty(length + 1, config)
-        # Earlier hypotheses come first and the sort is stable, so a tie keeps the earlier one.
-        scores = torch.cat((self.scores[sentences], new_scores), dim=1)
+        scores_BC = log_probabilities_BC / penalty(length + 1, config)
+        # Stored hypotheses come first and the sort is stable, so a tie keeps the stored one.
+        scores = torch.cat((self.scores[sentences], scores_BC), dim=1)
         order = scores.argsort(dim=1, descending=True, stable=True)
-        order = order[:, :n_best]
-        self.scores[sentences] = scores.gather(1, order)
-        before = self.log_probabilities[sentences]
-        log_probabilities = torch.cat((before, log_probabilities_BC), dim=1)
-        self.log_probabilities[sentences] = log_probabilities.gather(1, order)
-        # Earlier hypotheses are shorter, so their columns from `length` on are padding anyway.
+        kept = order[:, :n_best]
+        self.scores[sentences] = scores.gather(1, kept)
+        stored = self.log_probabilities[sentences]
+        log_probabilities = torch.cat((stored, log_probabilities_BC), dim=1)
+        self.log_probabilities[sentences] = log_probabilities.gather(1, kept)
+        # Stored hypotheses ended earlier, so all of their tokens are before `length`.
         tokens = torch.cat((self.tokens[sentences, :, :length], tokens_BCT), dim=1)
-        indices = order[:, :, None].expand(-1, -1, length)
+        indices = kept[:, :, None].expand(-1, -1, length)
         self.tokens[sentences, :, :length] = tokens.gather(1, indices)
 
     def hypotheses(self) -> list[list[Hypothesis]]:
@@ -109,7 +121,7 @@ class Search:
             # The search starts with one empty hypothesis. Equal ones would stay equal.
             self.log_probabilities[:, 1:] = -torch.inf
         longest = int(self.max_lengths.max())
-        self.finished = Finished(sentences, config.n_best, longest, device)
+        self.finished = FinishedHypotheses(sentences, config.n_best, longest, device)
         self.keys: Tensor | None = None
         if config.do_sample:
             self.keys = sentence_keys(source_BS, self.beam_size, config.seed)
@@ -167,8 +179,8 @@ class Search:
     def extend(self, parents: Tensor, tokens: Tensor) -> None:
         """Replace the hypotheses with the continuations given by parents and tokens, [B, K]."""
         indices = parents[:, :, None].expand_as(self.tokens)
-        past = self.tokens.gather(1, indices)
-        self.tokens = torch.cat((past, tokens[:, :, None]), dim=2)
+        tokens_so_far = self.tokens.gather(1, indices)
+        self.tokens = torch.cat((tokens_so_far, tokens[:, :, None]), dim=2)
         if self.beam_size > 1 and not self.config.do_sample:
             # This reorders only a small mask of ancestors; keys and values stay in place.
             for cache in self.caches:
@@ -263,7 +275,7 @@ class Search:
         return best, itself.expand_as(best), tokens
 
     def collect(self, best: Tensor, parents: Tensor, ends: Tensor) -> None:
-        """Store those of the K best candidates that have ended."""
+        """Store those of the K best candidates that have ended, given as in `best`: [B, C]."""
         # The other candidates only take the places of those that end. An end among them is not one
         # of the K best, so it does not count.
         best = best[:, : self.beam_size]
@@ -272,7 +284,7 @@ class Search:
         # finite.
         ended = ends[:, : self.beam_size] & best.isfinite()
         sentences = self.sentences
-        past = self.tokens[:, :, 1:]
+        tokens_so_far = self.tokens[:, :, 1:]  # without the start symbol
         if self.reads_freely:
             # Where nothing has ended, all candidates would be -inf and change nothing.
             rows = ended.any(dim=1).nonzero().squeeze(1)
@@ -282,11 +294,11 @@ class Search:
             best = best[rows]
             parents = parents[rows]
             sentences = sentences[rows]
-            past = past[rows]
+            tokens_so_far = tokens_so_far[rows]
         log_probabilities = best.masked_fill(~ended, -torch.inf)
-        length = past.shape[2]
+        length = tokens_so_far.shape[2]
         indices = parents[:, :, None].expand(-1, -1, length)
-        tokens = past.gather(1, indices)
+        tokens = tokens_so_far.gather(1, indices)
         self.finished.add(sentences, log_probabilities, tokens, self.config)
 
     def unfinished(self) -> Tensor:

@@ -8,7 +8,11 @@ from torch import Tensor
 
 from nmt.config import PAD
 
-BLOCK_TOKENS = 64  # adjacent vocabulary entries that `largest` skips together
+BLOCK_TOKENS = 64
+"""Adjacent vocabulary entries that `largest` skips together.
+
+Smaller blocks have more maxima to compare, larger ones more entries to read a second time.
+"""
 
 
 def topk(x: Tensor, k: int) -> tuple[Tensor, Tensor]:

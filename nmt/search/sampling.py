@@ -16,7 +16,11 @@ from torch import Tensor
 from nmt.config import PAD, DecodeConfig
 from nmt.data import INCREMENT, shifted, splitmix
 
-HASH_BITS = 40  # bits of a hash that form a number between 0 and 1
+HASH_BITS = 40
+"""Bits of a hash that form a number between 0 and 1.
+
+Gumbel noise is then at most about 28 (41 ln 2), so tokens of probability 2^-40 can still be drawn.
+"""
 
 
 def sentence_keys(source_BS: Tensor, count: int, seed: int) -> Tensor:

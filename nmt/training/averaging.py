@@ -1,5 +1,6 @@
 """The mean of a run's checkpoints (section 6.1), and the choice of the checkpoints."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -99,11 +100,11 @@ def delivered_model(
     NMTError if most updates were skipped.
     """
     paths = kept_checkpoints(run, checkpoints.every_steps, checkpoints.keep)
-    # Backward from the newest, so that one set of sums in memory serves all candidates.
-    mean = Average(paths[-1])
-    state = mean.state
-    made = mean.made
-    skipped = mean.skipped
+    newest = Average(paths[-1])
+    # Read now, because `candidates_of` adds older checkpoints.
+    state = newest.state
+    made = newest.made
+    skipped = newest.skipped
     if 2 * skipped > made:
         raise NMTError(
             f"{run}: no model was written because optim.not_finite=skip skipped {skipped:,} of the "
@@ -113,23 +114,13 @@ def delivered_model(
     if checkpoints.average == "all":
         return Average(*paths)
     smoothing = state.config["optim"]["label_smoothing"]
-    candidates: dict[str, Candidate] = {}
 
-    def consider(average: Average, paths: list[Path]) -> None:
-        name = ", ".join(f"{update:,}" for update in sorted(average.updates))
-        # best.ckpt may be the same update as a regular checkpoint.
-        if name not in candidates:
-            model = average.make_model().to(device)
-            candidates[name] = Candidate(paths, validation_loss(model, split, smoothing))
+    def loss_of(average: Average) -> float:
+        return validation_loss(average.make_model().to(device), split, smoothing)
 
+    best = run / "checkpoints" / "best.ckpt"
     with enough_memory_or("validating the checkpoints does not fit: pass checkpoints.average=all"):
-        consider(mean, [paths[-1]])
-        for number, path in enumerate(reversed(paths[:-1]), start=2):
-            mean.add(path)
-            consider(mean, paths[-number:])
-        best = run / "checkpoints" / "best.ckpt"
-        if best.is_file():
-            consider(Average(best), [best])
+        candidates = candidates_of(newest, paths, best, loss_of)
     lowest = min(candidates.values(), key=lambda candidate: candidate.loss)
     chosen = Average(*lowest.paths)
     # The run's own numbers, also if the newest checkpoint is not part of the mean.
@@ -138,3 +129,28 @@ def delivered_model(
     chosen.skipped = skipped
     chosen.losses = {name: candidate.loss for name, candidate in candidates.items()}
     return chosen
+
+
+def candidates_of(
+    newest: Average, paths: list[Path], best: Path, loss_of: Callable[[Average], float]
+) -> dict[str, Candidate]:
+    """The means of the last 1, 2, ... of the checkpoints `paths`, and `best` if it exists.
+
+    Their names are their updates, such as "90, 100". `newest` contains the last checkpoint; this
+    adds all others, so that one set of sums in memory serves all means.
+    """
+    candidates: dict[str, Candidate] = {}
+
+    def consider(average: Average, paths: list[Path]) -> None:
+        name = ", ".join(f"{update:,}" for update in sorted(average.updates))
+        # `best` may be the same update as the last checkpoint.
+        if name not in candidates:
+            candidates[name] = Candidate(paths, loss_of(average))
+
+    consider(newest, paths[-1:])
+    for count in range(2, len(paths) + 1):
+        newest.add(paths[-count])
+        consider(newest, paths[-count:])
+    if best.is_file():
+        consider(Average(best), [best])
+    return candidates

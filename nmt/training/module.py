@@ -152,37 +152,46 @@ class TranslationModule(LightningModule):
         return learning_rate(self.optim, self.model.config.d_model, step)
 
     def on_before_optimizer_step(self, optimizer: Optimizer) -> None:
-        """Set the learning rate, measure the gradient, and add up the update's sums.
+        """Finish an update's gradients and sums; Lightning calls this before the optimizer's step.
 
-        optim.not_finite=skip skips the update if its gradient is not finite.
+        An update whose gradient is not finite is skipped with optim.not_finite=skip. Otherwise, its
+        number is kept, and `check_finite` stops the run.
         """
-        # A function of the update's number, so there is no scheduler state to restore. Equation 3
-        # counts updates from 1, global_step counts those already made.
-        for group in optimizer.param_groups:
-            group["lr"] = self.learning_rate(self.global_step + 1)
-        # With a fixed order, `FixedOrderSum.end` has already summed these over the processes.
+        self.set_learning_rate(optimizer)
+        # Loss, likelihood and tokens of the update, then the number of processes that request to
+        # save or stop. With a fixed order, they are already sums over the processes.
         if not self.fixed_order:
             self.update_sums = self.trainer.strategy.reduce(self.update_sums, reduce_op="sum")
         # This hook runs before Lightning clips gradients, so the norm is reported unclipped.
         self.gradient_norm = self.norm_of_gradients()
-        if self.trainer.scaler is None:
-            bad = ~self.gradient_norm.isfinite()
-        else:
-            # With 16-mixed, the scaler skips updates whose gradients overflow; only the loss shows
-            # if anything is wrong.
-            bad = ~self.update_sums[0].isfinite()
-        # `item` waits for the device, so ask only if the answer is used here.
-        if self.optim.not_finite == "skip" and bad.item():
+        is_bad = self.is_not_finite()
+        # `item` waits for the device, so it is only called where the answer is needed here.
+        if self.optim.not_finite == "skip" and is_bad.item():
             optimizer.zero_grad()  # Adam leaves parameters without gradients unchanged
             self.skipped += 1
         else:
-            self.sums += self.update_sums[:SUMS]
+            self.sums += self.update_sums[:SUMS]  # since the last report
             # Computed on the device; `check_finite` reads it where the host waits anyway.
-            is_first = bad & (self.first_bad_update < 0)
+            is_first = is_bad & (self.first_bad_update < 0)
             self.first_bad_update = torch.where(is_first, self.global_step, self.first_bad_update)
-        # A clone, because the next line clears the sums for the next update.
+        # A clone, because `update_sums` starts again at 0 for the next update.
         self.requests = self.update_sums[SUMS:].clone()
         self.update_sums.zero_()
+
+    def set_learning_rate(self, optimizer: Optimizer) -> None:
+        # A function of the update's number, so there is no scheduler state to restore. Equation 3
+        # counts updates from 1, global_step counts those already made.
+        rate = self.learning_rate(self.global_step + 1)
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+
+    def is_not_finite(self) -> Tensor:
+        """Whether the update must not be made because its gradient is not finite, a boolean."""
+        if self.trainer.scaler is None:
+            return ~self.gradient_norm.isfinite()
+        # With 16-mixed, the scaler skips updates whose gradients overflow; only the loss shows if
+        # anything is wrong.
+        return ~self.update_sums[0].isfinite()
 
     def norm_of_gradients(self) -> Tensor:
         """The norm of all gradients together."""

@@ -22,7 +22,9 @@ from nmt import compat
 from nmt.model import SSRU, FeedForward, MultiHeadAttention, Transformer
 
 MOMENTUM = 0.95
+"""As in Jordan et al. 2024."""
 ROOT_MEAN_SQUARE = 0.2
+"""Of an update, as in Adam's updates (Liu et al. 2025)."""
 
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 """Of a quintic polynomial that brings most singular values into the range 0.7 to 1.2."""

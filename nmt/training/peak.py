@@ -11,9 +11,12 @@ import torch
 from nmt import kernels
 
 IDLE_ROUNDS = 3
-"""Measure until this many rounds in a row are no faster than the fastest one so far."""
+"""Measure until this many rounds in a row are no faster than the fastest one so far.
+
+Other programs can slow down a round, but not speed it up.
+"""
 MAX_SECONDS = 3.0
-"""Measure at most this long."""
+"""Measure at most this long, because a run waits for the result."""
 
 DTYPES = {
     "bf16": torch.bfloat16,
@@ -76,7 +79,6 @@ def peak_flops_per_second(device: torch.device, dtype: torch.dtype) -> float:
     peak = 0.0
     idle = 0
     end = time.monotonic() + MAX_SECONDS
-    # Until it no longer rises, because other programs slow some rounds down.
     while idle < IDLE_ROUNDS and time.monotonic() < end:
         speed = fastest_flops_per_second(products, device)
         # Differences of up to 2 % are noise.

@@ -20,7 +20,10 @@ from nmt.compat import add_to_each, copy_to_each
 from nmt.training.exchange import exchange
 
 BUCKET_NUMBERS = 2**24
-"""The most numbers that are exchanged at once: 64 MB in float32."""
+"""The most numbers that are exchanged at once: 64 MB in float32.
+
+Larger buckets would be complete later and need larger copies, smaller ones more exchanges.
+"""
 
 
 def is_power_of_two(number: int) -> bool:
@@ -99,12 +102,13 @@ class Subtree:
 class FixedOrderSum:
     """The sum over the micro-batches of an update, with the same bits on 1, 2, 4, ... processes.
 
-    PyTorch adds each second micro-batch's gradients to those of the one before. This class adds the
-    sums of pairs, and exchanges the total: bucket by bucket during the backward pass of the last
-    micro-batch, as soon as the gradients of a bucket are complete. On a GPU, the exchange runs
-    beside the rest of the backward pass.
-
     Call `begin` before the backward pass of a micro-batch and `end` after it.
+
+    PyTorch adds the gradients of micro-batch 2 to those of micro-batch 1, those of 4 to those of 3,
+    and so on. This class moves these sums of pairs away, so that the next pair begins without
+    gradients, and adds them in the order of the tree. It exchanges the process's total bucket by
+    bucket, during the backward pass of the last micro-batch, as soon as the gradients of a bucket
+    are complete. On a GPU, the exchange runs beside the rest of the backward pass.
     """
 
     def __init__(self, module: nn.Module, micro_batches: int, others: int) -> None:
@@ -115,12 +119,14 @@ class FixedOrderSum:
         self.parameters = [x for x in module.parameters() if x.requires_grad]
         self.micro_batches = micro_batches
         self.number = 0  # of the micro-batch, from 1
-        # The subtrees that wait for their neighbors, from large to small.
+        # The subtrees that wait for their neighbors, from large to small: after ten micro-batches,
+        # one of eight and one of two.
         self.subtrees: list[Subtree] = []
         self.processes = dist.get_world_size() if dist.is_initialized() else 1
         self.buckets: list[Bucket] = []
         self.sent = 0  # buckets exchanged in this update
-        self.flat: dict[torch.dtype, Tensor] = {}  # vectors that all buckets of a type use in turn
+        # For each type, a vector that all exchanges use in turn.
+        self.vectors: dict[torch.dtype, Tensor] = {}
         self.stream: torch.cuda.Stream | None = None
         if self.processes > 1:
             self.prepare_exchange(others)
@@ -132,23 +138,23 @@ class FixedOrderSum:
         for pieces in buckets_of(self.parameters, BUCKET_NUMBERS):
             self.buckets.append(Bucket(pieces, set()))
             numbers = sum(piece.stop - piece.start for piece in pieces)
-            self.make_room(numbers, self.parameters[pieces[0].parameter])
-        self.make_room(others, torch.empty(0, device=device))  # they are always float32
+            self.reserve_vector(numbers, self.parameters[pieces[0].parameter])
+        self.reserve_vector(others, torch.empty(0, device=device))  # they are always float32
         # These hooks run when a gradient is final for this backward pass, so its exchange can begin
         # while earlier layers still compute theirs.
         for index, parameter in enumerate(self.parameters):
             parameter.register_post_accumulate_grad_hook(self.hook(index))
 
-    def make_room(self, numbers: int, like: Tensor) -> None:
-        """Make a vector for `numbers` numbers and for half of them, as `exchange` needs."""
-        whole = self.divisible(numbers)
-        length = whole + whole // 2
-        kept = self.flat.get(like.dtype)
-        if kept is None or len(kept) < length:
-            self.flat[like.dtype] = like.new_empty(length)
+    def reserve_vector(self, numbers: int, like: Tensor) -> None:
+        """Ensure that the vector for the type of `like` suffices to exchange `numbers` numbers."""
+        padded = self.padded_length(numbers)
+        buffer = padded // 2  # what `exchange` needs besides the numbers
+        vector = self.vectors.get(like.dtype)
+        if vector is None or len(vector) < padded + buffer:
+            self.vectors[like.dtype] = like.new_empty(padded + buffer)
 
-    def divisible(self, numbers: int) -> int:
-        """The next multiple of the number of processes."""
+    def padded_length(self, numbers: int) -> int:
+        """The next multiple of the number of processes, as `exchange` needs."""
         return math.ceil(numbers / self.processes) * self.processes
 
     def hook(self, index: int) -> Callable[[Tensor], None]:
@@ -173,23 +179,32 @@ class FixedOrderSum:
                 bucket.missing = {piece.parameter for piece in bucket.pieces}
 
     def end(self, sums: Tensor) -> None:
-        """Add the gradients of a micro-batch, and `sums`, which are added in the same order.
+        """Add the gradients of the micro-batch that has begun, and numbers of it.
 
-        After the last micro-batch, the gradients and `sums` are the totals of all processes; until
-        then, after each second micro-batch, they are empty and zero.
+        `sums` are these numbers, added to those of the micro-batch before, as PyTorch adds
+        gradients. What becomes of the gradients and of `sums` depends on the micro-batch:
+
+        - after the last, they are the totals of all micro-batches of all processes;
+        - after another with an even number, they are in the tree: None, and zeros;
+        - after one with an odd number, they stay as they are, for the next one to add to them.
         """
-        if not self.is_last:
-            if self.number % 2 == 0:
-                self.push(sums)
-            return
-        for subtree in reversed(self.subtrees):  # as in add_subtrees
+        if self.is_last:
+            self.finish(sums)
+        elif self.number % 2 == 0:
+            self.push(sums)
+
+    def finish(self, sums: Tensor) -> None:
+        """Turn the gradients and `sums` of the last pair of micro-batches into the totals."""
+        # The smallest subtree is the neighbor of the last pair, and is added first.
+        for subtree in reversed(self.subtrees):
             sums += subtree.sums
-        # Buckets with parameters that got no gradient are not complete yet.
-        self.exchange_up_to(len(self.buckets))
-        if self.processes > 1:
-            self.exchange_parts([sums])
-        else:
+        if self.processes == 1:
             self.add_subtrees(range(len(self.parameters)))
+        else:
+            # The backward pass has exchanged the buckets that it completed. The rest have
+            # parameters that got no gradient.
+            self.exchange_up_to(len(self.buckets))
+            self.exchange_parts([sums])
         # Frees their gradients before the optimizer needs memory.
         self.subtrees.clear()
         if self.stream:
@@ -214,6 +229,7 @@ class FixedOrderSum:
 
     def add_subtrees(self, indices: Sequence[int]) -> None:
         """Add the gradients of the earlier micro-batches to the last ones, for these parameters."""
+        # From the smallest to the largest, as in `finish`.
         for subtree in reversed(self.subtrees):
             totals = [self.parameters[index].grad for index in indices]
             add_gradients(totals, [subtree.gradients[index] for index in indices])
@@ -249,18 +265,18 @@ class FixedOrderSum:
 
     def exchange_parts(self, parts: list[Tensor]) -> None:
         """Sum parts of gradients over the processes, in place."""
-        numbers = sum(map(len, parts))
-        whole = self.divisible(numbers)
-        # Reused by all buckets: the stream exchanges them one after another.
-        flat = self.flat[parts[0].dtype]
         lengths = [len(part) for part in parts]
-        places = list(flat[:numbers].split(lengths))
+        numbers = sum(lengths)
+        padded = self.padded_length(numbers)
+        # Reused by all buckets: the stream exchanges them one after another.
+        vector = self.vectors[parts[0].dtype]
+        places = list(vector[:numbers].split(lengths))
         with self.beside():
             # As one vector: many small NCCL operations in a group are slow, more than 256 unsafe.
             copy_to_each(places, parts)
             # The padding only makes the length divisible; its sums are never read.
-            flat[numbers:whole].zero_()
-            exchange(flat[:whole], flat[whole:])
+            vector[numbers:padded].zero_()
+            exchange(vector[:padded], buffer=vector[padded:])
             copy_to_each(parts, places)
 
     @contextmanager

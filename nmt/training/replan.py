@@ -22,7 +22,7 @@ ANNOUNCED = 1.5
 """Report a new number of updates if it differs from the last report by this factor."""
 
 SHARED_DECISIONS = 200
-"""Several processes agree on the end at most this many times."""
+"""Several processes agree on the end about this many times, because agreeing makes them wait."""
 
 SMALL_PART = 0.1
 """A model that sees less of the corpus is undertrained, whatever its size."""

@@ -53,7 +53,7 @@ def check_run(config: ExperimentConfig, corpus: PreparedCorpus, now: RunState) -
     lost_patience = patience is not None and state.validation["worse"] >= patience
     finished = update >= config.trainer.max_steps or lost_patience
     # A finished run needs no optimizer, because only its weights are averaged.
-    if not finished and not has_optimizer_state(content):
+    if not finished and lacks_optimizer_state(content):
         raise NMTError(
             f"{path} has no optimizer state to resume with: run `nmt average {run} output=FOLDER` "
             "and pass init=FOLDER name=OTHER for a new run from its weights"
@@ -66,20 +66,23 @@ def check_run(config: ExperimentConfig, corpus: PreparedCorpus, now: RunState) -
     return Resumption(path, update, finished)
 
 
-def has_optimizer_state(content: dict[str, Any]) -> bool:
-    """Whether a checkpoint has the optimizer's state, or needs none yet.
+def lacks_optimizer_state(content: dict[str, Any]) -> bool:
+    """Whether a checkpoint lacks the optimizer's state that resuming needs.
 
-    There is none before the first update that is not skipped, by optim.not_finite=skip or by the
-    loss scaler.
+    For example, somebody has removed the state to make the file smaller. A checkpoint from before
+    the first update that changed the weights has no state either, but needs none. Updates that
+    change nothing are those that optim.not_finite=skip or the loss scaler of 16-mixed skipped.
     """
     if any(optimizer.get("state") for optimizer in content["optimizer_states"]):
-        return True
-    if content["skipped"] >= content["global_step"]:
-        return True
+        return False
+    all_updates_skipped = content["skipped"] >= content["global_step"]
+    if all_updates_skipped:
+        return False
+    # Lightning saves the scaler under this name. `_growth_tracker` counts the updates since the
+    # last one that it skipped. With 0, it may have skipped all of them.
     scaler = content.get("MixedPrecision")
-    # Lightning saves the GradScaler under this name. Its tracker counts the updates since the last
-    # overflow; with 0, perhaps none has been made.
-    return isinstance(scaler, dict) and scaler.get("_growth_tracker") == 0
+    may_have_skipped_all = isinstance(scaler, dict) and scaler.get("_growth_tracker") == 0
+    return not may_have_skipped_all
 
 
 def changed_settings(content: dict[str, Any], tree: dict[str, Any]) -> str:

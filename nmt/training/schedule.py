@@ -27,23 +27,26 @@ def learning_rate(optim: OptimConfig, d_model: int, step: int) -> float:
         if step <= optim.warmup:
             return peak * (step / optim.warmup)
         return peak * ENDLESS[optim.schedule](optim.warmup / step)
-    top = end_of_warmup(optim)
-    if step <= top:
-        # Not scaled to `top`: a change during warm-up must not alter a bit of the rates before it.
+    warmup_end = end_of_warmup(optim)
+    if step <= warmup_end:
+        # By `warmup`, even if it ends earlier: a change during warm-up must not alter a bit of the
+        # rates before it.
         return peak * (step / optim.warmup)
-    height = ENDING[optim.schedule](decay_progress(optim, step))
-    return peak * (top / optim.warmup) * height
+    highest = peak * (warmup_end / optim.warmup)
+    return highest * ENDING[optim.schedule](decay_progress(optim, step))
 
 
 def end_of_warmup(optim: OptimConfig) -> int:
-    """The update after which the rate falls, in a schedule that ends.
+    """The last update of warm-up, in a schedule that ends: usually `optim.warmup`.
 
-    If the end moves so close that warm-up would take more than half of the remaining updates, the
-    rate falls from the change on.
+    A change [update, new end] in `optim.decay_changes` may leave little time. If warm-up would take
+    more than half of the updates from there to the new end, it stops at the change. For example,
+    warm-up for 4 updates stops after update 2 with the change [2, 5]: two of the remaining three
+    updates would be too many.
     """
     for update, end in optim.decay_changes or []:
-        rise = optim.warmup - update
-        if rise > 0 and 2 * rise > end - update:
+        warmup_left = optim.warmup - update
+        if warmup_left > 0 and 2 * warmup_left > end - update:
             return update
     return optim.warmup
 
@@ -51,16 +54,18 @@ def end_of_warmup(optim: OptimConfig) -> int:
 def decay_progress(optim: OptimConfig, step: int) -> float:
     """The share of the decay that is done at `step`: 0 at the end of warm-up, almost 1 at the end.
 
-    A change of the end keeps the progress made so far, so that the rate never jumps.
+    A change [update, new end] in `optim.decay_changes` keeps the progress made so far, so that the
+    rate never jumps, and spreads the rest evenly over the updates up to the new end. For example,
+    the decay begins at update 0 and ends at 9, and a change at update 5 moves the end to 14. The
+    progress is 0.5 at update 5 and 0.55 at update 6.
     """
     assert optim.decay_steps is not None
     begin = end_of_warmup(optim)
     end = optim.decay_steps
-    progress = 0.0
-    # A rate depends only on the changes before it, so that a later change alters no earlier update.
-    for update, new_end in optim.decay_changes or []:
-        if update >= step:
-            break
+    progress = 0.0  # at `begin`
+    # Only changes before `step`, so that a change alters no earlier rate.
+    changes = [change for change in optim.decay_changes or [] if change[0] < step]
+    for update, new_end in changes:
         # A change during warm-up moves the end before any of the decay is done.
         if update > begin:
             progress = advanced(progress, begin, end, update)

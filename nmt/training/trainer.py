@@ -16,19 +16,23 @@ from nmt import compat
 from nmt.config import ExperimentConfig, NMTError, TrainerConfig, in_words, one_line
 from nmt.training.checkpoint_io import checkpoint_io
 
-DISABLED_FLAGS = (
+REPLACED_PARTS = (
     "enable_model_summary",
     "logger",
     "enable_checkpointing",
     "enable_progress_bar",
     "use_distributed_sampler",
 )
-"""What nmt does itself: callbacks report and save, and the planner shares out the batches."""
+"""Flags of Lightning's Trainer that are False, because nmt has its own of each.
 
-OUR_FLAGS = ("max_time", "compile", "reduction")
-"""Options of `trainer` that Lightning must not see.
+Callbacks report and save, and the planner shares out the batches.
+"""
 
-It lacks two of them, and with its own max_time, it would stop in the middle of an update.
+NOT_FOR_LIGHTNING = ("max_time", "compile", "reduction")
+"""Options of `trainer` that nmt does not pass on.
+
+Lightning has no `compile` and no `reduction`. With its own `max_time`, it would stop in the middle
+of an update.
 """
 
 
@@ -63,10 +67,10 @@ def check_devices(trainer: TrainerConfig) -> None:
 
 def trainer_flags(trainer: TrainerConfig) -> dict[str, Any]:
     """The arguments of Lightning's Trainer, without callbacks."""
-    flags: dict[str, Any] = dict.fromkeys(DISABLED_FLAGS, False)
+    flags: dict[str, Any] = dict.fromkeys(REPLACED_PARTS, False)
     for name, value in vars(trainer).items():
         # None means that Lightning's own default applies.
-        if value is not None and name not in OUR_FLAGS:
+        if value is not None and name not in NOT_FOR_LIGHTNING:
             flags[name] = value
     flags["max_epochs"] = -1  # only max_steps ends training
     flags["limit_val_batches"] = 0  # the callback `Validation` validates

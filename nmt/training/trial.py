@@ -20,7 +20,7 @@ TIMED_SECONDS = 4.0
 """Maximum seconds of timed training in a trial."""
 
 WARM_UP = 2
-"""Untimed updates before that."""
+"""Untimed updates before that, which build kernels and allocate memory."""
 
 
 class Pace(NamedTuple):
@@ -33,11 +33,10 @@ class Pace(NamedTuple):
 
 
 def measured_pace(config: ExperimentConfig, corpus: PreparedCorpus, seconds: float) -> Pace:
-    """Train a model for some seconds.
+    """The speed of training, measured by training for some seconds.
 
-    The first updates, which build kernels and allocate memory, do not count. The trial does not
-    compile the model, which would take longer than the trial; Replan corrects the number of
-    updates.
+    The first updates do not count. The trial does not compile the model, which would take longer
+    than the trial; Replan corrects the number of updates.
     """
     trainer = make_trainer(config)
     data = UpdateDataModule(corpus, config)

@@ -4,7 +4,7 @@ from .arrivals import read_by_thread as read_by_thread
 from .contents import kind_of_content as kind_of_content
 from .corpora import best_translations as best_translations
 from .corpora import kind_of_corpus as kind_of_corpus
-from .flags import flagger as flagger
+from .flagging import flagger as flagger
 from .identity import is_same as is_same
 from .identity import options_before as options_before
 from .identity import what_affects_output as what_affects_output

@@ -66,7 +66,7 @@ class Describer:
         self.clean = clean
         self.words = Words(line)
         self.places = places_in(line, clean)
-        # Maps a text to the spans of its tokens, because segments may share a text.
+        # Text -> spans of its tokens, because the parts of a sentence share its text.
         self.encoded: dict[str, list[Span]] = {}
 
     def place(self, index: int) -> int:
@@ -76,51 +76,59 @@ class Describer:
 
     def words_at(self, begin: int, end: int) -> range:
         """The source words at a span of the cleaned line."""
-        first = self.place(begin)
+        typed_begin = self.place(begin)
         # Normalization may map both ends of a span to one character of the line as typed.
-        last = self.place(end)
-        return self.words.at(first, max(first, last))
+        typed_end = max(typed_begin, self.place(end))
+        return self.words.at(typed_begin, typed_end)
 
     def encoding(self, segment: Segment) -> tuple[str, list[Span]]:
-        """The text whose tokens a segment consists of, and the spans of the tokens.
+        """A text that the tokens of a segment are part of, and the spans of these tokens in it.
 
-        The text begins with the prefix. For part of a sentence, which repeats the tokens of the
-        prefix, both are left out.
+        The text is the prefix and the segment's text, as the model reads them. For a part of a long
+        sentence that begins with the tokens of the prefix, it is the text of the sentence, and the
+        tokens are those after the prefix.
         """
-        # As in `Segmenter`, prefix and text are encoded as
-        # one string, because subwords may differ otherwise.
-        text = self.prefix + segment.text
-        whole = self.clean(segment.text if segment.prefixed else text)
-        if whole not in self.encoded:
-            [ids] = self.tokenizer.encode([whole])
-            self.encoded[whole] = token_spans(self.tokenizer, ids, whole, SOURCE)
-        # `skipped` and the length select the tokens of one part out of those of the whole sentence.
-        last = segment.skipped + len(segment.ids) - segment.prefixed
-        return whole, self.encoded[whole][segment.skipped : last]
+        if segment.prefixed:
+            text = self.clean(segment.text)
+        else:
+            # As in `Segmenter`, prefix and text are encoded as
+            # one string, because subwords may differ otherwise.
+            text = self.clean(self.prefix + segment.text)
+        if text not in self.encoded:
+            [ids] = self.tokenizer.encode([text])
+            self.encoded[text] = token_spans(self.tokenizer, ids, text, SOURCE)
+        # The tokens of a part are a stretch of those of its sentence.
+        first = segment.skipped
+        count = len(segment.ids) - segment.prefixed
+        return text, self.encoded[text][first : first + count]
 
-    def of(self, segment: Segment) -> list[range]:
-        """The source words of each of a segment's tokens; none for tokens of the prefix."""
-        whole, spans = self.encoding(segment)
-        # The prefix has no place in the line, so its characters are subtracted from all spans.
-        before = len(whole) - len(self.clean(segment.text))
-        # From the text with its prefix to the cleaned line, of which the segment is a stretch.
-        offset = segment.start - before
+    def source_words(self, segment: Segment) -> list[range]:
+        """For each token of a segment, the words of the line that it covers.
+
+        A token of the prefix covers none.
+        """
+        text, spans = self.encoding(segment)
+        # The prefix is not in the line.
+        prefix_end = len(text) - len(self.clean(segment.text))
+        # From an index in this text to the index in the cleaned line, where the segment begins at
+        # `start`.
+        offset = segment.start - prefix_end
         words = [range(0)] * segment.prefixed
         for begin, end in spans:
-            # The token ends within the prefix. One that crosses its end counts from the text on.
-            if end < before:
+            if end < prefix_end:
                 words.append(range(0))
                 continue
-            begin = max(begin, before)
+            # A token that crosses the end of the prefix counts from there on.
+            begin = max(begin, prefix_end)
             words.append(self.words_at(begin + offset, end + offset))
         return words
 
     def has_letters(self, segment: Segment) -> list[bool]:
         """Whether each of a segment's tokens is part of a word, and not only of punctuation."""
-        whole, spans = self.encoding(segment)
+        text, spans = self.encoding(segment)
         result = [False] * segment.prefixed
         for begin, end in spans:
-            result.append(WORD_CHARACTER.search(whole[begin:end]) is not None)
+            result.append(WORD_CHARACTER.search(text[begin:end]) is not None)
         return result
 
     def pairs_of_copy(self, segment: Segment, span: Span, targets: Words) -> WordPairs:
@@ -214,7 +222,8 @@ class Describer:
         it: much of the translation attends to a period.
         """
         # Tokens without source words, such as those of the prefix, are no candidates.
-        sources = {index: words for index, words in enumerate(self.of(segment)) if words}
+        words_of_tokens = enumerate(self.source_words(segment))
+        sources = {index: words for index, words in words_of_tokens if words}
         if not sources or not tokens:
             return set()
         columns = list(sources)

@@ -37,38 +37,41 @@ def join(
     The result has the prefix only once.
     """
     joined = JoinedText("")
-    skipped = 0
+    # Each search was forced to begin with the prefix. Only the first translation shows it.
+    hidden = 0  # tokens of a hypothesis that are not shown
     # A copy has no hypothesis that begins with the prefix, so the prefix is decoded on its own.
     if segments and segments[0].copied:
         joined.text = text(tokenizer, prefix)
-        skipped = len(prefix)
-    is_apart = False  # from the text so far
-    before: Segment | None = None
+        hidden = len(prefix)
+    is_apart = False  # whether the next translation is apart from the text so far
+    last: Segment | None = None  # the last segment whose translation is not empty
     for segment, part in zip(segments, parts, strict=True):
-        # Each search was forced to begin with the prefix. Only the first one may show it.
-        tokens = part.tokens[skipped:]
-        skipped = len(prefix)
+        tokens = part.tokens[hidden:]
+        hidden = len(prefix)
         translation = segment.text if segment.copied else text(tokenizer, tokens)
-        # After an empty translation, its separator is still added.
+        # Still true after an empty translation, so that what follows it is also apart.
         is_apart = is_apart or not segment.glued
         # A segment that was glued in the source, such as a copied word in quotes, stays so.
         separator = ""
         if joined.text and is_apart:
             separator = blank_between(joined.text, translation)
-        elif before and needs_blank(before, segment, joined.text, translation):
+        elif last and needs_blank(last, segment, joined.text, translation):
             separator = " "
         joined.add(translation, tokens, separator)
         if translation:
             is_apart = False
-            before = segment
+            last = segment
     return joined
 
 
 def needs_blank(before: Segment, after: Segment, joined: str, translation: str) -> bool:
     """Whether segments that adjoin in the source need a blank in the translation.
 
-    They do if only the script of the source has no blank there. One of the two is a copy.
+    They do if only the script of the source has no blank there. For example, in `我用Python`, the
+    word `Python` is copied, but needs a blank in English. One of the two segments is a copy.
+    `joined` ends with the translation of `before`, and `translation` is that of `after`.
     """
+    # `letter` is in the source, beside the copy, and `translated` in its translation.
     if after.copied:
         letter = before.text[-1:]
         translated = joined[-1:]

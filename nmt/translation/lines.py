@@ -30,11 +30,14 @@ class Segment:
     start: int = 0
     """Index of the segment's first character in the line as the model reads it."""
     skipped: int = 0
-    """For part of a sentence, the number of tokens of `text` before it."""
+    """For part of a sentence, the number of the sentence's tokens before it."""
     prefixed: int = 0
-    """For part of a sentence, the number of source prefix tokens at its beginning."""
+    """For part of a sentence, the number of source prefix tokens that it begins with.
+
+    0 for a whole sentence, which is encoded as one text with the prefix.
+    """
     copied: bool = False
     glued: bool = False
     """Not preceded by a space."""
-    part: int = 0
-    """For part of a sentence, the number of tokens in the whole sentence."""
+    sentence_tokens: int = 0
+    """For part of a sentence, the number of tokens in the whole sentence; otherwise 0."""

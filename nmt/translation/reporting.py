@@ -20,22 +20,29 @@ def report(
     where: str,
     counts: dict[str, int],
 ) -> dict[str, Any]:
-    """The fields that stages add to a line's record.
+    """Print a warning for each new kind of note on a line's best translation.
 
-    Counts the notes of the translation, and prints each note when it first occurs.
+    Returns the fields that the line's record gets from copies and from the stages, such as
+    {"copied": ["☃"]}. `where` names the line in warnings. `counts` are the numbers of lines with
+    each note so far (0 for one without an entry), to which this line is added.
     """
     fields = dict[str, Any]()
     if best.copied:
         fields["copied"] = best.copied
         copied = ", ".join(map(repr, best.copied))
         best.notes["characters that the model did not learn were copied"] = shown(copied)
-    for stage in reversed(stages):  # translations leave the stages in reverse order
+    # Lines pass through the stages in order, and translations in reverse order.
+    for stage in reversed(stages):
+        # A stage may also add notes to the translation.
         fields |= stage.report(line, best)
     for note, details in best.notes.items():
-        # One warning per kind of note: a corpus may have
-        # millions of such lines. `summarize` has the rest.
+        # Only the first line with a note: a corpus may have millions of them. `summarize` prints
+        # the number of all.
         if not counts[note]:
-            warn(f"{where}: {note}: {details}" if details else f"{where}: {note}")
+            warning = f"{where}: {note}"
+            if details:
+                warning += f": {details}"
+            warn(warning)
         counts[note] += 1
     return fields
 

@@ -151,7 +151,7 @@ class Segmenter(SourceReader):
                 # Only the first part adjoins the segment
                 # before; all others are preceded by a space.
                 glued=sentence.glued and start == 0,
-                part=len(ids),
+                sentence_tokens=len(ids),
             )
             parts.append(part)
         return parts

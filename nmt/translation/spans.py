@@ -14,11 +14,18 @@ from nmt.translation.lines import Span
 UNDECODED = "\ufffd"
 """What decoding returns for a byte without the others of its character."""
 FAR = 64
-"""How many characters the vocabulary may lack, or spell in another way, between two tokens."""
+"""How many characters the vocabulary may lack, or spell in another way, between two tokens.
+
+With a limit, short tokens are not found far behind their place, and a line takes linear time.
+"""
 
 
 class Words:
-    """The words of a text."""
+    """The words of a text, which have the numbers 0, 1, and so on.
+
+    For example, `Words("see you").at(1, 5)` is range(0, 2), because both words have characters in
+    this span.
+    """
 
     def __init__(self, text: str) -> None:
         self.spans = word_spans(text)
@@ -31,18 +38,21 @@ class Words:
     def at(self, begin: int, end: int) -> range:
         """The words that a span of characters overlaps.
 
-        A span of white space belongs to the word after it, and an empty one to the word that it
-        touches. At the end of the text, the last word is returned; only a blank text has no words.
+        A span of white space belongs to the word after it. An empty span belongs to the word that
+        contains it or ends there, otherwise to the next word. At the end of the text, there is no
+        next word, and the last one is returned. A blank text has no words.
         """
-        first = bisect_right(self.ends, begin)
-        last = bisect_left(self.begins, end)
+        first = bisect_right(self.ends, begin)  # the first word that ends after `begin`
         if begin == end:
-            # An empty span also touches the word that ends there.
-            first = bisect_left(self.ends, begin)
-        if first < last:
-            return range(first, last)
-        first = min(first, len(self) - 1)
-        return range(max(first, 0), first + 1)
+            first = bisect_left(self.ends, begin)  # at `begin` or after it
+        stop = bisect_left(self.begins, end)  # the first word that begins at `end` or after it
+        if first < stop:
+            return range(first, stop)
+        # No word overlaps the span, so `first` is the one after it.
+        if not self.spans:
+            return range(0)
+        nearest = min(first, len(self) - 1)
+        return range(nearest, nearest + 1)
 
 
 def token_spans(
@@ -55,75 +65,77 @@ def token_spans(
 
     White space belongs to the token after it. All bytes of a character have the span of that
     character. A token that is not in the text, such as an unknown one, has the span between its
-    neighbors.
+    neighbors. For example, if `Hé du` has the tokens `▁H`, two for the bytes of `é`, and `▁du`,
+    their spans are (0, 1), (1, 2), (1, 2) and (2, 5).
     """
     spans = list[Span | None]()
-    first = 0  # the first token of those that spell a character together
-    begin = 0  # where the text of these tokens begins
-    at = 0  # where the text that is not spelled yet begins
-    symbols = tokenizer.subwords(ids, side)
-    for end, symbol in enumerate(symbols, 1):
-        # From `first` on: the bytes of one character decode only together.
-        piece = tokenizer.decode(ids[first:end], side)
+    # Tokens that spell a character together, byte by byte, are a group: they decode only together.
+    group = 0  # the index of its first token
+    group_begin = 0  # where its text begins
+    spelled = 0  # the end of what all tokens so far spell
+    for index, symbol in enumerate(tokenizer.subwords(ids, side)):
+        piece = tokenizer.decode(ids[group : index + 1], side)
         # A control symbol has no text. A lone blank decodes to nothing, too, but has a place.
         if not piece and not symbol.startswith(META):
-            spans.append((at, at))
+            spans.append((spelled, spelled))
             continue
-        decoded = piece.rstrip(UNDECODED)
-        start = begin
+        start = group_begin
         # Decoding strips the blank before a first token.
-        if text.startswith(" ", begin) and not piece.startswith(" "):
+        if text.startswith(" ", start) and not piece.startswith(" "):
             start += 1
-        is_incomplete = False
+        whole_characters = piece.rstrip(UNDECODED)
+        lacks_bytes = False
         if text.startswith(piece, start):
             stop = start + len(piece)
-            spans.append((at, stop))
-        elif text.startswith(decoded, start):
-            # The last character lacks bytes, which the next tokens spell.
-            is_incomplete = True
-            stop = start + len(decoded)
-            # All bytes of the character get its whole span, which the last one will complete.
-            spans.append((at, stop + 1))
+            spans.append((spelled, stop))
+        elif text.startswith(whole_characters, start):
+            # The last character lacks bytes, which the next tokens spell. Its span is already the
+            # whole character, which only the last byte counts as spelled.
+            lacks_bytes = True
+            stop = start + len(whole_characters)
+            spans.append((spelled, stop + 1))
         else:
-            token = tokenizer.decode(ids[end - 1 : end], side).strip()
-            span = span_of_token(token, text, at)
-            stop = span[1] if span else at
+            token = tokenizer.decode(ids[index : index + 1], side).strip()
+            span = span_of_token(token, text, spelled)
+            stop = span[1] if span else spelled
             spans.append(span)
-        at = stop
-        if not is_incomplete:
-            first = end
-            begin = at
+        spelled = stop
+        # The next token begins a new group, unless it completes this one.
+        if not lacks_bytes:
+            group = index + 1
+            group_begin = spelled
     return with_gaps(spans, len(text))
 
 
-def span_of_token(token: str, text: str, at: int) -> Span | None:
-    """The span of a single token near `at`; None if it is not in the text."""
-    # Bounded, because a short token such as `a` would be found far behind its place, and because a
-    # search to the end for each token would take quadratic time.
-    begin = text.find(token, at, at + FAR)
+def span_of_token(token: str, text: str, start: int) -> Span | None:
+    """The span of a single token that begins at `start` or soon after; None if there is none."""
+    begin = text.find(token, start, start + FAR)
     if not token or begin < 0:
         return None
     return begin, begin + len(token)
 
 
 def with_gaps(spans: Sequence[Span | None], size: int) -> list[Span]:
-    """The spans, with the one between its neighbors for each that is None."""
+    """Replace each None with the span between its neighbors, in a text of `size` characters.
+
+    For example, with (0, 2), None and (3, 5), None becomes (2, 3).
+    """
+    # For each span, where the next one that is not None begins, found from the end.
     next_begins = list[int]()
-    following = size
-    # From the end, each gap meets the beginning of the next span.
+    next_begin = size
     for span in reversed(spans):
         if span:
-            following = span[0]
-        next_begins.append(following)
+            next_begin = span[0]
+        next_begins.append(next_begin)
     next_begins.reverse()
     result = list[Span]()
-    before = 0
+    last_end = 0
     for span, next_begin in zip(spans, next_begins, strict=True):
         if span:
-            before = span[1]
+            last_end = span[1]
             result.append(span)
         else:
-            result.append((before, max(before, next_begin)))
+            result.append((last_end, max(last_end, next_begin)))
     return result
 
 

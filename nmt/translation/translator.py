@@ -290,11 +290,11 @@ class Translator:
     def notes_on(self, line: Line, segments: list[Segment], copied: list[str]) -> dict[str, str]:
         """What the user should know about the translation of a line, with details."""
         notes = dict[str, str]()
-        length = max((segment.part for segment in segments), default=0)
-        # `part` is set only for parts of a sentence that is longer than the model's limit.
-        if length:
+        # 0 unless a sentence is longer than the model's limit, and was cut into parts.
+        longest = max((segment.sentence_tokens for segment in segments), default=0)
+        if longest:
             limit = self.limits.longest or 0
-            details = f"a sentence of {length:,} tokens (limit: {limit:,})"
+            details = f"a sentence of {longest:,} tokens (limit: {limit:,})"
             notes["too long for the model, translated in parts"] = details
         if self.models:
             source = foreign_source(line.text, copied, self.models.descriptions[0])

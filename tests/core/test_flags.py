@@ -16,7 +16,7 @@ from nmt.flags.numbers import is_number_lost, missing_numerals, numeral
 from nmt.flags.placeholders import PLACEHOLDER
 from nmt.flags.wording import is_repetitive
 from nmt.text import scripts_of_language
-from nmt.translation.flags import target_scripts
+from nmt.translation.flagging import target_scripts
 
 LATIN = frozenset(["LATIN"])
 FIXTURE = Path(__file__).parents[1] / "fixtures/references/en-de.tsv"

@@ -129,7 +129,10 @@ def later_version(folder: Path) -> Path:
             text = f"{text[: after.start()]}{field}{text[after.start() :]}"
         path.write_text(text)
     module = folder / "nmt" / "training" / "trainer.py"
-    module.write_text(module.read_text().replace("OUR_FLAGS = (", 'OUR_FLAGS = ("added", '))
+    options = "NOT_FOR_LIGHTNING = ("
+    text = module.read_text()
+    assert options in text
+    module.write_text(text.replace(options, f'{options}"added", '))
     return folder
 
 

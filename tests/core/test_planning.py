@@ -13,7 +13,7 @@ from nmt.data.grouping import (
     PADDING_SHARE,
     bucket_widths,
     group_by_lengths,
-    rows_by_group,
+    pairs_by_group,
 )
 from nmt.data.mixing import Mixture, source_copies
 from nmt.data.shuffling import shuffle_key, shuffled
@@ -149,7 +149,7 @@ def test_grouping_rows_in_blocks_equals_a_stable_sort():
     groups = np.random.default_rng(1).integers(0, 5, 1000).astype(np.uint8)
     groups[groups == 3] = 4  # a group without rows
     starts = np.cumsum([0, *np.bincount(groups, minlength=5)])
-    order = rows_by_group(np.array_split(groups, 7), starts)
+    order = pairs_by_group(np.array_split(groups, 7), starts)
     assert np.array_equal(order, np.argsort(groups, kind="stable"))
 
 

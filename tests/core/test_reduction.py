@@ -103,7 +103,7 @@ def work(rank_word: str, processes_word: str, port: str, folder: str, dtype: str
         sums = run_update(module, total, rank, share)
         results.append(([weight.grad for weight in module.weights], sums))
         module.zero_grad()
-    kept = sum(len(flat) for flat in total.flat.values())
+    kept = sum(len(vector) for vector in total.vectors.values())
     torch.save({"results": results, "sent": sent / 2, "kept": kept}, f"{folder}/{rank}")
     dist.barrier()
     dist.destroy_process_group()

@@ -164,7 +164,7 @@ def test_token_spans_of_very_long_lines_take_linear_time(tokenizer, line, last):
 @pytest.mark.parametrize("line", ["ka lo mi", "tuva wekalo xyz ka", *ODD])
 def test_source_words_are_counted_in_the_raw_line(tokenizer, line, prefix):
     segment = Segment(tokenizer.encode([clean(prefix + line)])[0], line)
-    words = Describer(tokenizer, line, prefix, tokenizer.clean).of(segment)
+    words = Describer(tokenizer, line, prefix, tokenizer.clean).source_words(segment)
     rows = [*zip(segment.ids, words, strict=True)]
     of_prefix = [id for id, row in rows if not row]
     assert tokenizer.decode(of_prefix).strip() == prefix.strip()
@@ -178,7 +178,7 @@ def test_a_language_tag_is_not_a_source_word():
     tokenizer = train_tokenizer(["ka lo mi"] * 50, config, tags=["<2de>"])
     line = "ka lo mi"
     segment = Segment(tokenizer.encode(["<2de> ka lo mi"])[0], line)
-    words = Describer(tokenizer, line, "<2de> ", tokenizer.clean).of(segment)
+    words = Describer(tokenizer, line, "<2de> ", tokenizer.clean).source_words(segment)
     assert words == [range(0), range(1), range(1, 2), range(2, 3)]
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from nmt.config import EOS, PAD, DecodeConfig
 from nmt.model import Transformer
 from nmt.search import Search
-from nmt.search.beam_search import Finished
+from nmt.search.beam_search import FinishedHypotheses
 from tests.core.test_search import A, B, C, random_sources, stutterer, tiny_model
 from tests.helpers.waits import OneDevice, counted_waits
 
@@ -140,7 +140,7 @@ def test_a_step_copies_nothing_between_the_cpu_and_the_device(no_gradients, sett
 def test_candidates_that_have_not_ended_change_nothing_even_among_ties(n_best):
     generator = torch.Generator().manual_seed(1)
     config = DecodeConfig(beam_size=4, n_best=n_best, length_penalty=0)
-    some, all_rows = (Finished(6, n_best, 9, torch.device("cpu")) for _ in range(2))
+    some, all_rows = (FinishedHypotheses(6, n_best, 9, torch.device("cpu")) for _ in range(2))
     for length in range(9):
         scores = -torch.randint(0, 3, (6, 4), generator=generator).float()
         scores[torch.rand(6, 4, generator=generator) < 0.7] = -torch.inf

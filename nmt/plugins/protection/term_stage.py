@@ -76,7 +76,7 @@ class Terms(Stage):
     def text_of(self, segment: Segment) -> str:
         """A segment as the model reads it."""
         # A part of a long sentence exists only as tokens, and is not a text of its own.
-        if segment.part:
+        if segment.sentence_tokens:
             return self.tokenizer.decode(segment.ids, SOURCE)
         return self.tokenizer.clean(segment.text)
 
