@@ -6,6 +6,7 @@ from omegaconf import OmegaConf
 
 from nmt.config.durations import parse_duration
 from nmt.config.training import ENDING, SETTLED, ExperimentConfig
+from nmt.config.values import as_list
 from nmt.errors import NMTError
 
 if TYPE_CHECKING:
@@ -34,6 +35,9 @@ def leave_to_the_clock(tree: "DictConfig", keys: list[str]) -> None:
     works like minutes= but sets only the updates.
     """
     written: Any = OmegaConf.to_container(tree)  # not checked yet: a group may be a number
+    # As for any list, null means no items, and a string is the only item.
+    for key in ("minutes_settles", "minutes_keeps"):
+        written[key] = as_list(written[key])
     if tree.minutes is None:
         if max_time_sets_updates(written, keys):
             tree.minutes = minutes_of(str(tree.trainer.max_time))
