@@ -118,9 +118,18 @@ def is_entry(command: Command, word: str) -> bool:
     # Otherwise a mistyped key with a plain value would silently become a system.
     if not exists(value) and "/" not in value:
         return False
-    # A file or path as a value, such as refrence=ref.de: more likely a mistyped key.
-    is_near_key = nearest_key(name, keys).startswith(DID_YOU_MEAN)
-    return not is_near_key and not answer(command.name, [word])
+    return not is_mistyped_key(command, word)
+
+
+def is_mistyped_key(command: Command, word: str) -> bool:
+    """Whether the name in NAME=PATH is more likely a key, such as in refrence=ref.de."""
+    name, _, _ = word.partition("=")
+    # Only keys for texts may have a path as their value.
+    keys = [key for key, member in keys_of(command.config).items() if member.is_text]
+    if nearest_key(name, keys).startswith(DID_YOU_MEAN):
+        return True
+    # A plugin's answer repeats the value if the key of ours that is meant accepts it.
+    return answer(command.name, [word]).startswith(f"{word}: ")
 
 
 def as_written(command: Command, word: str) -> str:
