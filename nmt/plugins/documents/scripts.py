@@ -138,7 +138,8 @@ def joined_texts(tokens: Sequence[Token]) -> list[Token]:
             before = result[-1]
             raw = before.raw + token.raw
             result[-1] = replace(before, raw=raw, text=before.text + token.text)
-        elif token.raw:
+        # A blank without `raw` is for the model only.
+        elif token.raw or token.text:
             result.append(token)
     return result
 

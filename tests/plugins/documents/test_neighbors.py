@@ -1,5 +1,6 @@
 """Elements that adjoin without white space: each keeps its own text, and words stay whole."""
 
+import json
 import re
 
 import pytest
@@ -115,6 +116,12 @@ def test_strings_of_programs_have_adjoining_elements_too():
     assert read_document("json", source.encode()).lines == ["Home About us"]
     expected = source.replace("Home", "HOME").replace("About us", "ABOUT US")
     assert translated("json", source) == expected
+
+
+def test_a_button_beside_a_superscript_is_a_word_of_its_own():
+    source = json.dumps(["Save<sup>[1]</sup><button>Go</button> x<sup>2</sup>"])
+    [line] = read_document("json", source.encode()).lines
+    assert COPY.sub("*", line) == "Save Go *"
 
 
 @pytest.mark.parametrize(
