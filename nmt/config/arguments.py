@@ -121,10 +121,18 @@ def is_named_system(command: Command, word: str) -> bool:
     is_path = exists(value) or "/" in value
     if not is_path:
         return False
-    # A file may be a system's translations or the value of a key.
-    is_near_key = nearest_key(name, keys).startswith(DID_YOU_MEAN)
-    is_of_other_toolkit = answer(command.name, [word]) != ""
-    return not is_near_key and not is_of_other_toolkit
+    return not is_mistyped_key(command, word)
+
+
+def is_mistyped_key(command: Command, word: str) -> bool:
+    """Whether the name in NAME=PATH is more likely a key, such as in refrence=ref.de."""
+    name, _, _ = word.partition("=")
+    # Only keys for texts may have a path as their value.
+    keys = [key for key, member in keys_of(command.config).items() if member.is_text]
+    if nearest_key(name, keys).startswith(DID_YOU_MEAN):
+        return True
+    # A plugin's answer repeats the value if the key of ours that is meant accepts it.
+    return answer(command.name, [word]).startswith(f"{word}: ")
 
 
 def as_written(command: Command, word: str) -> str:

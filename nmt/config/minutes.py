@@ -6,6 +6,7 @@ from omegaconf import OmegaConf
 
 from nmt.config.durations import parse_duration
 from nmt.config.training import ENDING, SETTLED, ExperimentConfig
+from nmt.config.values import as_list
 from nmt.errors import NMTError
 
 if TYPE_CHECKING:
@@ -36,6 +37,9 @@ def set_scope_of_minutes(tree: "DictConfig", keys: list[str]) -> None:
     `minutes_settles`, and `minutes_keeps` becomes [optim.warmup].
     """
     written: Any = OmegaConf.to_container(tree)  # not checked yet: a group may be a number
+    # As for any list, null means no items, and a string is the only item.
+    for key in ("minutes_settles", "minutes_keeps"):
+        written[key] = as_list(written[key])
     if tree.minutes is not None:
         set_scope_of_given_minutes(tree, written, keys)
     elif max_time_sets_updates(written, keys):

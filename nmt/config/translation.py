@@ -84,7 +84,7 @@ class JobConfig:
     """Output file, created once it is complete and compressed if its name ends in .gz, .bz2, .xz or
     .zst; after a crash, the same command resumes; -: standard output."""
     overwrite: bool = setting(False, affects_output=False)
-    """Replace the output file if it exists."""
+    """Replace the output file if it exists, and start again instead of resuming."""
 
     def __post_init__(self) -> None:
         if self.text is not None:

@@ -126,7 +126,8 @@ class Job:
 def open_job(config: JobConfig, command: str, stack: ExitStack) -> Job:
     """Open input and output.
 
-    Resumes a partial output if the command, input, models and keys are the same.
+    Resumes a partial output if the command, input, models and keys are the same, unless
+    config.overwrite is set.
     """
     source = open_source(config, stack)
     total: int | None = None

@@ -270,9 +270,9 @@ def open_output(
 ) -> Iterator[Output]:
     """Open an output; `-` is standard output.
 
-    A file appears once it is complete. After an error, a command with the same identity resumes it.
-    `before` has the values of options that the notes of an older nmt lack. A file whose name ends
-    in .gz, .bz2, .xz or .zst is compressed.
+    A file appears once it is complete. After an error, a command with the same identity resumes it,
+    unless `overwrite` is set. `before` has the values of options that the notes of an older nmt
+    lack. A file whose name ends in .gz, .bz2, .xz or .zst is compressed.
 
     Raises NMTError if the file exists, if another process is writing it, or if the partial file is
     a link.
@@ -285,8 +285,10 @@ def open_output(
     output = open_file(name, overwrite)
     try:
         if isinstance(output, OutputFile):
-            # With overwrite=true, `resume` drops the lines of another command.
-            if not overwrite:
+            if overwrite:
+                # Without notes, `resume` starts again, also if the same command wrote the lines.
+                notes_of(output.partial).unlink(missing_ok=True)
+            else:
                 output.check_same(identity, before)
             with output.completed(identity, before):
                 yield output

@@ -15,6 +15,7 @@ from rich.console import Console
 from nmt.commands import compose, minutes
 from nmt.commands.minutes import choosing, settings
 from nmt.config import ExperimentConfig, ModelConfig, OptimConfig, build, to_tree
+from nmt.config.training import SETTLED
 from nmt.training import (
     TranslationModule,
     list_checkpoints,
@@ -257,6 +258,23 @@ def test_groups_that_the_user_chooses_and_keys_that_the_user_sets_are_kept(corpu
     config = compose("train", [corpus, "minutes=3", *words])
     assert config.minutes_settles == ["model", "optim", "checkpoints", "validation"]
     assert config.minutes_keeps == ["model.dropout", "checkpoints.keep"]
+
+
+@pytest.mark.parametrize(
+    ("word", "settled"),
+    [
+        ("minutes_settles=null", []),
+        ("minutes_settles=optim", ["optim"]),
+        ("minutes_keeps=null", [*SETTLED]),
+        ("minutes_keeps=model.dropout", [*SETTLED]),
+    ],
+)
+def test_lists_for_minutes_may_be_null_or_a_single_string(word, settled, corpus):
+    assert compose("train", [corpus, "minutes=3", word]).minutes_settles == settled
+
+
+def test_a_list_for_minutes_that_is_a_number_is_rejected(corpus, nmt):
+    nmt("train", corpus, "minutes=3", "minutes_settles=5").refused("minutes_settles=[5]: must be")
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def break_off(
     """Write some lines and fail."""
 
     def write() -> None:
-        with open_output(str(path), identity, overwrite=True) as output:
+        with open_output(str(path), identity) as output:
             for number, line in enumerate(lines, output.notes.lines + 1):
                 output.write(line, number)
                 output.notes.counts["split"] += 1
@@ -58,20 +58,30 @@ def break_off(
 
 def test_a_file_appears_once_it_is_complete(tmp_path):
     path = tmp_path / "out"
-    path.write_text("before")
     break_off(path, IDENTITY, ["a\n", "b\n"])
-    assert path.read_text() == "before"
-    with open_output(str(path), IDENTITY, overwrite=True) as output:
+    assert not path.exists()
+    with open_output(str(path), IDENTITY) as output:
         assert (output.notes.lines, output.notes.counts["split"]) == (2, 2)
         output.write("c\n", 3)
-        assert path.read_text() == "before"
+        assert not path.exists()
     assert path.read_text() == "a\nb\nc\n"
+    assert written(tmp_path) == ["out"]
+
+
+def test_overwriting_replaces_a_file_once_it_is_complete(tmp_path):
+    path = tmp_path / "out"
+    path.write_text("before")
+    with open_output(str(path), IDENTITY, overwrite=True) as output:
+        output.write("c\n", 1)
+        assert path.read_text() == "before"
+    assert path.read_text() == "c\n"
     assert written(tmp_path) == ["out"]
 
 
 @pytest.mark.parametrize(
     ("identity", "damage"),
     [
+        (IDENTITY, None),
         ("2", None),
         ("", None),
         (IDENTITY, "{"),
@@ -82,7 +92,7 @@ def test_a_file_appears_once_it_is_complete(tmp_path):
     ],
     ids=str,
 )
-def test_overwriting_starts_again_if_identity_or_notes_do_not_fit(tmp_path, identity, damage):
+def test_overwriting_starts_again(tmp_path, identity, damage):
     path = tmp_path / "out"
     break_off(path, IDENTITY, ["a\n", "b\n"])
     notes = tmp_path / ".out.nmt-partial.json"

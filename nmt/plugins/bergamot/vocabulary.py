@@ -79,11 +79,18 @@ def from_marian(tokenizer: MarianTokenizer) -> list[Vocabulary]:
     # The same model twice is one vocabulary for both sides.
     # A dictionary, because it keeps the order of source and target.
     contents = dict.fromkeys(tokenizer.models)
+    models = [proto.FromString(content) for content in contents]
     tables: Sequence[list[str]] = tokenizer.tables
+    # A vocab.yml beside the models numbers the pieces in its own way, which the engine cannot read.
+    if [[entry.piece for entry in model.pieces] for model in models] != [*tables]:
+        raise NMTError(
+            "format=bergamot: the model has a vocab.yml, but the engine needs the numbers of its "
+            ".spm files; train with experiment=bergamot"
+        )
     result = []
-    for content, table in zip(contents, tables, strict=True):
+    for model, table in zip(models, tables, strict=True):
         rows = rows_of(table, has_padding=False)
         # The inverse of the order in which the model was imported.
         our_ids = [rows.index(row) for row in range(len(table))]
-        result.append(Vocabulary(proto.FromString(content), our_ids))
+        result.append(Vocabulary(model, our_ids))
     return result

@@ -53,7 +53,9 @@ class Gaps:
         """The gap at which a node keeps its relative position in its parent."""
         words = self.source.between(parent.node.begin, parent.node.end)
         preceding = bisect_left(self.source.starts, node.begin) - words.start
-        # The parent may have no words in the source.
+        # The parent may have no words in the source. A node may have been beside the parent: it was
+        # put inside for lack of words.
+        preceding = min(max(preceding, 0), len(words))
         share = preceding / max(len(words), 1)
         is_first = node.kind == "open" and preceding == 0
         if is_first and verb_is_last(self.source, self.target):

@@ -305,10 +305,13 @@ def value_part(text: str, begin: int, end: int) -> Sentence:
     if text[begin] not in "\"'":
         value = text[begin:end]
         return Sentence(begin, [MarkupToken("text", value, unescape(value))], quoted)
-    # At the end of a file, a single quote may be all there is.
-    last = max(end - 1, begin + 1)
-    value = text[begin + 1 : last]
-    return Sentence(begin + 1, [MarkupToken("text", value, unescape(value))], escape)
+    quote = text[begin]
+    begin += 1
+    # At the end of a file, the second quote may be missing.
+    if end > begin and text[end - 1] == quote:
+        end -= 1
+    value = text[begin:end]
+    return Sentence(begin, [MarkupToken("text", value, unescape(value))], escape)
 
 
 def quoted(text: str) -> str:

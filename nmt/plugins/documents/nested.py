@@ -45,8 +45,9 @@ class Paragraph(Sentence):
         sentence = super().render(translations[:1])
         # In the order of the notes, as in `lines`.
         left = iter(translations[1:])
-        notes = {begin: note.render(left) for begin, note in self.notes.items()}
-        return NOTE.sub(lambda mark: notes[int(mark[1])], sentence)
+        notes = {str(begin): note.render(left) for begin, note in self.notes.items()}
+        # A mark that is not of a note is text of the file itself.
+        return NOTE.sub(lambda mark: notes.get(mark[1], mark[0]), sentence)
 
 
 def paragraph_parts(sentence: Paragraph, notes: Sequence[Spliced]) -> list[Part]:

@@ -13,6 +13,7 @@ from nmt.plugins.documents.gaps import Gaps
 from nmt.plugins.documents.links import Links
 from nmt.plugins.documents.nodes import MarkupToken, Placed
 from nmt.plugins.documents.runs import best_runs, find_runs
+from nmt.plugins.documents.trees import all_nodes
 from nmt.text import INLINE, WITHOUT_BLANKS
 
 # Farther away, a word has hardly anything to do with the element.
@@ -132,20 +133,31 @@ class Placement:
     def without_aligned_words(self, node: MarkupToken, siblings: Siblings) -> Placed | None:
         """The place of a node that no word is aligned with; None to leave it out."""
         if node.kind == "open":
-            # An element should have a word: if none is free, one of its siblings' words.
+            # An element should have a word, so the words between elements come first, then those in
+            # them.
             place = self.free_word(node, siblings) or self.shared_word(node, siblings)
+            # A word farther away is better than an empty element, such as a link without text.
+            place = place or self.free_word(node, siblings, is_far=True)
             if place:
                 return place
         # An element that finds no word, and any other tag, goes between two words.
         return self.gaps.place(node, siblings.parent, siblings.owners)
 
-    def free_word(self, node: MarkupToken, siblings: Siblings) -> Placed | None:
-        """The place of an element without aligned words: the nearest word that is free."""
+    def free_word(
+        self,
+        node: MarkupToken,
+        siblings: Siblings,
+        is_far: bool = False,
+    ) -> Placed | None:
+        """The place of an element without aligned words: the nearest word that is free.
+
+        The word is directly beside the element's gap, or at most NEAR tokens away if `is_far`.
+        """
         gap = self.gaps.expected(node, siblings.parent)
         # A glued element, such as the call of a footnote, belongs to the word before it.
         candidates = [gap - 1, gap] if node.is_glued else [gap, gap - 1]
         # In scripts without blanks, tokens are short, and mostly not words with content.
-        if WITHOUT_BLANKS.search(self.target.text):
+        if is_far or WITHOUT_BLANKS.search(self.target.text):
             candidates += tokens_near(gap)
         free = [token for token in candidates if siblings.is_free(token)]
         # A name that the translation keeps is the partner of another source word.
@@ -223,6 +235,7 @@ def tokens_near(gap: int) -> Iterator[int]:
 def may_nest(outer: MarkupToken, inner: MarkupToken) -> bool:
     """Whether one element may go around another that was beside it.
 
-    Links must not contain links.
+    Links must not contain links, at any depth.
     """
-    return outer.name != inner.name and {outer.name, inner.name} <= INLINE
+    names_inside = {node.name for node in all_nodes([inner])}
+    return outer.name not in names_inside and {outer.name, inner.name} <= INLINE

@@ -6,6 +6,7 @@ import regex
 
 from nmt.items import COPIES
 from nmt.plugins.documents.links import Links
+from nmt.plugins.documents.neighbors import DIVIDER
 from nmt.plugins.documents.nodes import MarkupToken, Placed
 from nmt.plugins.documents.placement import Placement
 from nmt.plugins.documents.trees import all_nodes
@@ -70,8 +71,9 @@ class Projection:
             if not text.strip() and adjoin(before, node):
                 return ""
             # The same divider is between the two nodes in the source, such as links of a menu.
-            is_divider = text == self.source.text[before.end : node.begin]
-            if node.is_apart and is_divider:
+            # Words between them are no divider, so the blank behind them stays.
+            is_same = text == self.source.text[before.end : node.begin]
+            if node.is_apart and is_same and DIVIDER.fullmatch(text.strip()):
                 return text.rstrip()
         # An inline footnote follows its word directly, whatever the translation has before it.
         if node.is_apart and node.name == "note":

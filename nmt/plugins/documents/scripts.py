@@ -150,7 +150,8 @@ def with_joined_texts(tokens: Sequence[MarkupToken]) -> list[MarkupToken]:
             last = result[-1]
             raw = last.raw + token.raw
             result[-1] = replace(last, raw=raw, text=last.text + token.text)
-        elif token.raw:
+        # A blank without `raw` is for the model only.
+        elif token.raw or token.text:
             result.append(token)
     return result
 

@@ -216,12 +216,15 @@ class CTranslate2Engine:
         for index, row in zip(unmet, rows, strict=True):
             results[index] = row
 
+    def fits(self, pair: Pair) -> bool:
+        """Whether both sides of a pair, with their end symbols, have positions."""
+        return max(map(len, pair)) < self.longest
+
     def max_length(self, begun: Pair) -> int:
         """The maximum length of a translation, including the end symbol."""
         source, prefix = map(len, begun)
-        longer = max(source, prefix)
-        if longer >= self.longest:
-            tokens = f"a sequence of {longer + 1:,} tokens"
+        if not self.fits(begun):
+            tokens = f"a sequence of {max(source, prefix) + 1:,} tokens"
             positions = f"the {self.longest:,} positions of CTranslate2"
             advice = "use split=auto or engine=torch"
             raise NMTError(f"{tokens} is longer than {positions}; {advice}")

@@ -146,17 +146,19 @@ def compare_scores(
     """Report the largest difference between both programs' log probabilities of a token."""
     engine = theirs.engine
     assert isinstance(engine, CTranslate2Engine)
-    scores = translation.score_pairs(ours, pairs)
     encoded = translation.encode_pairs(theirs.tokenizer, pairs)
     compared = []
-    expected = []
-    for pair, score in zip(encoded, scores, strict=True):
-        if pair[SOURCE]:  # CTranslate2 cannot score an empty source
+    texts = []
+    for pair, text in zip(encoded, pairs, strict=True):
+        # CTranslate2 cannot score an empty source. A translation may have more tokens than its
+        # source, and still more if its text is split into tokens again.
+        if pair[SOURCE] and engine.fits(pair):
             compared.append(pair)
-            expected.append(score.token_log_probabilities)
+            texts.append(text)
+    scores = translation.score_pairs(ours, texts)
     differences = []
-    for row, their_row in zip(expected, engine.forced_decoding(compared), strict=True):
-        differences.append(np.abs(np.subtract(row, their_row)))
+    for score, their_row in zip(scores, engine.forced_decoding(compared), strict=True):
+        differences.append(np.abs(np.subtract(score.token_log_probabilities, their_row)))
     tokens = sum(map(len, differences))
     largest = max((row.max() for row in differences), default=0.0)
     return f"log P of {tokens:,} tokens matches CTranslate2's to within {largest:.1e} per token"

@@ -63,8 +63,10 @@ def quiet_sentencepiece() -> Iterator[None]:
 
     # The level is global to the process.
     sentencepiece.set_min_log_level(1)
-    yield
-    sentencepiece.set_min_log_level(0)
+    try:
+        yield
+    finally:
+        sentencepiece.set_min_log_level(0)
 
 
 def sentencepiece_normalizer(normalization: Normalization) -> Any:

@@ -44,7 +44,7 @@ def claim(folder: Path, identity: dict[str, Any], before: Mapping[str, Any]) -> 
 def start_again(folder: Path, identity: dict[str, Any], sides: Sequence[str]) -> None:
     """Remove what earlier commands wrote, and store what the new translations depend on.
 
-    A partial file stays: the job resumes it if its settings are the same.
+    The job itself drops the lines of a partial file.
     """
     # The translations go first: if the process is killed here, nothing has the wrong identity.
     (folder / TRANSLATIONS).unlink(missing_ok=True)

@@ -292,6 +292,14 @@ def test_import_refuses_wrong_language_code(nmt):
     assert "must be a language code" in done.err
 
 
+def test_export_refuses_models_of_sentencepiece_with_a_table(word_model):
+    tokenizer = read_tokenizer(word_model)
+    assert len(tokenizer.models) == 2
+    assert len(tokenizer.tables) == 1
+    with pytest.raises(NMTError, match=r"vocab\.yml.*experiment=bergamot"):
+        vocabularies(tokenizer)
+
+
 def test_export_refuses_model_of_another_shape(nmt, word_model):
     done = nmt("export", str(word_model), "format=bergamot", "output=out")
     assert (done.code, done.err.count("\n")) == (2, 1)

@@ -277,6 +277,9 @@ def test_work_grows_with_the_size_of_a_file_and_not_with_its_depth(format, whole
             ["Deutsch"],
         ),
         ("<p aria-description='A b' aria-labelledby=c data-title=d>e", ["A b", "e"]),
+        # The file ends in a tag.
+        ('<p>a</p><img alt="A cat', ["A cat", "a"]),
+        ("<p>a</p><img alt='", ["a"]),
         # Lines without words stay.
         ("<p>12:30</p>&nbsp;—<p>Yes<b>/</b><i>no</i>, <b>{}</b> of", ["Yes/no, {} of"]),
     ],

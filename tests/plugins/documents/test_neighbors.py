@@ -1,6 +1,8 @@
 """Elements that adjoin without white space: each keeps its own text, and words stay whole."""
 
+import json
 import re
+from itertools import combinations, product
 
 import pytest
 
@@ -8,6 +10,8 @@ from nmt.items import COPY
 from nmt.translation import Translated, read_document
 from tests.plugins.documents.test_documents import translated, turned
 
+EMPTY_OR_NESTED = re.compile(r"<(\w+)></\1>|<a>(?:(?!</a>).)*<a>")
+"""An element without content, or a link in a link."""
 LINKS = '<a href="/">Home</a><a href="/a">About us</a>'
 ROWS = [
     # Format, file, its line for the model, translations in the same and in the opposite order.
@@ -117,6 +121,12 @@ def test_strings_of_programs_have_adjoining_elements_too():
     assert translated("json", source) == expected
 
 
+def test_a_button_beside_a_superscript_is_a_word_of_its_own():
+    source = json.dumps(["Save<sup>[1]</sup><button>Go</button> x<sup>2</sup>"])
+    [line] = read_document("json", source.encode()).lines
+    assert COPY.sub("*", line) == "Save Go *"
+
+
 @pytest.mark.parametrize(
     ("format", "text", "combination"),
     [
@@ -143,3 +153,24 @@ def test_text_between_elements_that_are_put_into_each_other_occurs_once():
     document = read_document("html", source.encode())
     result = document.join([Translated("der [1]", [(1, 1), (3, 1)])]).decode()
     assert re.sub("<[^>]*>", "", result) == "der[1]"
+
+
+@pytest.mark.parametrize("translation", ["der [1] [2]", "[1] der und", "[2] x [1]"])
+def test_no_element_is_empty_and_no_link_is_in_another_link(translation):
+    document = read_document("html", b"<em>a</em><a>[1]</a><a>[2]</a> b")
+    pairs = list(product(range(4), range(3)))
+    for alignment in [[], *([pair] for pair in pairs), *combinations(pairs, 2)]:
+        result = document.join([Translated(translation, list(alignment))]).decode()
+        assert not EMPTY_OR_NESTED.search(result), alignment
+
+
+def test_an_element_inside_a_distant_element_keeps_its_word():
+    source = f"<em>a</em>{' b' * 60} <a>c</a>"
+    document = read_document("html", source.encode())
+    assert document.join([Translated("der", [])]).decode() == "<a><em>der</em></a>"
+
+
+def test_a_word_between_links_is_no_divider():
+    document = read_document("html", b"<em>a</em><a>[1]</a><a>[2]</a> b")
+    result = document.join([Translated("der [1] und", [(1, 0), (2, 2)])]).decode()
+    assert result == "<em><a>der</a></em> [1] <a>und</a>"

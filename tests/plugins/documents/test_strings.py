@@ -372,6 +372,13 @@ def test_tags_of_messages_may_contain_arguments():
     assert (json.loads(result), notice) == ([expected], "")
 
 
+@pytest.mark.parametrize("digits", ["7", "005", "5" * 5000], ids=len)
+def test_text_that_resembles_the_mark_of_an_attribute_stays(digits):
+    text = f'a \0{digits} <img alt="a cat"> b'
+    _, result, _ = pseudo("json", json.dumps([text]))
+    assert json.loads(result) == [f'A \0{digits} <img alt="A CAT"> B']
+
+
 def test_a_string_stays_if_an_attribute_would_lose_a_placeholder():
     text = '<img alt="Photo of {name}"> Hello'
     _, result, notice = pseudo("json", json.dumps([text]), by=without_placeholders)

@@ -13,6 +13,7 @@ pytest.importorskip("ctranslate2")
 from nmt.commands import compose
 from nmt.config import DecodeConfig, NMTError
 from nmt.plugins.exchange.ctranslate2_conversion import weights
+from nmt.plugins.exchange.ctranslate2_export import compare_scores, original, wrapper
 from nmt.translation import load_translator, what_affects_output, with_engine
 from tests.helpers.options import translator_options
 
@@ -59,6 +60,16 @@ def test_export_compares_translations_of_the_sample(model, nmt, tmp_path):
     assert int(tokens) >= len(LINES)
     assert 0 < float(largest) < 1e-4
     assert f"{scores}\n{same}" in (tmp_path / "out" / "README.md").read_text()
+
+
+def test_export_compares_no_scores_of_a_translation_that_is_too_long(model):
+    """torch may translate a line with more tokens than CTranslate2 has positions."""
+    ours, theirs = original(model), wrapper(model, "float32")
+    too_long = (LINES[0], "ka " * 2048)
+    short = (LINES[1], LINES[2])
+    alone = compare_scores(ours, theirs, [short])
+    assert compare_scores(ours, theirs, [too_long, short]) == alone
+    assert compare_scores(ours, theirs, [too_long]).startswith("log P of 0 tokens")
 
 
 def describe_corpus(model: Path, prepared: str) -> None:

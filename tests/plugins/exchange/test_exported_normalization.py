@@ -4,9 +4,14 @@ import random
 import unicodedata
 
 import pytest
+from sentencepiece import SentencePieceNormalizer
 from tokenizers import normalizers
 
-from nmt.plugins.exchange.normalization import sentencepiece_normalizer, tokenizers_steps
+from nmt.plugins.exchange.normalization import (
+    quiet_sentencepiece,
+    sentencepiece_normalizer,
+    tokenizers_steps,
+)
 from nmt.text import NORMALIZATIONS
 
 BLOCKS = [
@@ -38,6 +43,14 @@ POOL = assigned_characters()
 def random_lines() -> list[str]:
     draw = random.Random(3)
     return ["".join(draw.choices(POOL, k=draw.randrange(1, 8))) for _ in range(3000)]
+
+
+def test_sentencepiece_reports_again_after_an_error(capfd):
+    """The level of its log is global to the process."""
+    with pytest.raises(KeyError), quiet_sentencepiece():
+        raise KeyError
+    SentencePieceNormalizer(norm_map=[("a", "b")])
+    assert "normalizer" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["canonical", "nfkc", "none"])

@@ -83,6 +83,8 @@ def test_files_as_json_and_as_text(nmt, files):
         (["base=good", "bad"], ["base", "bad"]),
         (["base=[good]", "seeds=[bad]"], ["base", "seeds"]),
         (["new=./good", "old=./bad"], ["new", "old"]),
+        # `b` is another toolkit's beam size, and `same` resembles `resamples`.
+        (["b=good", "same=./bad"], ["b", "same"]),
     ],
 )
 def test_names_of_systems(nmt, files, words, names):
@@ -95,6 +97,8 @@ def test_mistyped_key_is_not_a_system(nmt, files):
     nmt("compare", "good", "bad", "refrence=reference").refused("did you mean reference?")
     nmt("compare", "good", "bad", "ref=reference").refused("ref=reference: use reference=reference")
     nmt("compare", "good", "tuned=runs/none", *files).refused("runs/none: no such file or folder")
+    nmt("compare", "good", "b=runs/none", *files).refused("runs/none: no such file or folder")
+    nmt("compare", "good", "bad", "b=8", *files).refused("b=8: use decode.beam_size=8")
     nmt("compare", "good", "bad", "lines=5", *files).refused("unknown key lines")
 
 
