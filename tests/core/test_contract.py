@@ -12,8 +12,11 @@ from nmt.commands import COMMANDS
 from nmt.config import NMTError, build, keys_of, to_yaml
 
 NEEDED = {
-    **{"score": ["reference=x"], "attention": ["sentence=x"], "import": ["path=x", "output=y"]},
-    **{"verify": ["bundle=x"], "synthesize": ["input=x", "output=y"]},
+    "score": ["reference=x"],
+    "attention": ["sentence=x"],
+    "import": ["path=x", "output=y"],
+    "verify": ["bundle=x"],
+    "synthesize": ["input=x", "output=y"],
 }
 KEYS = [
     (command, key)

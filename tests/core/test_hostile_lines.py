@@ -15,7 +15,7 @@ from tests.core.test_translate import written
 from tests.core.test_translator import random_model
 
 WORDS = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu", "va", "we"]
-TEXT = [" ".join(WORDS[i:] + WORDS[:i]) + "." for i in range(10)]
+TEXT = [" ".join(WORDS[first:] + WORDS[:first]) + "." for first in range(10)]
 KINDS = {"bpe": 300, "unigram": 300, "wordpiece": 600}
 SEPARATORS = "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029\t\u00a0\u3000"
 NASTY = [
@@ -43,6 +43,7 @@ NASTY = [
     "漢" * 200,
     *(f"ka{separator}lo" for separator in SEPARATORS),
 ]
+LETTERS = f"{SEPARATORS} ka.<>\0\ufeff"
 few = settings(
     max_examples=12,
     deadline=None,
@@ -52,12 +53,15 @@ few = settings(
 )
 any_line = st.one_of(
     st.text(max_size=20),
-    st.text(alphabet=st.sampled_from(SEPARATORS + " ka.<>\0\ufeff"), max_size=20),
+    st.text(alphabet=st.sampled_from(LETTERS), max_size=20),
     st.sampled_from(NASTY),
     st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join),
 ).map(lambda line: line.replace("\n", " "))
+any_sentence = st.one_of(any_line, st.sampled_from([*TEXT, "ka!", "Lo?"]))
 raw_line = st.one_of(
-    any_line.map(str.encode), st.binary(max_size=9), st.sampled_from([b"\xed\xa0\x80", b"\r", b""])
+    any_line.map(str.encode),
+    st.binary(max_size=9),
+    st.sampled_from([b"\xed\xa0\x80", b"\r", b""]),
 )
 any_bytes = st.lists(raw_line, max_size=6).map(b"\n".join)
 
@@ -75,6 +79,7 @@ def bpe() -> Tokenizer:
 def translator(
     tokenizer: Tokenizer, limits: Limits | None = None, target_prefix: str = "", **settings
 ) -> Translator:
+    """A translator with a random model."""
     defaults = {"beam_size": 2, "max_length": 5}
     config = DecodeConfig(**(defaults | settings))
     engine = TorchEngine([random_model(tokenizer)], config)
@@ -107,7 +112,7 @@ def texts_of(rows: Iterable[list[Translation]]) -> list[str]:
 @given(lines=st.lists(any_line, max_size=7))
 def test_a_translation_does_not_depend_on_other_lines(tokenizer, lines):
     ours = translator(tokenizer)
-    alone = [ours.translate([line])[0][0].text for line in lines]
+    alone = texts_of(ours.translate([line])[0] for line in lines)
     assert texts_of(ours.translate(lines)) == alone
     assert texts_of(ours.translate(lines[::-1])) == alone[::-1]
     assert texts_of(ours.stream(iter(lines), 2)) == alone
@@ -134,12 +139,11 @@ def test_any_bytes_have_one_output_line_per_input_line(
     checkpoint, tmp_path_factory, content, end, buffer
 ):
     content += end
-    folder = tmp_path_factory.mktemp("bytes")
     count = content.count(b"\n")
     if content and not content.endswith(b"\n"):
         count += 1
-    text = written(checkpoint, folder, content, buffer=buffer)
-    translations = lines_in(text)
+    folder = tmp_path_factory.mktemp("bytes")
+    translations = lines_in(written(checkpoint, folder, content, buffer=buffer))
     assert len(translations) == count
     rows = lines_in(written(checkpoint, folder, content, format="tsv"))
     for number, (row, translation) in enumerate(zip(rows, translations, strict=True), 1):
@@ -153,9 +157,7 @@ def test_any_bytes_have_one_output_line_per_input_line(
 
 @few
 @given(
-    line=st.lists(
-        st.one_of(any_line, st.sampled_from([*TEXT, "ka!", "Lo?"])), min_size=1, max_size=9
-    ).map(" ".join),
+    line=st.lists(any_sentence, min_size=1, max_size=9).map(" ".join),
     longest=st.integers(4, 40),
     tag=st.sampled_from(["", "ka ", "lo mi "]),
 )
@@ -168,7 +170,7 @@ def test_segments_of_a_long_line_have_all_its_tokens(tokenizer, line, longest, t
     [[best]] = ours.translate([line])
     assert all(0 < len(segment) <= longest for segment in engine.segments)
     assert all(segment[: len(prefix)] == prefix for segment in engine.segments)
-    # The bytes of a character may be in two segments: tokens are joined before they are decoded.
+    # The bytes of a character may be in two segments, so tokens are joined before decoding.
     ids = list[int]()
     for segment in engine.segments:
         ids += segment[len(prefix) :]
@@ -204,7 +206,7 @@ def test_every_translation_has_the_target_prefix_once(bpe, prefix, longest, deco
     with_prefix = translator(bpe, limits, prefix, **decode).translate(lines)
     text = canonical(prefix)
     for line, translations, others in zip(lines, with_prefix, without_prefix, strict=True):
-        # If the prefix is as long as a translation may be, there is no second one.
+        # If the prefix has the maximum length, there is only one translation.
         assert 1 <= len(translations) <= len(others)
         for translation in translations:
             if line.strip():

@@ -95,8 +95,16 @@ def test_the_longest_path_is_the_farthest_pair_of_the_graph(layer, n, width):
 
 CPU = torch.device("cpu")
 TINY = {
-    **{"n": [8, 16], "d": [8, 16], "k": [3, 5], "r": [2, 4]},
-    **{"at_n": 8, "at_d": 8, "at_k": 3, "at_r": 2, "batch": 1, "rounds": 2},
+    "n": [8, 16],
+    "d": [8, 16],
+    "k": [3, 5],
+    "r": [2, 4],
+    "at_n": 8,
+    "at_d": 8,
+    "at_k": 3,
+    "at_r": 2,
+    "batch": 1,
+    "rounds": 2,
 }
 COMMITTED = Path(__file__).parents[2] / "recipes/table1/results/laptop/layers.json"
 

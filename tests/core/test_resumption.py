@@ -33,26 +33,21 @@ def random_lines(count: int) -> bytes:
     return "".join(lines).encode()
 
 
-def written(folder: Path) -> list[str]:
+def names_in(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def break_off(
-    path: Path,
-    identity: str | dict[str, Any],
-    lines: list[str],
-    error: type[BaseException] = KeyboardInterrupt,
-):
-    """Write some lines and fail."""
+def break_off(path: Path, identity: str | dict[str, Any], lines: list[str]) -> None:
+    """Write some lines, and stop as Ctrl-C does."""
 
     def write() -> None:
         with open_output(str(path), identity) as output:
             for number, line in enumerate(lines, output.notes.lines + 1):
                 output.write(line, number)
                 output.notes.counts["split"] += 1
-            raise error
+            raise KeyboardInterrupt
 
-    with pytest.raises(error):
+    with pytest.raises(KeyboardInterrupt):
         write()
 
 
@@ -61,11 +56,12 @@ def test_a_file_appears_once_it_is_complete(tmp_path):
     break_off(path, IDENTITY, ["a\n", "b\n"])
     assert not path.exists()
     with open_output(str(path), IDENTITY) as output:
-        assert (output.notes.lines, output.notes.counts["split"]) == (2, 2)
+        assert output.notes.lines == 2
+        assert output.notes.counts["split"] == 2
         output.write("c\n", 3)
         assert not path.exists()
     assert path.read_text() == "a\nb\nc\n"
-    assert written(tmp_path) == ["out"]
+    assert names_in(tmp_path) == ["out"]
 
 
 def test_overwriting_replaces_a_file_once_it_is_complete(tmp_path):
@@ -75,7 +71,7 @@ def test_overwriting_replaces_a_file_once_it_is_complete(tmp_path):
         output.write("c\n", 1)
         assert path.read_text() == "before"
     assert path.read_text() == "c\n"
-    assert written(tmp_path) == ["out"]
+    assert names_in(tmp_path) == ["out"]
 
 
 @pytest.mark.parametrize(
@@ -96,34 +92,31 @@ def test_overwriting_starts_again(tmp_path, identity, damage):
     path = tmp_path / "out"
     break_off(path, IDENTITY, ["a\n", "b\n"])
     notes = tmp_path / ".out.nmt-partial.json"
-    if damage:
-        odd = (
-            damage
-            if isinstance(damage, str)
-            else json.dumps({**json.loads(notes.read_text()), **damage})
-        )
-        notes.write_text(odd)
+    if damage == "{":
+        notes.write_text(damage)
+    elif damage:
+        notes.write_text(json.dumps(json.loads(notes.read_text()) | damage))
     with open_output(str(path), identity, overwrite=True) as output:
         assert output.notes.lines == 0
         output.write("c\n", 1)
     assert path.read_text() == "c\n"
-    assert written(tmp_path) == ["out"]
+    assert names_in(tmp_path) == ["out"]
 
 
 @pytest.mark.parametrize(
-    ("now", "names"),
+    ("identity", "names"),
     [
         ({"input": "a", "model": ["c"]}, "another model;"),
         ({"input": "b", "model": ["c"], "split": "never"}, "another input, model, split;"),
         ("", "another input, model or option;"),
     ],
 )
-def test_the_partial_output_of_another_command_is_kept(tmp_path, now, names):
+def test_the_partial_output_of_another_command_is_kept(tmp_path, identity, names):
     before = {"input": "a", "model": ["b"]}
     path = tmp_path / "out"
     break_off(path, before, ["a\n", "b\n"])
     with pytest.raises(NMTError, match=f"2 lines with {names} .*overwrite=true"):
-        open_output(str(path), now).__enter__()
+        open_output(str(path), identity).__enter__()
     with open_output(str(path), before) as output:
         assert output.notes.lines == 2
         output.write("c\n", 3)
@@ -133,7 +126,7 @@ def test_the_partial_output_of_another_command_is_kept(tmp_path, now, names):
 def test_a_command_that_cannot_resume_leaves_no_files(tmp_path):
     break_off(tmp_path / "out", "", ["a\n"])
     break_off(tmp_path / "out", IDENTITY, [])
-    assert written(tmp_path) == []
+    assert names_in(tmp_path) == []
 
 
 def test_a_second_command_cannot_write_the_same_file(tmp_path):
@@ -168,30 +161,37 @@ COMPRESSIONS = {
     ".xz": ["xz", "-dc"],
     ".zst": ["zstd", "-dc"],
 }
-"""Programs that read what nmt compresses."""
+"""Programs that decompress files, by suffix."""
+INSTALLED = [suffix for suffix, (program, _) in COMPRESSIONS.items() if shutil.which(program)]
 
 
 def unpacked(path: Path) -> bytes:
-    return subprocess.run(
-        [*COMPRESSIONS[path.suffix], path], check=True, capture_output=True
-    ).stdout
+    command = [*COMPRESSIONS[path.suffix], path]
+    return subprocess.run(command, check=True, capture_output=True).stdout
 
 
-@pytest.mark.parametrize(
-    "suffix", [suffix for suffix, (program, _) in COMPRESSIONS.items() if shutil.which(program)]
-)
+@pytest.mark.parametrize("suffix", INSTALLED)
 @pytest.mark.parametrize("lines", [[], ["a\n"], ["a\n", "\n", "ß\n"] * 100_000])
 def test_the_suffix_decides_the_compression(tmp_path, suffix, lines):
+    path = tmp_path / f"out{suffix}"
+    with open_output(str(path), IDENTITY) as output:
+        output.write("".join(lines), len(lines))
+    assert unpacked(path) == "".join(lines).encode()
+    assert list(read_texts(path)) == [line.removesuffix("\n") for line in lines]
+    assert names_in(tmp_path) == [f"out{suffix}"]
+
+
+@pytest.mark.parametrize("suffix", INSTALLED)
+@pytest.mark.parametrize("text", ["", "a\n", "a\n\nß\n" * 100_000])
+def test_a_compressed_file_contains_neither_its_name_nor_the_time(tmp_path, suffix, text):
     contents = set()
     for name in ("one", "two"):
         path = tmp_path / f"{name}{suffix}"
         with open_output(str(path), IDENTITY) as output:
-            output.write("".join(lines), len(lines))
-        assert unpacked(path) == "".join(lines).encode()
-        assert [*read_texts(path)] == [line.removesuffix("\n") for line in lines]
+            output.write(text, text.count("\n"))
         contents.add(path.read_bytes())
-    assert len(contents) == 1, "neither names nor times belong into the file"
-    assert written(tmp_path) == [f"one{suffix}", f"two{suffix}"]
+    assert len(contents) == 1
+    assert names_in(tmp_path) == [f"one{suffix}", f"two{suffix}"]
 
 
 def test_a_compressed_output_resumes_after_its_last_line(tmp_path):
@@ -203,7 +203,7 @@ def test_a_compressed_output_resumes_after_its_last_line(tmp_path):
         output.write("c\n", 3)
         assert not path.exists()
     assert unpacked(path) == b"a\nb\nc\n"
-    assert written(tmp_path) == ["out.gz"]
+    assert names_in(tmp_path) == ["out.gz"]
 
 
 def test_the_target_of_a_link_decides_the_compression(tmp_path):
@@ -215,14 +215,14 @@ def test_the_target_of_a_link_decides_the_compression(tmp_path):
 
 @pytest.mark.parametrize("suffix", COMPRESSIONS)
 def test_a_job_resumes_after_the_disk_was_full_during_compression(tmp_path, suffix):
-    """A limit on the size of files, below that of the compressed lines, stands for the disk."""
+    """A limit on the size of files, less than that of the compressed lines, simulates a full disk."""
     path = tmp_path / f"out{suffix}"
-    lines = f"{random.Random(1).randbytes(20_000).hex()}\n"
+    line = f"{random.Random(1).randbytes(20_000).hex()}\n"
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
 
     def write() -> None:
         with open_output(str(path), IDENTITY) as output:
-            output.write(lines, 1)
+            output.write(line, 1)
             resource.setrlimit(resource.RLIMIT_FSIZE, (2000, limits[1]))
 
     try:
@@ -231,27 +231,37 @@ def test_a_job_resumes_after_the_disk_was_full_during_compression(tmp_path, suff
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     partial = f".out{suffix}.nmt-partial"
-    assert written(tmp_path) == [partial, f"{partial}.json"]
+    assert names_in(tmp_path) == [partial, f"{partial}.json"]
     with open_output(str(path), IDENTITY) as output:
         assert output.notes.lines == 1
-    assert [*read_texts(path)] == [lines.strip()]
-    assert written(tmp_path) == [f"out{suffix}"]
+    assert list(read_texts(path)) == [line.strip()]
+    assert names_in(tmp_path) == [f"out{suffix}"]
 
 
-def config(checkpoint: str, folder: Path, **settings) -> TranslateConfig:
-    base = {
+def config(checkpoint: str, folder: Path, **settings: Any) -> TranslateConfig:
+    options = {
         "input": str(folder / "in"),
         "output": str(folder / "out"),
+        "format": "tsv",
         "device": "cpu",
         "decode": GREEDY,
     }
-    return translate_config(checkpoint, **{**base, **settings})
+    options.update(settings)
+    return translate_config(checkpoint, **options)
+
+
+def wait_for(path: Path, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + 60
+    while not path.exists():
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+        time.sleep(0.005)
 
 
 def kill_in_the_middle(model: str, folder: Path, end: signal.Signals = signal.SIGKILL) -> int:
-    """Start to translate `in` to `out`, and end the program.
+    """Start to translate `in` to `out`, and end the program with a signal.
 
-    Returns the number of lines that are done.
+    Returns the number of translated lines.
     """
     options = [
         f"run={model}",
@@ -259,37 +269,34 @@ def kill_in_the_middle(model: str, folder: Path, end: signal.Signals = signal.SI
         "decode=greedy",
         "decode.max_extra_length=3",
         "format=tsv",
+        "buffer=1",
+        f"input={folder}/in",
+        f"output={folder}/out",
     ]
-    options += ["buffer=1", f"input={folder}/in", f"output={folder}/out"]
+    command = [python(), "-m", "nmt", "translate", *options]
     notes = folder / ".out.nmt-partial.json"
-    with subprocess.Popen(
-        [python(), "-m", "nmt", "translate", *options], stderr=subprocess.PIPE
-    ) as process:
-        deadline = time.monotonic() + 60
-        while not notes.exists():
-            assert time.monotonic() < deadline
-            assert process.poll() is None
-            time.sleep(0.005)
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
+        wait_for(notes, process)
         process.send_signal(end)
-        process.communicate(
-            timeout=20
-        )  # until the end of the program too, which still holds the file for a moment
+        # Until the program has ended, it keeps its lock on the file.
+        process.communicate(timeout=20)
     assert not (folder / "out").exists()
-    done = json.loads(notes.read_text())["lines"]
-    assert 0 < done < 400
-    return done
+    lines = json.loads(notes.read_text())["lines"]
+    assert 0 < lines < 400
+    return lines
 
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
 def test_a_killed_translation_resumes_with_the_same_result(checkpoint, tmp_path, capsys, end):
+    expected = tmp_path / "expected"
     (tmp_path / "in").write_bytes(random_lines(400))
-    translate(config(checkpoint, tmp_path, format="tsv", output=str(tmp_path / "expected")))
-    done = kill_in_the_middle(checkpoint, tmp_path, end)
-    again = DecodeConfig(beam_size=1, max_extra_length=3, batch_tokens=8000)
-    translate(config(checkpoint, tmp_path, format="tsv", decode=again))
-    assert f"after {done:,} of 400 lines" in capsys.readouterr().err
-    assert (tmp_path / "out").read_bytes() == (tmp_path / "expected").read_bytes()
-    assert written(tmp_path) == ["expected", "in", "out"]
+    translate(config(checkpoint, tmp_path, output=str(expected)))
+    lines = kill_in_the_middle(checkpoint, tmp_path, end)
+    other_batches = DecodeConfig(beam_size=1, max_extra_length=3, batch_tokens=8000)
+    translate(config(checkpoint, tmp_path, decode=other_batches))
+    assert f"after {lines:,} of 400 lines" in capsys.readouterr().err
+    assert (tmp_path / "out").read_bytes() == expected.read_bytes()
+    assert names_in(tmp_path) == ["expected", "in", "out"]
 
 
 def test_a_killed_translation_does_not_resume_with_another_model_description(
@@ -303,8 +310,9 @@ def test_a_killed_translation_does_not_resume_with_another_model_description(
     description["model"]["activation"] = "gelu"
     path.write_text(json.dumps(description))
     with pytest.raises(NMTError, match=r"lines with another config\.json;"):
-        translate(config(str(model), tmp_path, format="tsv"))
-    translate(config(str(model), tmp_path, format="tsv", overwrite=True))
+        translate(config(str(model), tmp_path))
+    translate(config(str(model), tmp_path, overwrite=True))
     assert "resuming" not in capsys.readouterr().err
-    translate(config(str(model), tmp_path, format="tsv", output=str(tmp_path / "expected")))
-    assert (tmp_path / "out").read_bytes() == (tmp_path / "expected").read_bytes()
+    expected = tmp_path / "expected"
+    translate(config(str(model), tmp_path, output=str(expected)))
+    assert (tmp_path / "out").read_bytes() == expected.read_bytes()

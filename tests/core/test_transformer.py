@@ -116,7 +116,9 @@ def copy_attention(theirs, ours):
 
 
 ACTIVATIONS = {
-    **{"relu": F.relu, "swish": F.silu, "gelu": F.gelu},
+    "relu": F.relu,
+    "swish": F.silu,
+    "gelu": F.gelu,
     "quick_gelu": lambda x: x / (1 + torch.exp(-1.702 * x)),
 }
 

@@ -1,4 +1,7 @@
-"""Threads that wait for work sleep soon while other programs need the cores, and results stay the same."""
+"""Threads that wait for work sleep early while other programs need the cores.
+
+Results stay the same.
+"""
 
 import os
 import subprocess
@@ -18,33 +21,35 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads the load 
         (0.0, 2, 2, False),
         (0.1, 2, 2, False),  # a music player
         (1.0, 2, 2, True),
-        (1.0, 4, 8, False),  # room for all
+        (1.0, 4, 8, False),  # enough cores for all
         (6.0, 4, 8, True),
-        (2.0, 1, 2, False),  # a single thread waits for no other
+        (2.0, 1, 2, False),  # a single thread never waits
     ],
 )
-def test_only_programs_that_leave_too_few_cores_matter(others, threads, cores, crowded):
+def test_cores_are_crowded_if_other_programs_leave_too_few(others, threads, cores, crowded):
     assert is_crowded(others, threads, cores) == crowded
 
 
-def test_the_time_of_all_cores_is_the_sum_of_the_system():
+def test_the_busy_time_of_all_cores_equals_the_first_row_of_proc_stat():
     first_line = Path("/proc/stat").read_text(encoding="ascii").splitlines()[0]
     user, nice, system = map(int, first_line.split()[1:4])
     expected = (user + nice + system) / os.sysconf("SC_CLK_TCK")
     assert busy_seconds(set(range(os.cpu_count()))) == pytest.approx(expected, rel=0.01, abs=1)
 
 
-def run(program: str, **variables: str) -> list[str]:
+def output_of(program: str, **variables: str) -> list[str]:
+    """The words that a Python program prints."""
     environment = {name: value for name, value in os.environ.items() if name not in SET_BY_USER}
     environment["OMP_NUM_THREADS"] = "2"
-    done = subprocess.run(
+    environment.update(variables)
+    process = subprocess.run(
         [sys.executable, "-c", program],
-        env=environment | variables,
+        env=environment,
         capture_output=True,
         text=True,
         check=True,
     )
-    return done.stdout.split()
+    return process.stdout.split()
 
 
 CHOICES = """
@@ -61,24 +66,27 @@ def threads_become(is_reached):
         time.sleep(0.01)
     return is_reached(threads())
 
-waiting.LoadWatch.wait = lambda *_: None  # the program chooses
+waiting.LoadWatch.wait = lambda *_: None  # this program chooses
 watch = waiting.LoadWatch()
 x = torch.rand(1 << 20)
 total = x.sum()
 before = threads()
 cores = len(watch.cores)
+# libgomp must manage more threads than there are cores: two per team of a thread.
+idle_threads = 2 * max(1, cores - 1)
 for _ in range(3):
     watch.choose(float(cores), 2)
     watch.choose(float(cores), 2)
-    # libgomp must manage more threads than there are cores: two per team of a thread.
-    print(threads_become(lambda number: number - before >= 2 * max(1, cores - 1)), bool(x.sum() == total))
+    print(threads_become(lambda number: number - before >= idle_threads))
+    print(bool(x.sum() == total))
     watch.choose(0.0, 2)
-    print(threads_become(lambda number: number == before), bool(x.sum() == total))
+    print(threads_become(lambda number: number == before))
+    print(bool(x.sum() == total))
 """
 
 
-def test_idle_threads_come_and_go_and_leave_the_bits():
-    assert run(CHOICES) == ["True"] * 12
+def test_idle_threads_start_and_end_without_changing_a_sum():
+    assert output_of(CHOICES) == ["True"] * 12
 
 
 WATCHING = """
@@ -100,7 +108,7 @@ print(sum(isinstance(thread, threading.Timer) for thread in threading.enumerate(
     ],
 )
 def test_the_load_is_watched_unless_the_user_decides_how_threads_wait(variables, watches):
-    assert run(WATCHING, **variables) == [watches]
+    assert output_of(WATCHING, **variables) == [watches]
 
 
 BESIDE = """
@@ -122,4 +130,4 @@ for process in busy:
 
 
 def test_busy_programs_are_noticed():
-    assert run(BESIDE) == ["True"]
+    assert output_of(BESIDE) == ["True"]

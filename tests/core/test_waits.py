@@ -1,4 +1,4 @@
-"""A step of a search waits for a GPU at most once, and finds what it finds on a CPU."""
+"""A step of a search waits for a GPU at most once, with the same result as on a CPU."""
 
 from copy import deepcopy
 from dataclasses import fields, is_dataclass
@@ -25,10 +25,14 @@ SETTINGS = [
     {"do_sample": True, "n_best": 2, "top_k": 5, "top_p": 0.8},
 ]
 PREFIXES = [[A], [], [B, A], [], [], [C, C, A], []]
+SOURCE_LENGTHS = [2, 9, 4, 4, 7, 3, 12, 5, 2, 8, 6, 3] * 3
 
 
-def new_search(model, config: DecodeConfig, prefixes: list[list[int]], count: int = 7) -> Search:
-    sources = random_sources([2, 9, 4, 4, 7, 3, 12, 5, 2, 8, 6, 3] * 3, words=8)[:count]
+def new_search(
+    model: Transformer, config: DecodeConfig, prefixes: list[list[int]], count: int = 7
+) -> Search:
+    """A search for the translations of some random sources."""
+    sources = random_sources(SOURCE_LENGTHS, words=8)[:count]
     longest = max(map(len, sources))
     rows = [source + [PAD] * (longest - len(source)) for source in sources]
     return Search([model], torch.tensor(rows), config, prefixes)
@@ -54,7 +58,7 @@ def new_search(model, config: DecodeConfig, prefixes: list[list[int]], count: in
     ],
 )
 @pytest.mark.parametrize("inference", [False, True])
-def test_each_kind_of_wait_is_seen_once(wait, inference):
+def test_each_kind_of_wait_is_counted_once(wait, inference):
     with torch.inference_mode(inference):
         x = torch.arange(3)
         with counted_waits() as waits:
@@ -77,57 +81,72 @@ def model() -> Transformer:
     return stutterer("paper")
 
 
+def waits_of_steps(search: Search) -> list[int]:
+    """Run a search, and return how often each step would wait."""
+    waits_of_steps = []
+    while len(search.sentences):
+        with counted_waits() as waits:
+            search.advance()
+        waits_of_steps.append(waits.count)
+    return waits_of_steps
+
+
+def results(search: Search) -> list[list[dict[str, Any]]]:
+    return [list(map(vars, row)) for row in search.finished.hypotheses()]
+
+
 @pytest.mark.parametrize("prefixes", [[], PREFIXES], ids=["", "prefixes"])
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
-def test_a_step_waits_once_and_finds_what_a_cpu_finds(model, no_gradients, settings, prefixes):
+def test_a_step_on_a_gpu_waits_once_with_the_same_result(model, no_gradients, settings, prefixes):
     config = DecodeConfig(max_extra_length=9, **settings)
-    counts: dict[bool, list[int]] = {}
-    results = {}
-    for reads_freely in (True, False):
-        search = new_search(model, config, prefixes, 7 if prefixes else 36)
-        assert search.reads_freely  # on a CPU
-        search.reads_freely = reads_freely
-        counts[reads_freely] = []
-        while len(search.sentences):
-            with counted_waits() as waits:
-                search.advance()
-            counts[reads_freely].append(waits.count)
-        results[reads_freely] = [list(map(vars, row)) for row in search.finished.hypotheses()]
-    assert results[False] == results[True]
-    assert len(counts[True]) > 4
-    assert set(counts[False]) == {1}
-    assert set(counts[True]) == {2}
+    count = 7 if prefixes else 36
+    on_cpu = new_search(model, config, prefixes, count)
+    assert on_cpu.reads_freely
+    as_on_gpu = new_search(model, config, prefixes, count)
+    as_on_gpu.reads_freely = False
+    waits_on_cpu = waits_of_steps(on_cpu)
+    assert len(waits_on_cpu) > 4
+    assert set(waits_on_cpu) == {2}
+    assert set(waits_of_steps(as_on_gpu)) == {1}
+    assert results(as_on_gpu) == results(on_cpu)
 
 
 def moved(item: Any, device: str) -> Any:
-    """A copy of the tensors in a record or list, on this device."""
+    """A copy of the tensors in a record or list on a device."""
     if isinstance(item, Tensor | torch.nn.Module):
         return deepcopy(item).to(device)
     if isinstance(item, list | tuple):
         return type(item)(moved(part, device) for part in item)
     if is_dataclass(item):
-        return type(item)(*(moved(getattr(item, field.name), device) for field in fields(item)))
+        values = [getattr(item, field.name) for field in fields(item)]
+        return type(item)(*(moved(value, device) for value in values))
     return item
 
 
-@pytest.mark.parametrize(
-    ("settings", "variant"),
-    [
-        *((settings, {}) for settings in SETTINGS),
-        ({"beam_size": 2}, {"decoder": "ssru"}),
-        ({"beam_size": 2}, {"attention_window": 3}),
-    ],
-    ids=str,
-)
+def move(owner: Search | Finished, device: str) -> None:
+    for name, item in vars(owner).items():
+        if name not in ("config", "finished"):
+            setattr(owner, name, moved(item, device))
+
+
+VARIANTS = [(settings, {}) for settings in SETTINGS]
+VARIANTS += [
+    ({"beam_size": 2}, {"decoder": "ssru"}),
+    ({"beam_size": 2}, {"attention_window": 3}),
+]
+
+
+@pytest.mark.parametrize(("settings", "variant"), VARIANTS, ids=str)
 def test_a_step_copies_nothing_between_the_cpu_and_the_device(no_gradients, settings, variant):
-    """On meta, whose tensors have no values; for more steps than the cache has space for."""
+    """The device is meta, whose tensors have no values.
+
+    The search takes more steps than the cache has space for at first.
+    """
     config = DecodeConfig(max_extra_length=9, **settings)
     search = new_search(tiny_model(words=WORDS, **variant), config, PREFIXES)
     assert search.max_lengths.max() > 17
-    for owner in (search, search.finished):
-        for name, item in vars(owner).items():
-            keeps = name in ("config", "finished")
-            setattr(owner, name, item if keeps else moved(item, "meta"))
+    move(search, "meta")
+    move(search.finished, "meta")
     search.reads_freely = False
     search.prune_finished = lambda unfinished_B: None
     with OneDevice("meta"):
@@ -137,17 +156,18 @@ def test_a_step_copies_nothing_between_the_cpu_and_the_device(no_gradients, sett
 
 
 @pytest.mark.parametrize("n_best", [1, 3])
-def test_candidates_that_have_not_ended_change_nothing_even_among_ties(n_best):
+def test_adding_unfinished_candidates_changes_nothing_even_with_ties(n_best):
     generator = torch.Generator().manual_seed(1)
     config = DecodeConfig(beam_size=4, n_best=n_best, length_penalty=0)
-    some, all_rows = (FinishedHypotheses(6, n_best, 9, torch.device("cpu")) for _ in range(2))
+    finished_only = FinishedHypotheses(6, n_best, 9, torch.device("cpu"))
+    with_unfinished = FinishedHypotheses(6, n_best, 9, torch.device("cpu"))
     for length in range(9):
         scores = -torch.randint(0, 3, (6, 4), generator=generator).float()
         scores[torch.rand(6, 4, generator=generator) < 0.7] = -torch.inf
         tokens = torch.randint(EOS + 1, 99, (6, 4, length), generator=generator)
         rows = scores.isfinite().any(dim=1).nonzero()[:, 0]
-        some.add(rows, scores[rows], tokens[rows], config)
-        all_rows.add(torch.arange(6), scores, tokens, config)
+        finished_only.add(rows, scores[rows], tokens[rows], config)
+        with_unfinished.add(torch.arange(6), scores, tokens, config)
         for name in ("scores", "log_probabilities", "tokens"):
-            assert torch.equal(getattr(some, name), getattr(all_rows, name))
-    assert some.scores.isfinite().all()
+            assert torch.equal(getattr(finished_only, name), getattr(with_unfinished, name))
+    assert finished_only.scores.isfinite().all()

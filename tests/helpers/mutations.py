@@ -18,10 +18,22 @@ import pyarrow as pa
 import torch
 import yaml
 
+Mutation = Callable[[bytes, Random], bytes]
+"""Returns other content for a file."""
+
+
+def nested_aliases() -> str:
+    """YAML in which each of 25 names stands for two of the name before."""
+    rows = ["a: &a [x, x]\n"]
+    for number in range(ord("a"), ord("y")):
+        inner = chr(number)
+        outer = chr(number + 1)
+        rows.append(f"{outer}: &{outer} [*{inner}, *{inner}]\n")
+    return "".join(rows)
+
+
 DEEP = "[" * 5000 + "]" * 5000
-BOMB = "a: &a [x, x]\n" + "".join(
-    f"{chr(n + 1)}: &{chr(n + 1)} [*{chr(n)}, *{chr(n)}]\n" for n in range(97, 121)
-)
+BOMB = nested_aliases()
 RAW = {
     "@deep": DEEP,
     "@digits": "9" * 5000,
@@ -29,44 +41,41 @@ RAW = {
     "@nan": "NaN",
     "@infinity": "-Infinity",
 }
-"""What JSON's writer would not write."""
+"""Text that Python's JSON encoder cannot write, by the string that stands for it."""
 VALUES: list[Any] = [
-    *(
-        None,
-        True,
-        False,
-        -1,
-        0,
-        1,
-        3,
-        10**9,
-        2**63,
-        -(2**31),
-        1e308,
-        -0.5,
-        "",
-        "abc",
-        "x" * 20000,
-        "\x00",
-        "é\u2028",
-    ),
-    *(
-        [],
-        {},
-        [[]],
-        [1, "a", None],
-        {"a": {"b": [1]}},
-        "<script>alert(1)</script>",
-        "a\nb",
-        "../../outside/secret.txt",
-    ),
-    *(
-        "x; touch ../outside/written |",
-        ["x; touch ../outside/written |"] * 2,
-        "/etc/passwd",
-        "${oc.env:HOME}",
-    ),
-    *("1e999", "nan", list(range(3000)), *RAW),
+    None,
+    True,
+    False,
+    -1,
+    0,
+    1,
+    3,
+    10**9,
+    2**63,
+    -(2**31),
+    1e308,
+    -0.5,
+    "",
+    "abc",
+    "x" * 20000,
+    "\x00",
+    "é\u2028",
+    [],
+    {},
+    [[]],
+    [1, "a", None],
+    {"a": {"b": [1]}},
+    "<script>alert(1)</script>",
+    "a\nb",
+    "../../outside/secret.txt",
+    "x; touch ../outside/written |",
+    ["x; touch ../outside/written |"] * 2,
+    "/etc/passwd",
+    "${oc.env:HOME}",
+    "1e999",
+    "nan",
+    list(range(3000)),
+    *RAW,
 ]
 LINES = [
     b"",
@@ -78,8 +87,6 @@ LINES = [
     b"(" * 1000,
     b"\xe2\x80\xa8",
     b"nan",
-]
-LINES += [
     b'{"source": 1}',
     b'{"source": {}, "target": []}',
     DEEP.encode(),
@@ -87,9 +94,40 @@ LINES += [
     b"|" * 999,
     b"\0",
 ]
+CELLS = [
+    "",
+    "nan",
+    "-inf",
+    "1e308",
+    "-1e308",
+    "9" * 5000,
+    "abc",
+    "-1",
+    "1e-300",
+    "x" * 200_000,
+    '"',
+    "\0",
+    "٣",
+]
+YAML_FILES = [
+    BOMB,
+    DEEP,
+    "a: " * 3000,
+    "!!python/object/apply:os.system [ls]",
+    "- &a [*a]",
+]
+WHEEL_MEMBERS = [
+    DEEP.encode(),
+    b"",
+    b"3",
+    b'"a"',
+    b"\xff",
+    b"{" + b'"a":{' * 2000,
+    b"0" * 10**7,
+]
 
 
-def flipped(content: bytes, random: Random) -> bytes:
+def with_flipped_bits(content: bytes, random: Random) -> bytes:
     changed = bytearray(content or b"\0")
     for _ in range(random.choice((1, 1, 4, 32))):
         changed[random.randrange(len(changed))] ^= 1 << random.randrange(8)
@@ -97,7 +135,7 @@ def flipped(content: bytes, random: Random) -> bytes:
 
 
 def overwritten(content: bytes, random: Random) -> bytes:
-    """Sizes and offsets become huge or negative where this meets them."""
+    """Write a few bytes over others. A size or offset there becomes huge or negative."""
     place = random.randrange(len(content) + 1)
     new = random.choice((b"\xff" * 8, b"\xff\xff\xff\x7f", b"\0" * 8, b"\xff" * 4, b"\n\n"))
     return content[:place] + new + content[place + 8 :]
@@ -115,42 +153,55 @@ def replaced(content: bytes, random: Random) -> bytes:
     return random.choice((b"", random.randbytes(40), random.randbytes(5000), content * 2))
 
 
-BYTES = [flipped, flipped, overwritten, overwritten, cut, cut, replaced, replaced, spliced]
+BYTES = [
+    with_flipped_bits,
+    with_flipped_bits,
+    overwritten,
+    overwritten,
+    cut,
+    cut,
+    replaced,
+    replaced,
+    spliced,
+]
+"""Mutations for any file. A mutation that is listed twice is chosen twice as often."""
 
 
 def places(tree: Any) -> list[tuple[Any, Any]]:
-    """Every (container, key) in a tree."""
-    items = (
-        list(tree.items())
-        if isinstance(tree, dict)
-        else list(enumerate(tree))
-        if isinstance(tree, list)
-        else []
-    )
-    return [(tree, key) for key, _ in items] + [
-        place for _, value in items for place in places(value)
-    ]
+    """Every container in a tree with each of its keys."""
+    if isinstance(tree, dict):
+        keys = list(tree)
+    elif isinstance(tree, list):
+        keys = list(range(len(tree)))
+    else:
+        keys = []
+    found = [(tree, key) for key in keys]
+    for key in keys:
+        found += places(tree[key])
+    return found
 
 
 def changed_tree(tree: Any, random: Random) -> Any:
-    """A tree of which one or two values are others, missing, or under another name."""
+    """Change, remove or rename one or two values of a tree."""
     for _ in range(random.choice((1, 1, 2))):
-        everywhere, done = places(tree), random.random()
+        everywhere = places(tree)
+        kind = random.random()
         if not everywhere or random.random() < 0.03:
             return random.choice(VALUES)
         container, key = random.choice(everywhere)
-        if done < 0.15:
+        if kind < 0.15:
             del container[key]
-        elif done < 0.2 and isinstance(container, dict):
+        elif kind < 0.2 and isinstance(container, dict):
             container[random.choice(("unknown", "", "a" * 300))] = container.pop(key)
+        elif kind < 0.3:
+            inner, inner_key = random.choice(everywhere)
+            container[key] = copy.deepcopy(inner[inner_key])
         else:
-            container[key] = copy.deepcopy(
-                random.choice([c[k] for c, k in everywhere] if done < 0.3 else VALUES)
-            )
+            container[key] = copy.deepcopy(random.choice(VALUES))
     return tree
 
 
-def written(tree: Any) -> bytes:
+def as_json(tree: Any) -> bytes:
     text = json.dumps(tree)
     for name, raw in RAW.items():
         text = text.replace(f'"{name}"', raw)
@@ -158,48 +209,39 @@ def written(tree: Any) -> bytes:
 
 
 def json_values(content: bytes, random: Random) -> bytes:
-    return written(changed_tree(json.loads(content), random))
+    return as_json(changed_tree(json.loads(content), random))
 
 
 def yaml_values(content: bytes, random: Random) -> bytes:
     if random.random() < 0.1:
-        hostile = (BOMB, DEEP, "a: " * 3000, "!!python/object/apply:os.system [ls]", "- &a [*a]")
-        return random.choice(hostile).encode()
+        return random.choice(YAML_FILES).encode()
     tree = changed_tree(yaml.safe_load(content), random)
-    return written(tree) if random.random() < 0.5 else yaml.safe_dump(tree).encode()
+    if random.random() < 0.5:
+        return as_json(tree)
+    return yaml.safe_dump(tree).encode()
 
 
 def npz_settings(content: bytes, random: Random) -> bytes:
-    """Of a model of Marian: its settings, and options that write files or run commands."""
-    arrays, file = dict(np.load(io.BytesIO(content))), io.BytesIO()
+    """Change the settings in a model of Marian, or add options that write files or run commands."""
+    arrays = dict(np.load(io.BytesIO(content)))
     tree = yaml.safe_load(arrays["special:model.yml"].tobytes().rstrip(b"\0"))
-    outside = dict.fromkeys(("log", "output", "dump-config", "shortlist"), "../outside/written")
-    tree = tree | outside if random.random() < 0.3 else changed_tree(tree, random)
-    arrays["special:model.yml"] = np.frombuffer(written(tree) + b"\0", np.int8)
+    if random.random() < 0.3:
+        for option in ("log", "output", "dump-config", "shortlist"):
+            tree[option] = "../outside/written"
+    else:
+        tree = changed_tree(tree, random)
+    arrays["special:model.yml"] = np.frombuffer(as_json(tree) + b"\0", np.int8)
+    file = io.BytesIO()
     np.savez(file, **arrays)
     return file.getvalue()
 
 
 def csv_cells(content: bytes, random: Random) -> bytes:
-    rows, text = list(csv.reader(content.decode().splitlines())), io.StringIO()
-    cells = (
-        "",
-        "nan",
-        "-inf",
-        "1e308",
-        "-1e308",
-        "9" * 5000,
-        "abc",
-        "-1",
-        "1e-300",
-        "x" * 200_000,
-        '"',
-        "\0",
-        "٣",
-    )
+    rows = list(csv.reader(content.decode().splitlines()))
     for _ in range(random.choice((1, 3))):
         row = random.choice(rows)
-        row[random.randrange(len(row))] = random.choice(cells)
+        row[random.randrange(len(row))] = random.choice(CELLS)
+    text = io.StringIO()
     csv.writer(text).writerows(rows)
     return text.getvalue().encode()
 
@@ -212,164 +254,210 @@ def lines(content: bytes, random: Random) -> bytes:
 
 
 def tensors_header(content: bytes, random: Random) -> bytes:
-    """Of a safetensors file: shapes, types, offsets, names and notes."""
-    start = 8 + struct.unpack("<Q", content[:8])[0]
+    """Change the header of a safetensors file: shapes, types, offsets, names and metadata.
+
+    One header in ten has a huge size.
+    """
+    (size,) = struct.unpack("<Q", content[:8])
+    start = 8 + size
     header = json_values(content[8:start], random)
-    return (
-        struct.pack("<Q", random.choice((len(header),) * 9 + (2**60,))) + header + content[start:]
-    )
+    sizes = [len(header)] * 9 + [2**60]
+    return struct.pack("<Q", random.choice(sizes)) + header + content[start:]
 
 
 def tensors_numbers(content: bytes, random: Random) -> bytes:
-    start = 8 + struct.unpack("<Q", content[:8])[0]
-    count = random.choice((1, 100, (len(content) - start) // 4))
-    place = start + 4 * random.randrange((len(content) - start) // 4 - count + 1)
-    numbers = struct.pack("<f", random.choice((float("nan"), float("inf"), 3e38, -1e30))) * count
+    """Make numbers in a safetensors file infinite, huge or not a number."""
+    (size,) = struct.unpack("<Q", content[:8])
+    start = 8 + size
+    total = (len(content) - start) // 4
+    count = random.choice((1, 100, total))
+    place = start + 4 * random.randrange(total - count + 1)
+    number = random.choice((float("nan"), float("inf"), 3e38, -1e30))
+    numbers = struct.pack("<f", number) * count
     return content[:place] + numbers + content[place + len(numbers) :]
 
 
 def checkpoint_values(content: bytes, random: Random) -> bytes:
-    tree, file, done = (
-        torch.load(io.BytesIO(content), weights_only=True),
-        io.BytesIO(),
-        random.random(),
-    )
-    strange = [
+    """Remove a value from a checkpoint, put a number that is not finite in a tensor, or replace a value."""
+    tree = torch.load(io.BytesIO(content), weights_only=True)
+    kind = random.random()
+    container, key = random.choice(places(tree))
+    value = container[key]
+    is_float = isinstance(value, torch.Tensor) and value.is_floating_point()
+    if kind < 0.25:
+        del container[key]
+    elif kind < 0.5 and is_float:
+        value.view(-1)[0] = random.choice((float("nan"), float("inf")))
+    else:
+        container[key] = random.choice(checkpoint_replacements())
+    file = io.BytesIO()
+    torch.save(tree, file)
+    return file.getvalue()
+
+
+def checkpoint_replacements() -> list[Any]:
+    values: list[Any] = [
         torch.zeros(3),
         torch.tensor(float("nan")),
         torch.zeros(1).expand(2**40),
         torch.zeros(2).to(torch.int8),
     ]
-    strange += [value for value in VALUES if not (isinstance(value, str) and value in RAW)]
-    container, key = random.choice(places(tree))
-    if done < 0.25:
-        del container[key]
-    elif (
-        isinstance(container[key], torch.Tensor)
-        and done < 0.5
-        and container[key].is_floating_point()
-    ):
-        container[key].view(-1)[0] = random.choice((float("nan"), float("inf")))
-    else:
-        container[key] = random.choice(strange)
-    torch.save(tree, file)
-    return file.getvalue()
+    for value in VALUES:
+        stands_for_raw_text = isinstance(value, str) and value in RAW
+        if not stands_for_raw_text:
+            values.append(value)
+    return values
 
 
-def archive(
-    content: bytes, random: Random, part: str, changed: Callable[[bytes, Random], bytes], kinds: Any
+def changed_archive(
+    content: bytes, random: Random, part: str, change: Mutation, compression: int
 ) -> bytes:
-    """Another content in a member with `part` in its name, mostly, and compression of one of these kinds."""
+    """Change one member of a ZIP file, in most cases one with `part` in its name.
+
+    One archive in ten lacks a member.
+    """
     file = io.BytesIO()
     with (
         zipfile.ZipFile(io.BytesIO(content)) as old,
-        zipfile.ZipFile(file, "w", random.choice(kinds)) as new,
+        zipfile.ZipFile(file, "w", compression) as new,
     ):
         names = old.namelist()
-        changed_name = random.choice([name for name in names if part in name] * 3 + names)
-        gone = random.choice(names) if random.random() < 0.1 else None
+        names_with_part = [name for name in names if part in name]
+        changed_name = random.choice(names_with_part * 3 + names)
+        missing_name = None
+        if random.random() < 0.1:
+            missing_name = random.choice(names)
         for name in names:
-            if name != gone:
-                new.writestr(
-                    name,
-                    changed(old.read(name), random) if name == changed_name else old.read(name),
-                )
+            if name == missing_name:
+                continue
+            member = old.read(name)
+            if name == changed_name:
+                member = change(member, random)
+            new.writestr(name, member)
     return file.getvalue()
 
 
 def checkpoint_archive(content: bytes, random: Random) -> bytes:
-    """Its pickle with other bytes but a right check sum; its members compressed or missing."""
-    return archive(
-        content, random, "data.pkl", flipped, (zipfile.ZIP_STORED,) * 4 + (zipfile.ZIP_DEFLATED,)
-    )
+    """Change the pickle of a checkpoint but not the validity of its checksum, or another member.
+
+    One checkpoint in five is compressed.
+    """
+    compression = random.choice([zipfile.ZIP_STORED] * 4 + [zipfile.ZIP_DEFLATED])
+    return changed_archive(content, random, "data.pkl", with_flipped_bits, compression)
 
 
 def wheel_members(content: bytes, random: Random) -> bytes:
-    new = (DEEP.encode(), b"", b"3", b'"a"', b"\xff", b"{" + b'"a":{' * 2000, b"0" * 10**7)
-    return archive(
-        content,
-        random,
-        "/translations/",
-        lambda old, random: random.choice(new),
-        (zipfile.ZIP_DEFLATED,),
-    )
+    def change(member: bytes, random: Random) -> bytes:
+        return random.choice(WHEEL_MEMBERS)
+
+    return changed_archive(content, random, "/translations/", change, zipfile.ZIP_DEFLATED)
 
 
 def table_values(content: bytes, random: Random) -> bytes:
-    """Of an Arrow stream: ids, lengths, lines and columns that lie."""
-    table, file = pa.ipc.open_stream(content).read_all(), pa.BufferOutputStream()
-    rows, names = table.to_pylist(), table.schema.names
-    name, lie = random.choice(names), random.choice((0, 1, -1, 2**31 - 1, 10**6))
-    for row in rows if random.random() < 0.3 else [random.choice(rows)]:
-        row[name] = random.choice(([lie], [], [lie] * 3000)) if isinstance(row[name], list) else lie
+    """Put wrong ids, lengths or lines in an Arrow stream, or change its columns."""
+    table = pa.ipc.open_stream(content).read_all()
+    rows = table.to_pylist()
+    names = table.schema.names
+    name = random.choice(names)
+    number = random.choice((0, 1, -1, 2**31 - 1, 10**6))
+    changed_rows = rows
+    if random.random() >= 0.3:
+        changed_rows = [random.choice(rows)]
+    for row in changed_rows:
+        if isinstance(row[name], list):
+            row[name] = random.choice(([number], [], [number] * 3000))
+        else:
+            row[name] = number
     table = pa.Table.from_pylist(rows, schema=table.schema)
-    others = [
+    tables = [
         table.drop_columns([name]),
         table.rename_columns([*names[1:], names[0]]),
         table.slice(0, 0),
     ]
-    table = random.choice([*others, *[table] * 7])
+    tables += [table] * 7
+    table = random.choice(tables)
     options = pa.ipc.IpcWriteOptions(compression=random.choice((None, None, "zstd")))
+    file = pa.BufferOutputStream()
     with pa.ipc.new_stream(file, table.schema, options=options) as writer:
         writer.write_table(table)
     return file.getvalue().to_pybytes()
 
 
 VALUE_MUTATIONS = {
-    "model.npz": (npz_settings,),
-    "metrics.csv": (csv_cells,),
-    ".json": (json_values,),
-    ".safetensors": (tensors_header, tensors_header, tensors_numbers),
-    ".ckpt": (checkpoint_values, checkpoint_values, checkpoint_archive),
-    ".arrow": (table_values,),
-    ".whl": (wheel_members,),
-    **dict.fromkeys((".yml", ".yaml"), (yaml_values,)),
-    **dict.fromkeys((".txt", ".tsv", ".jsonl", ".mrg", ".trees", ".en", ".de", ".md"), (lines,)),
+    "model.npz": [npz_settings],
+    "metrics.csv": [csv_cells],
+    ".json": [json_values],
+    ".safetensors": [tensors_header, tensors_header, tensors_numbers],
+    ".ckpt": [checkpoint_values, checkpoint_values, checkpoint_archive],
+    ".arrow": [table_values],
+    ".whl": [wheel_members],
+    ".yml": [yaml_values],
+    ".yaml": [yaml_values],
+    ".txt": [lines],
+    ".tsv": [lines],
+    ".jsonl": [lines],
+    ".mrg": [lines],
+    ".trees": [lines],
+    ".en": [lines],
+    ".de": [lines],
+    ".md": [lines],
 }
+"""Mutations of the values in a file, by its name or suffix."""
 
 
-def moved(path: Path, random: Random, named: bool = False) -> str:
-    """Put something else in the place of a file or folder, no pipe if the user has `named` it: what was done."""
-    kinds = [
-        "link",
-        "link",
-        "folder",
-        "nothing",
-        *(() if path.is_dir() else ("other",)),
-        *(() if named else ("pipe",)),
+def remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+
+
+def link_targets(path: Path, outside: Path) -> list[Path]:
+    return [
+        outside / path.name,  # of the same kind, twice as often
+        outside / path.name,
+        outside / "secret.txt",
+        Path("/dev/zero"),
+        outside / "no",  # does not exist
+        path,
     ]
+
+
+def replace_path(path: Path, random: Random, is_named: bool) -> str:
+    """Put something else in the place of a file or folder, and return what.
+
+    A path that the user has named does not become a pipe, because the command would wait for it.
+    """
+    kinds = ["link", "link", "folder", "nothing"]
+    if not path.is_dir():
+        kinds.append("other")
+    if not is_named:
+        kinds.append("pipe")
     kind = random.choice(kinds)
     outside = next(parent / "outside" for parent in path.parents if (parent / "outside").is_dir())
-    others = [other for other in path.parent.iterdir() if other.is_file() and other != path]
+    neighbors = [file for file in path.parent.iterdir() if file.is_file() and file != path]
     if kind == "link" and not (outside / path.name).exists():
         shutil.move(path, outside / path.name)
     elif kind != "other":
-        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
-    if (
-        kind == "link"
-    ):  # to something of the same kind, the secret, a device without end, nothing, or itself
-        targets = (outside / path.name,) * 2 + (
-            outside / "secret.txt",
-            Path("/dev/zero"),
-            outside / "no",
-            path,
-        )
-        path.symlink_to(random.choice(targets))
+        remove(path)
+    if kind == "link":
+        path.symlink_to(random.choice(link_targets(path, outside)))
     elif kind == "pipe":
         os.mkfifo(path)
     elif kind == "folder":
         path.mkdir()
         (path / "file").touch()
-    elif kind == "other" and others:
-        path.write_bytes(random.choice(others).read_bytes())
+    elif kind == "other" and neighbors:
+        path.write_bytes(random.choice(neighbors).read_bytes())
     return kind
 
 
-def mutate(path: Path, random: Random, named: bool) -> str:
-    """Change a file or folder in some way: what was done."""
-    values = VALUE_MUTATIONS.get(path.name) or VALUE_MUTATIONS.get(path.suffix) or BYTES
+def mutate(path: Path, random: Random, is_named: bool) -> str:
+    """Change a file or folder, and return a word that says how."""
     if path.is_dir() or random.random() < 0.2:
-        return moved(path, random, named)
-    mutation = random.choice(random.choices((values, BYTES), (5, 3))[0])
+        return replace_path(path, random, is_named)
+    value_mutations = VALUE_MUTATIONS.get(path.name) or VALUE_MUTATIONS.get(path.suffix) or BYTES
+    (mutations,) = random.choices((value_mutations, BYTES), (5, 3))
+    mutation = random.choice(mutations)
     path.write_bytes(mutation(path.read_bytes(), random))
     return mutation.__name__

@@ -19,8 +19,8 @@ RECIPES = sorted(ROOT.glob("recipes/*/*.sh"))
 ARGUMENTS = {
     "alignment.py": ["MODEL", "PREPARED", "50"],
     "busy.py": [
-        *("PREPARED", "model=tiny", "optim.warmup=10"),
-        *("--neighbors", "1", "--rounds", "1", "--settings", "default", "OMP_NUM_THREADS=1"),
+        "PREPARED", "model=tiny", "optim.warmup=10",
+        "--neighbors", "1", "--rounds", "1", "--settings", "default", "OMP_NUM_THREADS=1",
     ],
     "characters.py": ["MODEL", "F/long.en", "F/long.de"],
     "documents.py": ["F/page.html", "F/seite.html"],

@@ -52,18 +52,15 @@ TRAIN = [
     "prepared=prepared",
 ]
 PARSER = [
-    *(
-        *TOY[4:],
-        "data=treebank",
-        *(f"data.{split}=trees/{split}.mrg" for split in ("train", "valid", "test")),
-    ),
-    *(
-        "tokenizer.kind=bpe",
-        "tokenizer.vocabulary_size=320",
-        "workers=1",
-        "data.filters.deduplicate=false",
-    ),
-    *("batching.tokens_per_update=400", *SHORT),
+    *TOY[4:],
+    "data=treebank",
+    *(f"data.{split}=trees/{split}.mrg" for split in ("train", "valid", "test")),
+    "tokenizer.kind=bpe",
+    "tokenizer.vocabulary_size=320",
+    "workers=1",
+    "data.filters.deduplicate=false",
+    "batching.tokens_per_update=400",
+    *SHORT,
 ]
 DATA = [
     "data.name=mine",

@@ -1,14 +1,16 @@
-"""Office documents besides their paragraphs: alternative texts, properties, languages, and what is left."""
+"""Office documents besides paragraphs: alternative texts, properties, languages, and what stays untranslated."""
 
 import io
 import sys
 import zipfile
+from dataclasses import dataclass
 from xml.etree import ElementTree
 
 import openpyxl
 import pptx
 import pytest
 from openpyxl.comments import Comment
+from pptx.enum.lang import MSO_LANGUAGE_ID
 from pptx.util import Inches
 
 from nmt.items import COPY
@@ -26,6 +28,7 @@ PNG = bytes.fromhex(
 
 
 def packed(files: dict[str, str]) -> bytes:
+    """A ZIP archive of these files."""
     written = io.BytesIO()
     with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in files.items():
@@ -33,16 +36,27 @@ def packed(files: dict[str, str]) -> bytes:
     return written.getvalue()
 
 
-def translated(
-    format: str, content: bytes, source: str = "", target: str = ""
-) -> tuple[dict[str, str], list[str], str]:
-    """The files of the translation, the lines, and the notice."""
+@dataclass
+class Result:
+    """A document in capitals."""
+
+    files: dict[str, str]
+    lines: list[str]
+    """The lines to translate."""
+    notice: str
+
+
+def translated(format: str, content: bytes, source: str = "", target: str = "") -> Result:
+    """Translate a document into capitals.
+
+    Also checks that a translation that equals the source does not change a byte.
+    """
     unchanged = read_document(format, content)
     assert unchanged.join(same(unchanged.lines)) == content
     document = read_document(format, content, target, source)
     with zipfile.ZipFile(io.BytesIO(document.join(capitals(document.lines)))) as archive:
         files = {name: archive.read(name).decode(errors="replace") for name in archive.namelist()}
-    return files, document.lines, document.notice
+    return Result(files, document.lines, document.notice)
 
 
 PICTURE = """<w:p><w:r><w:t>One</w:t></w:r><w:r><w:drawing><wp:inline><wp:docPr id="1" name="P 1" title="a title"
@@ -51,64 +65,92 @@ PICTURE = """<w:p><w:r><w:t>One</w:t></w:r><w:r><w:drawing><wp:inline><wp:docPr 
 <w:tbl><w:tblPr><w:tblCaption w:val="a table"/><w:tblDescription w:val="of x"/></w:tblPr></w:tbl>"""
 
 
+LETTER = f"<w:body {NAMES}>{PICTURE}</w:body>"
+TRANSLATED_ATTRIBUTES = ("descr", "title", "alt", f"{{{WORD}}}val")
+
+
 def test_alternative_texts_of_a_letter_are_translated():
-    content = f"<w:body {NAMES}>{PICTURE}</w:body>"
-    files, lines, notice = translated("docx", packed({"word/document.xml": content}))
-    assert lines == ["a title", 'red & "blue" ball', "a dog", "a cat", "a table", "of x", "One two"]
-    root, before = map(ElementTree.fromstring, (files["word/document.xml"], content))
-    read = ("descr", "title", "alt", f"{{{WORD}}}val")
-    values = [
-        value for element in root.iter() for name, value in element.attrib.items() if name in read
+    result = translated("docx", packed({"word/document.xml": LETTER}))
+    assert result.lines == [
+        "a title",
+        'red & "blue" ball',
+        "a dog",
+        "a cat",
+        "a table",
+        "of x",
+        "One two",
     ]
+    assert result.notice == ""
+    root = ElementTree.fromstring(result.files["word/document.xml"])
+    values = []
+    for element in root.iter():
+        for name, value in element.attrib.items():
+            if name in TRANSLATED_ATTRIBUTES:
+                values.append(value)
     assert values == ["A TITLE", 'RED & "BLUE"\nBALL', "A DOG", "A CAT", "A TABLE", "OF X"]
     assert "".join(root.itertext()).split() == ["ONE", "TWO"]
-    assert [element.get("name") for element in root.iter()] == [
-        element.get("name") for element in before.iter()
-    ]
-    assert notice == ""
 
 
-def test_alternative_texts_of_slides_and_their_language():
-    deck, file = pptx.Presentation(), io.BytesIO()
+def test_names_of_pictures_in_a_letter_stay():
+    result = translated("docx", packed({"word/document.xml": LETTER}))
+    before = ElementTree.fromstring(LETTER)
+    after = ElementTree.fromstring(result.files["word/document.xml"])
+    names = [element.get("name") for element in before.iter()]
+    assert [element.get("name") for element in after.iter()] == names
+
+
+def deck_of_slides() -> bytes:
+    """A presentation with a title in English and French, a picture and properties."""
+    deck = pptx.Presentation()
     slide = deck.slides.add_slide(deck.slide_layouts[1])
     slide.shapes.title.text = "One"
-    run = slide.shapes.title.text_frame.paragraphs[0].runs[0]
-    run.font.language_id = pptx.enum.lang.MSO_LANGUAGE_ID.ENGLISH_UK
-    other = slide.shapes.title.text_frame.paragraphs[0].add_run()
-    other.text, other.font.language_id, other.font.bold = (
-        " deux",
-        pptx.enum.lang.MSO_LANGUAGE_ID.FRENCH,
-        True,
-    )
+    paragraph = slide.shapes.title.text_frame.paragraphs[0]
+    paragraph.runs[0].font.language_id = MSO_LANGUAGE_ID.ENGLISH_UK
+    french = paragraph.add_run()
+    french.text = " deux"
+    french.font.language_id = MSO_LANGUAGE_ID.FRENCH
+    french.font.bold = True
     picture = slide.shapes.add_picture(io.BytesIO(PNG), 0, 0, Inches(1))
     picture._element.nvPicPr.cNvPr.set("descr", "a picture")
-    deck.core_properties.title, deck.core_properties.keywords = "my slides", "a, b"
+    deck.core_properties.title = "my slides"
+    deck.core_properties.keywords = "a, b"
+    file = io.BytesIO()
     deck.save(file)
-    document = read_document("pptx", file.getvalue(), "de", "en")
+    return file.getvalue()
+
+
+def test_alternative_texts_languages_and_properties_of_slides():
+    document = read_document("pptx", deck_of_slides(), "de", "en")
     result = pptx.Presentation(io.BytesIO(document.join(capitals(document.lines))))
+    assert document.notice == "keywords left untranslated: 1"
     shapes = result.slides[0].shapes
     assert shapes[2]._element.nvPicPr.cNvPr.get("descr") == "A PICTURE"
-    runs = [
-        (run.text.strip(), run._r.rPr.get("lang"))
-        for run in shapes.title.text_frame.paragraphs[0].runs
-    ]
-    assert [run for run in runs if run[0]] == [("ONE", "de-DE"), ("DEUX", "fr-FR")]
-    assert (result.core_properties.title, result.core_properties.keywords) == ("MY SLIDES", "a, b")
-    assert document.notice == "keywords left untranslated: 1"
+    assert result.core_properties.title == "MY SLIDES"
+    assert result.core_properties.keywords == "a, b"
+    runs = []
+    for run in shapes.title.text_frame.paragraphs[0].runs:
+        text = run.text.strip()
+        if text:
+            runs.append((text, run._r.rPr.get("lang")))
+    assert runs == [("ONE", "de-DE"), ("DEUX", "fr-FR")]
 
 
-def test_what_a_table_leaves_is_counted():
-    book, file = openpyxl.Workbook(), io.BytesIO()
+def test_untranslated_texts_of_a_workbook_are_counted():
+    book = openpyxl.Workbook()
     sheet = book.active
     sheet.title = "Data"
-    sheet["A1"], sheet["A2"], sheet["A3"] = "Yes", "one", '=IF(A1="Yes",1,2)'
+    sheet["A1"] = "Yes"
+    sheet["A2"] = "one"
+    sheet["A3"] = '=IF(A1="Yes",1,2)'
     sheet["A2"].comment = Comment("a comment", "Bob")
     sheet.oddHeader.center.text = "a header"
     book.properties.subject = "a subject"
+    file = io.BytesIO()
     book.save(file)
     document = read_document("xlsx", file.getvalue(), "de", "en")
     result = openpyxl.load_workbook(io.BytesIO(document.join(capitals(document.lines))))
-    assert [result["Data"][cell].value for cell in ("A1", "A2")] == ["Yes", "ONE"]
+    assert result["Data"]["A1"].value == "Yes"
+    assert result["Data"]["A2"].value == "ONE"
     assert result.properties.subject == "A SUBJECT"
     assert sorted(document.notice.split("; ")) == [
         "cell texts that formulas, filters or table headers contain left untranslated: 1",
@@ -128,104 +170,158 @@ def test_alternative_texts_and_properties_of_open_document():
     note = "<text:p>x<office:annotation><text:p>why</text:p></office:annotation></text:p>"
     content = f"<x {NAMES}>{FRAME}{note}</x>"
     files = {"content.xml": content, "meta.xml": META.format(NAMES, "en-GB")}
-    result, lines, notice = translated("odt", packed(files), "en", "de")
-    assert sorted(lines) == ["One two", "a & b", "a title", "my text", "x"]
+    result = translated("odt", packed(files), "en", "de")
+    assert sorted(result.lines) == ["One two", "a & b", "a title", "my text", "x"]
     expected = content
-    for word in ("One", "two", "a title", "a &amp; b", ">x<"):
-        expected = expected.replace(word, word.upper().replace("AMP", "amp"))
-    assert result["content.xml"] == expected
-    assert result["meta.xml"] == META.format(NAMES, "de-DE").replace("my text", "MY TEXT")
-    assert sorted(notice.split("; ")) == [
+    for word in ("One", "two", "a title", ">x<"):
+        expected = expected.replace(word, word.upper())
+    expected = expected.replace("a &amp; b", "A &amp; B")
+    assert result.files["content.xml"] == expected
+    assert result.files["meta.xml"] == META.format(NAMES, "de-DE").replace("my text", "MY TEXT")
+    assert sorted(result.notice.split("; ")) == [
         "comments left untranslated: 1",
         "keywords left untranslated: 1",
     ]
 
 
-@pytest.mark.parametrize(("codes", "before", "after"), [
-    (("en", "de"), 'w:val="en-US" w:eastAsia="zh-CN"', 'w:val="de-DE" w:eastAsia="zh-CN"'),
-    (("en", "de_AT"), "w:val='en'", "w:val='de-AT'"),
-    (("en", "de"), 'w:val="fr-FR"', 'w:val="fr-FR"'),
-    (("en", "de"), 'w:val="enm"', 'w:val="enm"'),
-    (("en", ""), 'w:val="en-US"', 'w:val="en-US"'),
-    (("en", "xx-unknown"), 'w:val="en-US"', 'w:val="en-US"'),
-    (("", "de"), 'w:val="en-US"', 'w:val="en-US"'),
-    (("eng_Latn", "deu_Latn"), 'w:val="en-US"', 'w:val="de-DE"'),
-    (("en", "ja"), 'w:val="en-US" w:eastAsia="zh-CN"', 'w:val="ja-JP" w:eastAsia="ja-JP"'),
-    (("en", "zh_Hant"), 'w:val="en-US"', 'w:val="zh-TW" w:eastAsia="zh-TW"'),
-    (("en", "ar"), 'w:val="en-US" w:bidi="he-IL"', 'w:val="ar-EG" w:bidi="ar-EG"'),
-    (("ja", "de"), 'w:val="en-US" w:eastAsia="ja-JP"', 'w:val="de-DE" w:eastAsia="ja-JP"'),
-    (("ja", "de"), 'w:eastAsia="ja-JP"', 'w:eastAsia="ja-JP" w:val="de-DE"'),
-])  # fmt: skip
-def test_a_letter_declares_the_language_of_its_translation(codes, before, after):
+@pytest.mark.parametrize(
+    ("source", "target", "before", "after"),
+    [
+        ("en", "de", 'w:val="en-US" w:eastAsia="zh-CN"', 'w:val="de-DE" w:eastAsia="zh-CN"'),
+        ("en", "de_AT", "w:val='en'", "w:val='de-AT'"),
+        ("en", "de", 'w:val="fr-FR"', 'w:val="fr-FR"'),
+        ("en", "de", 'w:val="enm"', 'w:val="enm"'),
+        ("en", "", 'w:val="en-US"', 'w:val="en-US"'),
+        ("en", "xx-unknown", 'w:val="en-US"', 'w:val="en-US"'),
+        ("", "de", 'w:val="en-US"', 'w:val="en-US"'),
+        ("eng_Latn", "deu_Latn", 'w:val="en-US"', 'w:val="de-DE"'),
+        ("en", "ja", 'w:val="en-US" w:eastAsia="zh-CN"', 'w:val="ja-JP" w:eastAsia="ja-JP"'),
+        ("en", "zh_Hant", 'w:val="en-US"', 'w:val="zh-TW" w:eastAsia="zh-TW"'),
+        ("en", "ar", 'w:val="en-US" w:bidi="he-IL"', 'w:val="ar-EG" w:bidi="ar-EG"'),
+        ("ja", "de", 'w:val="en-US" w:eastAsia="ja-JP"', 'w:val="de-DE" w:eastAsia="ja-JP"'),
+        ("ja", "de", 'w:eastAsia="ja-JP"', 'w:eastAsia="ja-JP" w:val="de-DE"'),
+    ],
+)
+def test_a_letter_declares_the_language_of_its_translation(source, target, before, after):
     run = f"<w:r><w:rPr><w:lang {before}/></w:rPr><w:t>one</w:t></w:r>"
     styles = f"<w:styles {NAMES}><w:lang {before}/></w:styles>"
     content = packed({"word/document.xml": f"<w:p {NAMES}>{run}</w:p>", "word/styles.xml": styles})
-    files, _, _ = translated("docx", content, *codes)
+    files = translated("docx", content, source, target).files
     assert files["word/styles.xml"] == styles.replace(before, after)
     assert f"<w:lang {after}/>" in files["word/document.xml"]
     assert ">ONE<" in files["word/document.xml"]
 
 
-@pytest.mark.parametrize(("target", "before", "after"), [
-    ("de", 'fo:language="en" fo:country="US"', 'fo:language="de" fo:country="DE"'),
-    ("de", 'fo:language="fr" fo:country="FR"', 'fo:language="fr" fo:country="FR"'),
-    ("de", 'fo:language="en"', 'fo:language="de" fo:country="DE"'),
-    ("eo", 'fo:language="en" fo:country="GB"', 'fo:language="eo" fo:country="001"'),
-    ("ko", 'fo:language="en" fo:country="US" style:language-asian="zh" style:country-asian="CN"',
-     'fo:language="ko" fo:country="KR" style:language-asian="ko" style:country-asian="KR"'),
-    ("he", 'fo:language="en" fo:country="US"',
-     'fo:language="he" fo:country="IL" style:language-complex="he" style:country-complex="IL"'),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("target", "before", "after"),
+    [
+        (
+            "de",
+            'fo:language="en" fo:country="US"',
+            'fo:language="de" fo:country="DE"',
+        ),
+        (
+            "de",
+            'fo:language="fr" fo:country="FR"',
+            'fo:language="fr" fo:country="FR"',
+        ),
+        (
+            "de",
+            'fo:language="en"',
+            'fo:language="de" fo:country="DE"',
+        ),
+        (
+            "eo",
+            'fo:language="en" fo:country="GB"',
+            'fo:language="eo" fo:country="001"',
+        ),
+        (
+            "ko",
+            'fo:language="en" fo:country="US" style:language-asian="zh" style:country-asian="CN"',
+            'fo:language="ko" fo:country="KR" style:language-asian="ko" style:country-asian="KR"',
+        ),
+        (
+            "he",
+            'fo:language="en" fo:country="US"',
+            'fo:language="he" fo:country="IL" style:language-complex="he" style:country-complex="IL"',
+        ),
+    ],
+)
 def test_open_document_declares_the_language_of_its_translation(target, before, after):
     styles = f"<x {NAMES}><style:text-properties {before} fo:color='red'/></x>"
     content = packed({"content.xml": f"<x {NAMES}><text:p>one</text:p></x>", "styles.xml": styles})
-    result = ElementTree.fromstring(translated("odt", content, "en", target)[0]["styles.xml"])
+    files = translated("odt", content, "en", target).files
+    result = ElementTree.fromstring(files["styles.xml"])
     expected = ElementTree.fromstring(f"<x {NAMES}><y {after} fo:color='red'/></x>")
     assert result[0].attrib == expected[0].attrib
 
 
-def book(roots: int = 1, description: str = "a book", more: str = "") -> bytes:
-    chapter = '<item id="c" href="c.xhtml" media-type="application/xhtml+xml"/>'
-    package = f"<package {NAMES}><dc:title>my book</dc:title><dc:description>{description}</dc:description>{more}"
-    return packed({
-        "META-INF/container.xml": "<rootfiles>" + '<rootfile full-path="a.opf"/>' * roots + "</rootfiles>",
-        "a.opf": f'{package}<manifest>{chapter}</manifest><spine><itemref idref="c"/></spine></package>',
+def book(listings: int = 1, description: str = "a book", more: str = "") -> bytes:
+    """An EPUB file whose container lists its only package several times."""
+    listing = '<rootfile full-path="a.opf"/>' * listings
+    package = (
+        f"<package {NAMES}><dc:title>my book</dc:title>"
+        f"<dc:description>{description}</dc:description>{more}"
+        '<manifest><item id="c" href="c.xhtml" media-type="application/xhtml+xml"/></manifest>'
+        '<spine><itemref idref="c"/></spine></package>'
+    )
+    files = {
+        "META-INF/container.xml": f"<rootfiles>{listing}</rootfiles>",
+        "a.opf": package,
         "c.xhtml": "<html><p>one</p></html>",
-    })  # fmt: skip
+    }
+    return packed(files)
 
 
-@pytest.mark.parametrize(("description", "lines", "expected"), [
-    ("Tom &amp; me", ["Tom & me"], "TOM &amp; ME"),
-    ("&lt;p&gt;a &lt;b&gt;red&lt;/b&gt;&lt;/p&gt;&lt;p&gt;cat&lt;/p&gt;", ["a red", "cat"],
-     "&lt;p&gt;A &lt;b&gt;RED&lt;/b&gt;&lt;/p&gt;&lt;p&gt;CAT&lt;/p&gt;"),
-    ("<![CDATA[<p>x &amp; y</p>]]>", ["x & y"], "&lt;p&gt;X &amp;amp; Y&lt;/p&gt;"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("description", "lines", "expected"),
+    [
+        (
+            "Tom &amp; me",
+            ["Tom & me"],
+            "TOM &amp; ME",
+        ),
+        (
+            "&lt;p&gt;a &lt;b&gt;red&lt;/b&gt;&lt;/p&gt;&lt;p&gt;cat&lt;/p&gt;",
+            ["a red", "cat"],
+            "&lt;p&gt;A &lt;b&gt;RED&lt;/b&gt;&lt;/p&gt;&lt;p&gt;CAT&lt;/p&gt;",
+        ),
+        (
+            "<![CDATA[<p>x &amp; y</p>]]>",
+            ["x & y"],
+            "&lt;p&gt;X &amp;amp; Y&lt;/p&gt;",
+        ),
+    ],
+)
 def test_the_description_of_a_book_is_translated_and_its_subjects_are_not(
     description, lines, expected
 ):
     content = book(description=description, more="<dc:subject>Fiction</dc:subject>")
-    files, found, _ = translated("epub", content)
-    assert found == ["my book", *lines, "one"]
-    assert f"<dc:description>{expected}</dc:description><dc:subject>Fiction<" in files["a.opf"]
+    result = translated("epub", content)
+    assert result.lines == ["my book", *lines, "one"]
+    package = result.files["a.opf"]
+    assert f"<dc:description>{expected}</dc:description><dc:subject>Fiction<" in package
+
+
+def calls_to_read_book(listings: int) -> int:
+    events = list[str]()
+    content = book(listings)
+    sys.setprofile(lambda frame, event, argument: events.append(event))
+    try:
+        read_document("epub", content)
+    finally:
+        sys.setprofile(None)
+    return len(events)
 
 
 def test_a_package_that_is_listed_often_is_read_once():
-    def calls(roots: int) -> int:
-        events = list[str]()
-        content = book(roots)
-        sys.setprofile(lambda frame, event, argument: events.append(event))
-        try:
-            read_document("epub", content)
-        finally:
-            sys.setprofile(None)
-        return len(events)
-
-    # Each `rootfile` costs some calls, but reading the package again would cost hundreds.
-    assert calls(500) - calls(100) < 400 * 60
+    # Each listing costs some calls, but reading the package again would cost hundreds.
+    assert calls_to_read_book(500) - calls_to_read_book(100) < 400 * 60
 
 
 SHAPE = "<p:sp><p:nvPr>{0}</p:nvPr><a:p><a:r><a:t>{1}</a:t></a:r></a:p></p:sp>"
-MASTER = SHAPE.format("<p:ph type='title'/>", "Click here") + SHAPE.format("", "A slogan")
+PLACEHOLDER = SHAPE.format("<p:ph type='title'/>", "Click here")
+MASTER = PLACEHOLDER + SHAPE.format("", "A slogan")
 BOOK = """<workbook><sheets/><definedName name='_xlnm.Print_Area'>A!$A$1</definedName>
 <definedName name='Tax'>A!$A$1</definedName></workbook>"""
 VALIDATION = """<worksheet><dataValidation prompt='Pick it' error="1"/><dataValidation sqref="A1">
@@ -237,7 +333,8 @@ LIST = "<w:sdtPr><w:dropDownList><w:listItem w:displayText='Red'/></w:dropDownLi
 CUSTOM = """<x xmlns:vt="vt"><property name="Client"><vt:lpwstr>Big Co</vt:lpwstr></property>
 <property name="Size"><vt:lpwstr>12</vt:lpwstr></property>
 <property name="ContentTypeId"><vt:lpwstr>0x0AF</vt:lpwstr></property></x>"""
-LEFT = [
+UNTRANSLATED = [
+    # Format, file, content, and what the notice counts
     ("pptx", "ppt/slideMasters/slideMaster1.xml", MASTER, "texts of slide masters and layouts"),
     ("pptx", "ppt/slideLayouts/slideLayout2.xml", MASTER, "texts of slide masters and layouts"),
     ("pptx", "ppt/presentation.xml", "<p:section name='One'/>", "names of slide sections"),
@@ -262,25 +359,26 @@ STORY = {
 }
 
 
-@pytest.mark.parametrize(("format", "name", "text", "what"), LEFT)
-def test_texts_that_stay_are_counted(format, name, text, what):
+@pytest.mark.parametrize(("format", "name", "text", "what"), UNTRANSLATED)
+def test_untranslated_texts_stay_and_are_counted(format, name, text, what):
     namespaces = f"{NAMES} xmlns:p='p'"
     if not name.startswith("ppt/embeddings"):
         text = f"<x {namespaces}>{text}</x>"
     files = {STORY[format]: f"<x {namespaces}/>", name: text}
-    result, lines, notice = translated(format, packed(files))
-    assert (lines, result[name]) == ([], text)
+    result = translated(format, packed(files))
+    assert result.lines == []
+    assert result.files[name] == text
     number = 2 if name == "xl/worksheets/sheet1.xml" else 1
-    assert notice == f"{what} left untranslated: {number}"
+    assert result.notice == f"{what} left untranslated: {number}"
 
 
 def test_watermarks_are_translated():
     mark = "<w:r><w:pict><v:shape alt='a'><v:textpath string='Not final'/></v:shape></w:pict></w:r>"
     header = f"<x {NAMES}><w:p>{mark}</w:p></x>"
     content = packed({"word/document.xml": "<x/>", "word/header1.xml": header})
-    result, _, _ = translated("docx", content)
+    files = translated("docx", content).files
     expected = header.replace("Not final", "NOT FINAL").replace("'a'", "'A'")
-    assert result["word/header1.xml"] == expected
+    assert files["word/header1.xml"] == expected
 
 
 CHART = """<c:x xmlns:c="c" xmlns:a="a"><c:ser><c:tx><c:strRef><c:f>A!B1</c:f><c:strCache>
@@ -293,50 +391,54 @@ CHART = """<c:x xmlns:c="c" xmlns:a="a"><c:ser><c:tx><c:strRef><c:f>A!B1</c:f><c
 @pytest.mark.parametrize(("format", "folder"), [("pptx", "ppt"), ("docx", "word"), ("xlsx", "xl")])
 def test_names_in_charts_are_translated(format, folder):
     name = f"{folder}/charts/chart1.xml"
-    result, lines, _ = translated(format, packed({STORY[format]: "<x/>", name: CHART}))
-    assert lines == ["Cats & dogs", "red", "birds"]
+    result = translated(format, packed({STORY[format]: "<x/>", name: CHART}))
+    assert result.lines == ["Cats & dogs", "red", "birds"]
     expected = CHART.replace("Cats &amp; dogs", "CATS &amp; DOGS")
-    assert result[name] == expected.replace("red", "RED").replace("birds", "BIRDS")
+    assert result.files[name] == expected.replace("red", "RED").replace("birds", "BIRDS")
+
+
+RUN = "<{0}r>{1}<{0}t>{2}</{0}t></{0}r>"
+SUPERSCRIPTS = [
+    # Format, prefix of its elements, element of a paragraph, properties of a superscript
+    ("docx", "w:", "w:p", "<w:rPr><w:vertAlign w:val='superscript'/></w:rPr>"),
+    ("docx", "w:", "w:p", "<w:rPr><w:rStyle w:val='My Superscript'/></w:rPr>"),
+    ("pptx", "a:", "a:p", "<a:rPr baseline='30000'/>"),
+    ("xlsx", "", "si", "<rPr><vertAlign val='superscript'/></rPr>"),
+]
 
 
 @pytest.mark.parametrize("quote", ['"', "'"])
-def test_powers_are_items_however_they_are_written(quote):
-    run = "<{0}r>{1}<{0}t>{2}</{0}t></{0}r>"
-    word_run = "<w:rPr><{} w:val='{}'/></w:rPr>"
-    looks = [
-        ("docx", "w:", word_run.format("w:vertAlign", "superscript")),
-        ("docx", "w:", word_run.format("w:rStyle", "My Superscript")),
-        ("pptx", "a:", "<a:rPr baseline='30000'/>"),
-        ("xlsx", "", "<rPr><vertAlign val='superscript'/></rPr>"),
-    ]
-    for format, prefix, look in looks:
-        tag = "si" if format == "xlsx" else f"{prefix}p"
-        pieces = [("", "Ten 10"), (look.replace("'", quote), "6"), ("", " cats")]
-        content = "".join(run.format(prefix, *piece) for piece in pieces)
-        story = f"<x {NAMES}><{tag}>{content}</{tag}></x>"
-        document = read_document(format, packed({STORY[format]: story}))
-        assert [COPY.sub("_", line) for line in document.lines] == ["Ten _ cats"]
+@pytest.mark.parametrize(("format", "prefix", "paragraph", "properties"), SUPERSCRIPTS)
+def test_powers_are_items_with_either_quote(format, prefix, paragraph, properties, quote):
+    runs = RUN.format(prefix, "", "Ten 10")
+    runs += RUN.format(prefix, properties.replace("'", quote), "6")
+    runs += RUN.format(prefix, "", " cats")
+    story = f"<x {NAMES}><{paragraph}>{runs}</{paragraph}></x>"
+    document = read_document(format, packed({STORY[format]: story}))
+    assert [COPY.sub("_", line) for line in document.lines] == ["Ten _ cats"]
 
 
-def test_footers_of_slides_and_words_with_readings_in_open_document():
-    base, reading = "<text:ruby-base>two</text:ruby-base>", "<text:ruby-text>tu</text:ruby-text>"
+def test_open_document_slides_have_footers_and_readings_above_words():
+    base = "<text:ruby-base>two</text:ruby-base>"
+    ruby = f"<text:ruby>{base}<text:ruby-text>tu</text:ruby-text></text:ruby>"
     tag = "presentation:footer-decl"
     footer = f"<{tag} xmlns:presentation='presentation'>My footer</{tag}>"
-    text = f"<text:p>one <text:ruby>{base}{reading}</text:ruby> three</text:p>"
-    content = f"<x {NAMES}>{footer}{text}</x>"
-    result, lines, notice = translated("odp", packed({"content.xml": content}))
-    assert (lines, notice) == (["My footer", "one two three"], "readings (ruby) left out: 1")
-    content = content.replace(f"<text:ruby>{base}{reading}</text:ruby>", "two")
-    for words in ("My footer", "one two three"):
-        content = content.replace(words, words.upper())
-    assert result["content.xml"] == content
+    content = f"<x {NAMES}>{footer}<text:p>one {ruby} three</text:p></x>"
+    result = translated("odp", packed({"content.xml": content}))
+    assert result.lines == ["My footer", "one two three"]
+    assert result.notice == "readings (ruby) left out: 1"
+    expected = content.replace(f"one {ruby} three", "ONE TWO THREE")
+    assert result.files["content.xml"] == expected.replace("My footer", "MY FOOTER")
 
 
 def test_attributes_of_cells_in_single_quotes():
     cell = "<table:table-cell office:value-type='string' office:string-value='red'>"
     cells = f"<x {NAMES}>{cell}<text:p>red</text:p></table:table-cell></x>"
-    result, _, _ = translated("ods", packed({"content.xml": cells}))
-    assert result["content.xml"] == cells.replace("'red'", "'RED'").replace(">red<", ">RED<")
+    files = translated("ods", packed({"content.xml": cells})).files
+    assert files["content.xml"] == cells.replace("'red'", "'RED'").replace(">red<", ">RED<")
+
+
+def test_names_of_columns_in_single_quotes():
     table = "<table><tableColumn name='Head'/></table>"
     book = packed({"xl/sharedStrings.xml": "<x><si><t>Head</t></si></x>", "xl/tables/t.xml": table})
-    assert translated("xlsx", book)[1] == []
+    assert translated("xlsx", book).lines == []

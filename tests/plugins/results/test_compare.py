@@ -7,6 +7,7 @@ import random
 import shutil
 import xml.etree.ElementTree as ET
 import zipfile
+from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,6 +18,7 @@ import pytest
 import nmt as package
 from nmt.extensions import EngineEntry
 from nmt.registry import entries_of
+from tests.conftest import Outcome
 
 FAST = ("resamples=100", "trials=100")
 NO_PAGE = "output=null"
@@ -26,52 +28,89 @@ def write(name: str, lines: list[str]) -> None:
     Path(name).write_text("".join(f"{line}\n" for line in lines))
 
 
-@pytest.fixture
-def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """source, reference, and the translations `good` and `bad`."""
-    monkeypatch.chdir(tmp_path)
+def with_files(words: list[str], files: list[str]) -> list[str]:
+    """Words in which FILES stands for the options of the files."""
+    options = []
+    for word in words:
+        if word == "FILES":
+            options += files
+        else:
+            options.append(word)
+    return options
+
+
+def read(name: str) -> list[str]:
+    return Path(name).read_text().splitlines()
+
+
+def random_references() -> list[str]:
     generator = random.Random(3)
     words = ["ein", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn"]
-    references = [
-        f"{' '.join(generator.choices(words, k=generator.randint(3, 12)))} {n}." for n in range(80)
-    ]
+    references = []
+    for number in range(80):
+        text = " ".join(generator.choices(words, k=generator.randint(3, 12)))
+        references.append(f"{text} {number}.")
+    return references
+
+
+def with_mistakes(line: str) -> str:
+    return line.replace("zwei", "x").replace("acht", "y").replace("neun", "z")
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The options for `source` and `reference`, beside the translations `good` and `bad`."""
+    monkeypatch.chdir(tmp_path)
+    references = random_references()
     write("source", [line.upper() for line in references])
     write("reference", references)
     write("good", [line.replace("zwei", "drei") for line in references])
-    write(
-        "bad",
-        [
-            line.replace("zwei", "x").replace("acht", "y").replace("neun", "z")
-            for line in references
-        ],
-    )
+    write("bad", [with_mistakes(line) for line in references])
     return ["source=source", "reference=reference", *FAST]
 
 
-def test_files_as_json_and_as_text(nmt, files):
-    ended = nmt("compare", "good", "bad", *files, "fail_if=worse", "--json")
-    assert ended.code == 0, ended.err
-    tree, references = json.loads(ended.out), Path("reference").read_text().splitlines()
-    assert [seed["cost"] for system in tree["systems"] for seed in system["seeds"]] == [None, None]
-    (comparison,) = tree["comparisons"]
-    assert (comparison["system"], comparison["against"]) == ("bad", "good")
+def test_comparison_of_files_as_json(nmt, files):
+    outcome = nmt("compare", "good", "bad", *files, "fail_if=worse", "--json")
+    assert outcome.code == 0, outcome.err
+    tree = json.loads(outcome.out)
+    assert tree["seed"] == 12345
+    assert tree["lines"] == 80
+    assert tree["first_is_worse"] is False
+    for system in tree["systems"]:
+        assert [seed["cost"] for seed in system["seeds"]] == [None]
+    [comparison] = tree["comparisons"]
+    assert comparison["system"] == "bad"
+    assert comparison["against"] == "good"
     bleu = comparison["metrics"]["bleu"]
-    assert (bleu["significant"], bleu["better"]) == (True, False)
-    assert (tree["seed"], tree["lines"], tree["first_is_worse"]) == (12345, 80, False)
+    assert bleu["significant"] is True
+    assert bleu["better"] is False
+
+
+def test_comparison_in_python_equals_the_command(nmt, files):
+    tree = json.loads(nmt("compare", "good", "bad", *files, "fail_if=worse", "--json").out)
+    del tree["buckets"]
     keys = {"resamples": 100, "trials": 100}
-    result = package.compare(["good", Path("bad")], source="source", reference="reference", **keys)
-    assert result == {key: value for key, value in tree.items() if key != "buckets"}
-    lines = {name: Path(name).read_text().splitlines() for name in ("good", "bad")}
-    again = package.compare(lines, reference=references, **keys)
-    assert (again["comparisons"], str(result)[:6]) == (result["comparisons"], "system")
-    with pytest.raises(package.NMTError, match="bad has 79 lines but the reference has 80"):
-        package.compare({**lines, "bad": lines["bad"][1:]}, reference=references)
-    text = nmt("compare", "good", "bad", *files, "seed=3").out
-    assert "bad against good: BLEU -" in text
-    assert (
-        "significantly worse (paired bootstrap p <= 0.0099, approximate randomization p <= 0.0099)"
-        in text
+    by_files = package.compare(
+        ["good", Path("bad")], source="source", reference="reference", **keys
     )
+    assert by_files == tree
+    assert str(by_files).startswith("system")
+    lines = {"good": read("good"), "bad": read("bad")}
+    by_lines = package.compare(lines, reference=read("reference"), **keys)
+    assert by_lines["comparisons"] == by_files["comparisons"]
+
+
+def test_comparison_in_python_needs_equally_many_lines(files):
+    lines = {"good": read("good"), "bad": read("bad")[1:]}
+    with pytest.raises(package.NMTError, match="bad has 79 lines but the reference has 80"):
+        package.compare(lines, reference=read("reference"))
+
+
+def test_comparison_of_files_as_text(nmt, files):
+    text = nmt("compare", "good", "bad", *files, "seed=3").out
+    tests = "(paired bootstrap p <= 0.0099, approximate randomization p <= 0.0099)"
+    assert "bad against good: BLEU -" in text
+    assert f"significantly worse {tests}" in text
     assert "seed:3|" in text
     assert "sentences/s" not in text  # no model was compared
 
@@ -88,41 +127,56 @@ def test_files_as_json_and_as_text(nmt, files):
     ],
 )
 def test_names_of_systems(nmt, files, words, names):
-    ended = nmt("compare", *words, *files, NO_PAGE, "--json", "metrics=[chrf]")
-    assert ended.code == 0, ended.err
-    assert [system["name"] for system in json.loads(ended.out)["systems"]] == names
+    outcome = nmt("compare", *words, *files, NO_PAGE, "--json", "metrics=[chrf]")
+    assert outcome.code == 0, outcome.err
+    assert [system["name"] for system in json.loads(outcome.out)["systems"]] == names
 
 
-def test_mistyped_key_is_not_a_system(nmt, files):
-    nmt("compare", "good", "bad", "refrence=reference").refused("did you mean reference?")
-    nmt("compare", "good", "bad", "ref=reference").refused("ref=reference: use reference=reference")
-    nmt("compare", "good", "tuned=runs/none", *files).refused("runs/none: no such file or folder")
-    nmt("compare", "good", "b=runs/none", *files).refused("runs/none: no such file or folder")
-    nmt("compare", "good", "bad", "b=8", *files).refused("b=8: use decode.beam_size=8")
-    nmt("compare", "good", "bad", "lines=5", *files).refused("unknown key lines")
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["bad", "refrence=reference"], "did you mean reference?"),
+        (["bad", "ref=reference"], "ref=reference: use reference=reference"),
+        (["tuned=runs/none", "FILES"], "runs/none: no such file or folder"),
+        (["b=runs/none", "FILES"], "runs/none: no such file or folder"),
+        (["bad", "b=8", "FILES"], "b=8: use decode.beam_size=8"),
+        (["bad", "FILES", "lines=5"], "unknown key lines"),
+    ],
+)
+def test_mistyped_key_is_not_a_system(nmt, files, words, problem):
+    nmt("compare", "good", *with_files(words, files)).refused(problem)
 
 
-def test_exit_code_is_1_only_if_first_is_significantly_worse(nmt, files):
-    ended = nmt("compare", "bad", "good", *files, NO_PAGE, "fail_if=worse", "metrics=[ter]")
-    assert ended.code == 1
-    assert "nmt: bad is significantly worse than good (fail_if=worse)" in ended.err
-    assert nmt("compare", "bad", "good", *files, NO_PAGE, "metrics=[ter]").code == 0
+def test_exit_code_is_1_only_with_fail_if_and_a_significantly_worse_first_system(nmt, files):
+    words = ["bad", "good", *files, NO_PAGE, "metrics=[ter]"]
+    outcome = nmt("compare", *words, "fail_if=worse")
+    assert outcome.code == 1
+    assert "nmt: bad is significantly worse than good (fail_if=worse)" in outcome.err
+    assert nmt("compare", *words).code == 0
     assert not Path("compare.html").exists()
-    lines = Path("good").read_text().splitlines()
-    write("nearly", [lines[0].replace("e", "ee"), *lines[1:]])
-    ended = nmt("compare", "nearly", "good", *files, "fail_if=worse", "metrics=bleu")
+
+
+def test_a_difference_that_one_test_rejects_is_not_significant(nmt, files):
+    first, *others = read("good")
+    write("nearly", [first.replace("e", "ee"), *others])
+    outcome = nmt("compare", "nearly", "good", *files, "fail_if=worse", "metrics=bleu")
     verdict = "not significantly different: only the approximate randomization has p < 0.05"
-    assert (ended.code, f"{verdict} (paired" in ended.out) == (0, True)
+    assert outcome.code == 0
+    assert f"{verdict} (paired" in outcome.out
     assert verdict in shown(parsed("compare.html"))
+
+
+def test_nothing_is_significant_with_fewer_than_50_lines(nmt, files):
     for name in ("source", "reference", "good", "bad"):
-        write(name, Path(name).read_text().splitlines()[:49])
-    ended = nmt("compare", "bad", "good", *files, "fail_if=worse", "metrics=[bleu,chrf++,ter]")
-    assert ended.code == 0, ended.err
-    assert "fail_if=worse cannot fail with fewer than 50 lines" in ended.err
-    assert "chrF2++, paired bootstrap: nrefs:1|" in ended.out
-    assert "\nno *: tests need 50 lines, but there are only 49;" in ended.out
-    assert (ended.out.count("*"), " p " in ended.out) == (1, False)
-    assert not [star for star in parsed("compare.html").iter("b") if star.get("class") == "star"]
+        write(name, read(name)[:49])
+    outcome = nmt("compare", "bad", "good", *files, "fail_if=worse", "metrics=[bleu,chrf++,ter]")
+    assert outcome.code == 0, outcome.err
+    assert "fail_if=worse cannot fail with fewer than 50 lines" in outcome.err
+    assert "chrF2++, paired bootstrap: nrefs:1|" in outcome.out
+    assert "\nno *: tests need 50 lines, but there are only 49;" in outcome.out
+    assert outcome.out.count("*") == 1
+    assert " p " not in outcome.out
+    assert stars_in(parsed("compare.html")) == []
 
 
 def parsed(page: str) -> ET.Element:
@@ -139,53 +193,81 @@ def section(root: ET.Element, title: str) -> ET.Element:
     return next(element for element in root.iter("section") if element.findtext("h2") == title)
 
 
-def test_page_has_faults_and_buckets_with_intervals(nmt, files):
-    lines = Path("reference").read_text().splitlines()
-    write(
-        "broken",
-        [line.rsplit(" ", 1)[0] if number % 10 == 0 else line for number, line in enumerate(lines)],
-    )
-    ended = nmt("compare", "reference", "broken", *files, "output=page.html", "--json")
-    assert ended.code == 0, ended.err
-    assert "the page is page.html" in ended.err
-    root, tree = parsed("page.html"), json.loads(ended.out)
-    titles = ["Scores", "Buckets", "Lines: broken against reference"]
-    assert [element.findtext("h2") for element in root.iter("section")] == titles
-    articles = list(section(root, titles[2]).iter("article"))
-    assert {int(article.get("data-line")) for article in articles} == {
-        1,
-        11,
-        21,
-        31,
-        41,
-        51,
-        61,
-        71,
-    }
-    for article in articles:
+def stars_in(element: ET.Element) -> list[ET.Element]:
+    """The marks of significant differences."""
+    return [bold for bold in element.iter("b") if bold.get("class") == "star"]
+
+
+def tables_in(element: ET.Element) -> dict[str, ET.Element]:
+    """The tables of a section, by their titles."""
+    titles = [title.text for title in element.iter("h3")]
+    return dict(zip(titles, element.iter("table"), strict=True))
+
+
+def row_of(table: ET.Element, label: str) -> list[ET.Element]:
+    """The cells of the only row with this label."""
+    [row] = [row for row in table.iter("tr") if row.findtext("th") == label]
+    return row.findall("td")
+
+
+def signed(value: float) -> str:
+    return f"{value:+.1f}".replace("-", "\N{MINUS SIGN}")
+
+
+def without_last_word(line: str) -> str:
+    words, _ = line.rsplit(" ", 1)
+    return words
+
+
+@pytest.fixture
+def page(nmt, files) -> tuple[ET.Element, dict[str, Any]]:
+    """The page and the numbers of a system that lacks the last word of each tenth line."""
+    lines = read("reference")
+    lines[::10] = map(without_last_word, lines[::10])
+    write("broken", lines)
+    outcome = nmt("compare", "reference", "broken", *files, "output=page.html", "--json")
+    assert outcome.code == 0, outcome.err
+    assert "the page is page.html" in outcome.err
+    return parsed("page.html"), json.loads(outcome.out)
+
+
+SECTIONS = ["Scores", "Buckets", "Lines: broken against reference"]
+
+
+def test_page_shows_the_lines_with_faults(page):
+    root, _ = page
+    assert [element.findtext("h2") for element in root.iter("section")] == SECTIONS
+    references = read("reference")
+    numbers = set()
+    flagged = set()
+    for article in section(root, SECTIONS[2]).iter("article"):
+        number = int(article.get("data-line"))
+        numbers.add(number)
         marked = "".join(mark.text for mark in article.iter("mark"))
-        assert marked == lines[int(article.get("data-line")) - 1].rsplit(" ", 1)[1]
-    for line in (41, 51, 61, 71):  # smaller numbers may be there in words
-        assert any("flag number" in shown(a) for a in articles if a.get("data-line") == str(line))
-    buckets = section(root, "Buckets")
-    tables = dict(zip([h.text for h in buckets.iter("h3")], buckets.iter("table"), strict=True))
+        _, last_word = references[number - 1].rsplit(" ", 1)
+        assert marked == last_word
+        if "flag number" in shown(article):
+            flagged.add(number)
+    assert numbers == {1, 11, 21, 31, 41, 51, 61, 71}
+    # Smaller numbers may be written in words.
+    assert flagged >= {41, 51, 61, 71}
+
+
+def test_page_shows_buckets_with_intervals_and_marks_significant_differences(page):
+    root, tree = page
+    tables = tables_in(section(root, "Buckets"))
     assert tables.keys() == {"Faults", "Words in the source"}
-    for row in tree["buckets"]:
-        (line,) = (
-            tr for tr in tables[row["title"]].iter("tr") if tr.findtext("th") == row["label"]
-        )
-        cells = [shown(cell) for cell in line.findall("td")]
-        assert cells[0] == f"{row['count']:,}"
-        (gap,) = row["gaps"]
-        low, high = (f"{gap[end]:+.1f}".replace("-", "\u2212") for end in ("low", "high"))
-        assert cells[3].endswith(f"{low} to {high}")
-        assert (line.findall("td")[3].get("class") == "number worse") == (
-            gap["significant"] and not gap["better"]
-        )
-    stars = [star for star in section(root, "Scores").iter("b") if star.get("class") == "star"]
-    assert (
-        len(stars) == sum(d["significant"] for d in tree["comparisons"][0]["metrics"].values()) > 0
-    )
+    for bucket in tree["buckets"]:
+        cells = row_of(tables[bucket["title"]], bucket["label"])
+        assert shown(cells[0]) == f"{bucket['count']:,}"
+        [gap] = bucket["gaps"]
+        assert shown(cells[3]).endswith(f"{signed(gap['low'])} to {signed(gap['high'])}")
+        is_worse = gap["significant"] and not gap["better"]
+        assert (cells[3].get("class") == "number worse") == is_worse
+    metrics = tree["comparisons"][0]["metrics"].values()
+    count = sum(metric["significant"] for metric in metrics)
+    assert count > 0
+    assert len(stars_in(section(root, "Scores"))) == count
 
 
 HOSTILE = (
@@ -193,120 +275,166 @@ HOSTILE = (
 )
 
 
+def content_security_policy(root: ET.Element) -> str:
+    policies = []
+    for element in root.iter("meta"):
+        if element.get("http-equiv") == "Content-Security-Policy":
+            policies.append(element.get("content"))
+    [policy] = policies
+    return policy
+
+
+def assert_loads_nothing(root: ET.Element) -> None:
+    for element in root.iter():
+        assert "src" not in element.attrib
+        assert not [key for key in element.attrib if key.startswith("on")]
+        assert element.get("href", "data:,") == "data:,"
+
+
 def test_page_loads_nothing_and_runs_only_its_script(nmt, files):
     for name in ("source", "reference", "good"):
         write(name, [f"{HOSTILE} {number}" for number in range(80)])
-    write(bad := "a<script>", [f"{number} {HOSTILE} {HOSTILE}" for number in range(80)])
+    bad = "a<script>"
+    write(bad, [f"{number} {HOSTILE} {HOSTILE}" for number in range(80)])
     assert nmt("compare", "good", bad, *files, "--json").code == 0
     root = parsed("compare.html")
-    for element in root.iter():
-        assert not [key for key in element.attrib if key.startswith("on") or key == "src"]
-        assert element.get("href", "data:,") == "data:,"
-    (script,) = root.iter("script")
-    (policy,) = (
-        m.get("content")
-        for m in root.iter("meta")
-        if m.get("http-equiv") == "Content-Security-Policy"
-    )
+    assert_loads_nothing(root)
+    [script] = root.iter("script")
     digest = base64.b64encode(hashlib.sha256(script.text.encode()).digest()).decode()
-    assert (
-        policy
-        == f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'"
-    )
+    styles = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+    assert content_security_policy(root) == f"{styles}; script-src 'sha256-{digest}'"
     assert shown(root).count("<script>alert(1)</script>") > 10
 
 
-def test_mistakes_are_one_line(nmt, files):
-    nmt("compare", "good", "bad", *files, "output=nowhere/x.html").refused("output=nowhere")
-    nmt("compare", "good", "bad", *files, "output=bad").refused("output=bad", "must end in .html")
-    nmt("compare", "good").refused("at least two", "nmt compare runs/new runs/old")
-    nmt("compare", "good", "new=[good]", *files).refused("good", "given twice")
-    nmt("compare", "good", "new=[bad,]", *files).refused("no such file")
-    nmt("compare", "good", "bad").refused("good: not a run", "reference=FILE")
-    nmt("compare", "good", "bad", "source=source").refused("reference=FILE")
-    nmt("compare", "good", "bad", "metrics=[bleu,bleu]").refused("metrics: ")
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["bad", "FILES", "output=nowhere/x.html"], ["output=nowhere"]),
+        (["bad", "FILES", "output=bad"], ["output=bad", "must end in .html"]),
+        ([], ["at least two", "nmt compare runs/new runs/old"]),
+        (["new=[good]", "FILES"], ["good", "given twice"]),
+        (["new=[bad,]", "FILES"], ["no such file"]),
+        (["bad"], ["good: not a run", "reference=FILE"]),
+        (["bad", "source=source"], ["reference=FILE"]),
+        (["bad", "metrics=[bleu,bleu]"], ["metrics: "]),
+        (["short", "FILES"], ["short", "reference"]),
+        (["empty", "FILES"], ["empty: neither a run nor a model directory"]),
+    ],
+)
+def test_mistakes_are_one_line(nmt, files, words, problem):
     write("short", ["x"])
-    nmt("compare", "good", "short", *files).refused("short", "reference")
     Path("empty").mkdir()
-    nmt("compare", "good", "empty", *files).refused("empty: neither a run nor a model directory")
+    nmt("compare", "good", *with_files(words, files)).refused(*problem)
 
 
-def test_all_commands_translate_alike(nmt, finished, toy, tmp_path, monkeypatch):
-    """Also for lines with protected items, and for a line longer than those of the training."""
-    pytest.importorskip("ctranslate2")
-    from nmt import preparation
+GREEDY = ("decode=greedy", "decode.max_extra_length=5")
+TORCH_KEYS = "engine=torch precision=float32 decode.beam_size=1 decode.max_extra_length=5"
+INT8_KEYS = "engine=ctranslate2 precision=int8 decode.beam_size=1 decode.max_extra_length=5"
+
+
+class Commands:
+    """Commands on a run and a test set of `test.en` and `test.de`."""
+
+    def __init__(self, nmt: Callable[..., Outcome], prepared: Path) -> None:
+        self.nmt = nmt
+        self.prepared = prepared
+
+    def succeed(self, *words: str) -> Outcome:
+        outcome = self.nmt(*words, *GREEDY)
+        assert outcome.code == 0, outcome.err
+        return outcome
+
+    def translate(self, output: str, *words: str) -> bytes:
+        self.succeed("translate", "run", "input=test.en", f"output={output}", *words)
+        return Path(output).read_bytes()
+
+    def cite(self, output: str) -> zipfile.ZipFile:
+        texts = ("source=test.en", "reference=test.de")
+        self.succeed("cite", "run", *texts, f"output={output}")
+        return zipfile.ZipFile(output)
+
+    def compare(self, *words: str) -> list[dict[str, Any]]:
+        """The first seed of every system."""
+        outcome = self.succeed("compare", *words, *FAST, "device=cpu", "--json")
+        tree = json.loads(outcome.out)
+        assert tree["test_set"] == f"test set of {self.prepared}"
+        return [system["seeds"][0] for system in tree["systems"]]
+
+
+@pytest.fixture
+def commands(nmt, finished, toy, tmp_path, monkeypatch) -> Commands:
+    """The test set has protected items, and a line longer than those of the training."""
     from nmt.data import PreparedCorpus
-    from nmt.translation import load
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     shutil.copytree(finished, "run")
     prepared = Path(toy[-1].removeprefix("prepared="))
     text = (prepared / "test.en").read_text().splitlines()
-    sources = [f"{line} %d {line} http://a.org/{number}" for number, line in enumerate(text)] + [
-        " ".join(text)
-    ]
+    lines = [f"{line} %d {line} http://a.org/{number}" for number, line in enumerate(text)]
+    lines.append(" ".join(text))
     for name in ("test.en", "test.de"):
-        write(name, sources)
-    monkeypatch.setattr(PreparedCorpus, "text", lambda self, split: (sources, sources))
-    search = ("decode=greedy", "decode.max_extra_length=5")
-    assert nmt("translate", "run", "input=test.en", "output=out.de", *search).code == 0
-    assert (
-        nmt("translate", "run", "input=test.en", "output=bare.de", "protect=none", *search).code
-        == 0
-    )
-    assert Path("out.de").read_text() != Path("bare.de").read_text()
-    [bleu, *_] = json.loads(nmt("score", "out.de", "test.de", "--json").out)
-    assert (
-        nmt("cite", "run", "source=test.en", "reference=test.de", "output=cited.zip", *search).code
-        == 0
-    )
-    with zipfile.ZipFile("cited.zip") as bundle:
-        assert bundle.read("hypotheses.de") == Path("out.de").read_bytes()
-    assert nmt("report", "run", "split=test", "sentences=null", *search).code == 0
+        write(name, lines)
+    monkeypatch.setattr(PreparedCorpus, "text", lambda self, split: (lines, lines))
+    return Commands(nmt, prepared)
+
+
+def test_all_commands_give_the_same_translations_with_torch(commands):
+    translation = commands.translate("out.de")
+    assert translation != commands.translate("bare.de", "protect=none")
+    with commands.cite("cited.zip") as bundle:
+        assert bundle.read("hypotheses.de") == translation
+    [bleu, *_] = json.loads(commands.nmt("score", "out.de", "test.de", "--json").out)
+    commands.succeed("report", "run", "split=test", "sentences=null")
     assert f"{bleu['value']:.2f}" in shown(section(parsed("run/report.html"), "Scores"))
+    from_model, from_file = commands.compare("run", "out.de")
+    assert from_model["scores"] == from_file["scores"]
+    assert from_model["scores"]["bleu"]["value"] == bleu["value"]
+    assert_cost_of_model(from_model["cost"])
 
-    def compared(*words: str) -> list[dict[str, Any]]:
-        """The first seed of every system."""
-        ended = nmt("compare", *words, *search, *FAST, "device=cpu", "--json")
-        assert ended.code == 0, ended.err
-        tree = json.loads(ended.out)
-        assert tree["test_set"] == f"test set of {prepared}"
-        return [system["seeds"][0] for system in tree["systems"]]
 
-    by_torch, from_file = compared("run", "out.de")
-    assert by_torch["scores"] == from_file["scores"]
-    assert by_torch["scores"]["bleu"]["value"] == bleu["value"]
-    cost = by_torch["cost"]
-    assert (cost["lines"], cost["size"]) == (
-        len(sources),
-        Path("run/model/model.safetensors").stat().st_size,
-    )
+def assert_cost_of_model(cost: dict[str, Any]) -> None:
+    assert cost["lines"] == len(read("test.en"))
+    assert cost["size"] == Path("run/model/model.safetensors").stat().st_size
     assert 2**20 < cost["memory"] < 2**36
     assert cost["seconds"] > 0
-    assert (
-        cost["keys"]
-        == "engine=torch precision=float32 decode.beam_size=1 decode.max_extra_length=5"
-    )
-    pool = SimpleNamespace(submit=lambda work, *args: SimpleNamespace(result=lambda: work(*args)))
-    monkeypatch.setattr(
-        preparation, "worker_pool", lambda count, **options: nullcontext(pool)
-    )  # in this process
-    monkeypatch.setattr(
-        load, "automatic_engines", lambda precision: [*entries_of(EngineEntry).values()][::-1]
-    )
-    assert nmt("translate", "run", "input=test.en", "output=fast.de", *search).code == 0
-    assert (
-        nmt("cite", "run", "source=test.en", "reference=test.de", "output=fast.zip", *search).code
-        == 0
-    )
-    with zipfile.ZipFile("fast.zip") as bundle:
-        assert bundle.read("hypotheses.de") == Path("fast.de").read_bytes()
+    assert cost["keys"] == TORCH_KEYS
+
+
+@pytest.fixture
+def ctranslate2_by_default(monkeypatch):
+    """Let `engine=auto` choose CTranslate2, and convert models in this process."""
+    pytest.importorskip("ctranslate2")
+    from nmt import preparation
+    from nmt.translation import load
+
+    def submit(work, *arguments):
+        return SimpleNamespace(result=lambda: work(*arguments))
+
+    def pool(count, **options):
+        return nullcontext(SimpleNamespace(submit=submit))
+
+    def engines(precision):
+        return list(entries_of(EngineEntry).values())[::-1]
+
+    monkeypatch.setattr(preparation, "worker_pool", pool)
+    monkeypatch.setattr(load, "automatic_engines", engines)
+
+
+def test_all_commands_give_the_same_translations_with_ctranslate2(commands, ctranslate2_by_default):
+    translation = commands.translate("fast.de")
+    with commands.cite("fast.zip") as bundle:
+        assert bundle.read("hypotheses.de") == translation
         assert json.loads(bundle.read("bundle.json"))["computation"]["engine"] == "ctranslate2"
-    converted, from_file = compared("run", "fast.de")
-    assert converted["scores"] == from_file["scores"]
-    converted, _ = compared("run", "out.de", "precision=int8")
+    from_model, from_file = commands.compare("run", "fast.de")
+    assert from_model["scores"] == from_file["scores"]
+
+
+def test_comparison_with_int8_reports_its_size_and_options(
+    commands, ctranslate2_by_default, tmp_path
+):
+    converted, _ = commands.compare("run", "test.de", "precision=int8")
     [weights] = (tmp_path / "cache/nmt/ctranslate2").glob("*-int8/model.bin")
     assert converted["cost"]["size"] == weights.stat().st_size
-    keys = "engine=ctranslate2 precision=int8 decode.beam_size=1 decode.max_extra_length=5"
-    assert converted["cost"]["keys"] == keys
-    assert f"Translated with run: {keys}, on " in shown(section(parsed("compare.html"), "Scores"))
+    assert converted["cost"]["keys"] == INT8_KEYS
+    scores = shown(section(parsed("compare.html"), "Scores"))
+    assert f"Translated with run: {INT8_KEYS}, on " in scores

@@ -1,10 +1,11 @@
-"""`nmt synthesize` agrees with `nmt translate` and `nmt score`, also after an interruption."""
+"""`nmt synthesize` agrees with `nmt translate` and `nmt score`, even after an interruption."""
 
 import json
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import numpy as np
@@ -28,8 +29,11 @@ SEARCH = [
 
 @pytest.fixture
 def mono(tmp_path) -> list[str]:
+    """The lines of the file `mono`: an empty one and 59 sentences."""
     draw = random.Random(1)
-    lines = ["", *(" ".join(draw.choices(WORDS, k=draw.randint(1, 9))) for _ in range(59))]
+    lines = [""]
+    for _ in range(59):
+        lines.append(" ".join(draw.choices(WORDS, k=draw.randint(1, 9))))
     write("mono", lines)
     return lines
 
@@ -38,10 +42,21 @@ def write(name: str, lines: Iterable[str]) -> None:
     Path(name).write_text("".join(f"{line}\n" for line in lines))
 
 
-def records(output: str = "out") -> list[dict]:
-    return [
-        json.loads(line) for line in Path(output, "translations.jsonl").read_text().splitlines()
-    ]
+def read(path: str | Path) -> list[str]:
+    return Path(path).read_text().splitlines()
+
+
+def records(output: str = "out") -> list[dict[str, Any]]:
+    """The lines of a folder with their translations."""
+    return [json.loads(line) for line in read(Path(output, "translations.jsonl"))]
+
+
+def names_in(folder: str) -> set[str]:
+    return {path.name for path in Path(folder).iterdir()}
+
+
+def contents_of(folder: str) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
 
 
 @pytest.fixture
@@ -49,75 +64,95 @@ def make(nmt, mono, checkpoint):
     """A function that synthesizes from `mono` and returns the pairs."""
 
     def make(*words: str, output: str = "out", run: object = checkpoint) -> list[tuple[str, str]]:
-        result = nmt("synthesize", "mono", f"run={run}", *SEARCH, f"output={output}", *words)
-        assert result.code == 0, result.err
-        sides = (Path(output, f"train.{side}").read_text().splitlines() for side in ("en", "de"))
-        return list(zip(*sides, strict=True))
+        outcome = nmt("synthesize", "mono", f"run={run}", *SEARCH, f"output={output}", *words)
+        assert outcome.code == 0, outcome.err
+        sources = read(Path(output, "train.en"))
+        targets = read(Path(output, "train.de"))
+        return list(zip(sources, targets, strict=True))
 
     return make
 
 
-@pytest.mark.parametrize(
-    "search", [[], ["decode.do_sample=true", "decode.beam_size=1", "decode.seed=3"]]
-)
+SAMPLING = ["decode.do_sample=true", "decode.beam_size=1", "decode.seed=3"]
+
+
+@pytest.mark.parametrize("search", [[], SAMPLING])
 def test_pairs_are_lines_and_their_translations(make, nmt, mono, checkpoint, search):
     pairs = make("flagged=keep", "buffer=7", *search)
-    assert (
-        nmt("translate", f"run={checkpoint}", *SEARCH, *search, "input=mono", "output=hyp").code
-        == 0
-    )
-    expected = zip(mono, Path("hyp").read_text().splitlines(), strict=True)
-    assert pairs == [pair for pair in expected if all(map(str.strip, pair))]
+    words = [f"run={checkpoint}", *SEARCH, *search, "input=mono", "output=hyp"]
+    assert nmt("translate", *words).code == 0
+    expected = []
+    for line, translation in zip(mono, read("hyp"), strict=True):
+        if line.strip() and translation.strip():
+            expected.append((line, translation))
+    assert pairs == expected
+
+
+SCORERS = {"chrf": CHRF(), "bleu": BLEU(effective_order=True)}
+
+
+def most_similar(metric: str, reference: str, translations: list[dict[str, Any]]) -> dict[str, Any]:
+    def similarity(translation: dict[str, Any]) -> float:
+        return SCORERS[metric].sentence_score(translation["text"], [reference]).score
+
+    return max(translations, key=similarity)
+
+
+def expected_pairs(metric: str, flagged: str) -> tuple[list[tuple[str, str]], Counter[str]]:
+    """The pairs of the most similar translations, and how often each flag occurs among them."""
+    pairs = []
+    flags = Counter[str]()
+    for reference, row in zip(read("references"), records(), strict=True):
+        if not row["source"]:
+            continue
+        best = most_similar(metric, reference, row["translations"])
+        flags.update(best["flags"])
+        is_kept = flagged == "keep" or not best["flags"]
+        if best["text"] and is_kept:
+            pairs.append((row["source"], best["text"]))
+    return pairs, flags
+
+
+def most_likely_pairs() -> list[tuple[str, str]]:
+    pairs = [(row["source"], row["translations"][0]["text"]) for row in records()]
+    return [pair for pair in pairs if all(pair)]
 
 
 def test_most_similar_translation_is_kept_and_flagged_pairs_dropped(make, mono, word_model):
     Path("out").mkdir()
     write("references", [f"ka lo {line}" for line in mono])
-    words = ["decode.n_best=4", "reference=references"]
-    chosen = {}
-    for metric, scorer in (("chrf", CHRF()), ("bleu", BLEU(effective_order=True))):
+    options = ["decode.n_best=4", "reference=references"]
+    pairs_of = {}
+    for metric in SCORERS:
         for flagged in ("drop", "keep"):
-            pairs = make(*words, f"metric={metric}", f"flagged={flagged}", run=word_model)
-            best = [
-                max(
-                    row["translations"],
-                    key=lambda t, ref=line: (
-                        scorer.sentence_score(t["text"], [f"ka lo {ref}"]).score
-                    ),
-                )
-                for line, row in zip(mono, records(), strict=True)
-            ]
-            is_kept = [
-                bool(row["text"]) and (flagged == "keep" or not row["flags"]) for row in best
-            ]
-            rows = zip(mono, best, is_kept, strict=True)
-            assert pairs == [(line, row["text"]) for line, row, keep in rows if line and keep]
-            chosen[metric, flagged] = pairs
+            pairs = make(*options, f"metric={metric}", f"flagged={flagged}", run=word_model)
+            assert [row["source"] for row in records()] == mono
+            expected, flags = expected_pairs(metric, flagged)
+            assert pairs == expected
             summary = json.loads(Path("out/summary.json").read_text())
-            assert sum(summary["dropped"].values()) + summary["kept"] == summary["lines"] == 60
+            assert summary["lines"] == 60
+            assert sum(summary["dropped"].values()) + summary["kept"] == 60
             assert (summary["dropped"]["flagged"] > 0) == (flagged == "drop")
-            pairs_with = Counter(
-                flag for line, row in zip(mono, best, strict=True) if line for flag in row["flags"]
-            )
-            assert summary["flags"] == pairs_with
-    likeliest = [(row["source"], row["translations"][0]["text"]) for row in records()]
-    assert chosen["chrf", "keep"] != [pair for pair in likeliest if all(pair)]
+            assert summary["flags"] == flags
+            pairs_of[metric, flagged] = pairs
+    assert pairs_of["chrf", "keep"] != most_likely_pairs()
 
 
-def test_drop_removes_the_least_likely_without_translating_again(make, nmt, word_model):
-    # Random models write no tokens that a tokenizer would find again in their text.
-    everything = make("flagged=keep", run=word_model)
-    for name, side in zip(("sources", "targets"), zip(*everything, strict=True), strict=True):
-        write(name, side)
+def test_drop_removes_the_least_likely_pairs_without_translating_again(make, nmt, word_model):
+    # The tokens of a random model differ from those of its text.
+    pairs = make("flagged=keep", run=word_model)
+    write("sources", [source for source, _ in pairs])
+    write("targets", [target for _, target in pairs])
     words = [f"run={word_model}", "source=sources", "hypothesis=targets", "format=jsonl"]
-    rows = [json.loads(line) for line in nmt("score", *words).out.splitlines()]
-    scores = [row["log_probability"] / row["length"] for row in rows]
-    dropped = set(
-        sorted(range(len(scores)), key=lambda index: scores[index])[: int(0.25 * len(everything))]
-    )
+    scores = []
+    for line in nmt("score", *words).out.splitlines():
+        row = json.loads(line)
+        scores.append(row["log_probability"] / row["length"])
+    ranking = sorted(range(len(pairs)), key=lambda index: scores[index])
+    dropped = ranking[: int(0.25 * len(pairs))]
     before = Path("out/translations.jsonl").stat()
     kept = make("flagged=keep", "drop=0.25", run=word_model)
-    assert kept == [pair for index, pair in enumerate(everything) if index not in dropped]
+    assert kept == [pair for index, pair in enumerate(pairs) if index not in dropped]
     assert Path("out/translations.jsonl").stat() == before
 
 
@@ -126,13 +161,17 @@ def test_drop_removes_the_least_likely_without_translating_again(make, nmt, word
     st.floats(0, 0.99),
 )
 def test_worst_equals_a_plain_sort(scores, share):
-    keyed = [(-np.inf if score != score else score, -index) for index, score in enumerate(scores)]
-    expected = [-index for _, index in sorted(keyed)][: int(share * len(scores) + 1e-9)]
+    def key(index: int) -> tuple[float, int]:
+        score = scores[index]
+        return (-np.inf if np.isnan(score) else score, -index)
+
+    expected = sorted(range(len(scores)), key=key)[: int(share * len(scores) + 1e-9)]
     assert selection.worst(np.array(scores, np.float64), share).tolist() == expected
 
 
 def stop_at_thirty(models: Models) -> Callable[[str, Translation], list[str]]:
     """Like `flagger`, but interrupts the command at the thirtieth line."""
+    flags_of = flagger(models)
     lines = []
 
     def flags_or_stop(line: str, translation: Translation) -> list[str]:
@@ -141,7 +180,6 @@ def stop_at_thirty(models: Models) -> Callable[[str, Translation], list[str]]:
             raise KeyboardInterrupt
         return flags_of(line, translation)
 
-    flags_of = flagger(models)
     return flags_or_stop
 
 
@@ -158,57 +196,64 @@ def stop_early(make, monkeypatch, word_model):
     return stop_early
 
 
+COMPLETE = {
+    "identity.json",
+    "translations.jsonl",
+    "train.en",
+    "train.de",
+    "summary.json",
+    ".lock",
+}
+PARTIAL = {
+    "identity.json",
+    ".translations.jsonl.nmt-partial",
+    ".translations.jsonl.nmt-partial.json",
+    ".lock",
+}
+
+
 def test_interrupted_command_resumes_with_any_number_of_threads(make, stop_early, word_model):
     Path("stopped").mkdir()
-    Path("stopped/.identity.json.0123abcd.nmt-tmp").touch()  # killed as it began
+    # From a command that was killed at its beginning
+    Path("stopped/.identity.json.0123abcd.nmt-tmp").touch()
     stop_early("stopped")
-    assert {path.name for path in Path("stopped").iterdir()} == {
-        *(
-            "identity.json",
-            ".translations.jsonl.nmt-partial",
-            ".translations.jsonl.nmt-partial.json",
-            ".lock",
-        )
-    }
+    assert names_in("stopped") == PARTIAL
     assert make("threads=2", output="stopped", run=word_model) == make(run=word_model)
-    names = {path.name for path in Path("out").iterdir()}
-    assert names == {
-        "identity.json",
-        "translations.jsonl",
-        "train.en",
-        "train.de",
-        "summary.json",
-        ".lock",
-    }
-    assert names == {path.name for path in Path("stopped").iterdir()}
+    assert names_in("out") == COMPLETE
+    assert names_in("stopped") == COMPLETE
     assert Path("out/identity.json").read_bytes() == Path("stopped/identity.json").read_bytes()
 
 
 def test_two_commands_do_not_work_in_one_folder(make, nmt, word_model):
     make(run=word_model)
-    before = {path.name: path.read_bytes() for path in Path("out").iterdir()}
-    again = ("synthesize", "mono", f"run={word_model}", *SEARCH, "output=out")
+    before = contents_of("out")
+    words = ("synthesize", "mono", f"run={word_model}", *SEARCH, "output=out")
     with only_process(Path("out"), "output"):
-        for keys in (), ("drop=0.5",), ("overwrite=true",):
-            nmt(*again, *keys).refused("out: another nmt is using it", "output=OTHER")
-        assert {path.name: path.read_bytes() for path in Path("out").iterdir()} == before
+        for options in ([], ["drop=0.5"], ["overwrite=true"]):
+            nmt(*words, *options).refused("out: another nmt is using it", "output=OTHER")
+        assert contents_of("out") == before
     assert len(make("drop=0.5", run=word_model)) < len(before["train.en"].splitlines())
-    nmt(*again[:-1], "output=.").refused("unrelated files")
+
+
+def test_a_folder_with_unrelated_files_is_not_locked(nmt, mono, word_model):
+    words = ("synthesize", "mono", f"run={word_model}", *SEARCH)
+    nmt(*words, "output=.").refused("unrelated files")
     assert not Path(".lock").exists()
 
 
-def test_folders_of_an_older_nmt_are_refused_with_advice(make, nmt, stop_early, word_model):
+def test_folders_of_an_older_nmt_are_rejected_with_advice(make, nmt, stop_early, word_model):
     expected = make(output="whole", run=word_model)
     stop_early("out")
-    again = ("synthesize", "mono", f"run={word_model}", *SEARCH, "output=out")
-    notes = Path("out/.translations.jsonl.nmt-partial.json")
-    content = json.loads(notes.read_text())
-    notes.write_text(json.dumps({**content, "identity": "0123abcd"}))
-    nmt(*again).refused("a stopped command has written", "overwrite=true")
+    path = Path("out/.translations.jsonl.nmt-partial.json")
+    notes = json.loads(path.read_text())
+    notes["identity"] = "0123abcd"
+    path.write_text(json.dumps(notes))
+    words = ("synthesize", "mono", f"run={word_model}", *SEARCH, "output=out")
+    nmt(*words).refused("a stopped command has written", "overwrite=true")
     assert make("overwrite=true", run=word_model) == expected
-    for other in ('"0123abcd"', "{", json.dumps({"input": "0123abcd"})):
-        Path("out/identity.json").write_text(other)
-        nmt(*again).refused("out has translations", "overwrite=true")
+    for identity in ('"0123abcd"', "{", json.dumps({"input": "0123abcd"})):
+        Path("out/identity.json").write_text(identity)
+        nmt(*words).refused("out has translations", "overwrite=true")
         assert make("overwrite=true", run=word_model) == expected
 
 
@@ -219,34 +264,41 @@ def test_overwrite_translates_again(make, word_model):
     assert records() == records("whole")
 
 
-def test_errors_are_one_line_and_leave_the_folder_usable(make, nmt, word_model, monkeypatch):
-    again = ["synthesize", "mono", f"run={word_model}", *SEARCH]
-    nmt(*again, "output=new", "engine=ctranslate2", "device=auto", "decode.do_sample=true").refused(
-        "engine=torch"
-    )
-    nmt(*again, "output=new", "decode.n_best=2").refused("reference=None with decode.n_best=2")
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (["engine=ctranslate2", "device=auto", "decode.do_sample=true"], "engine=torch"),
+        (["decode.n_best=2"], "reference=None with decode.n_best=2"),
+        (["reference=short", "decode.n_best=2"], "short"),
+    ],
+)
+def test_options_that_do_not_fit_are_one_line(nmt, mono, word_model, options, problem):
     write("short", ["ka"])
-    nmt(*again, "output=new", "reference=short", "decode.n_best=2").refused("short")
+    words = ["synthesize", "mono", f"run={word_model}", *SEARCH, "output=new"]
+    nmt(*words, *options).refused(problem)
+
+
+def test_errors_leave_the_folder_usable(make, nmt, word_model, monkeypatch):
+    write("short", ["ka"])
     make(output="new", run=word_model)
-    for words, problem in (
-        (["output=."], "output=. has unrelated files"),
-        (["output=new", "decode.beam_size=2"], "a different decode.beam_size"),
-        (["output=new", "input=short"], "a different input"),
-    ):
-        nmt(
-            *again[:1], *again[2:], *words, *(() if "input=short" in words else ["input=mono"])
-        ).refused(problem)
-    with monkeypatch.context() as patched:  # killed before the first file of another choice
+    words = ["synthesize", f"run={word_model}", *SEARCH]
+    nmt(*words, "output=.", "input=mono").refused("output=. has unrelated files")
+    other_search = ["output=new", "decode.beam_size=2", "input=mono"]
+    nmt(*words, *other_search).refused("a different decode.beam_size")
+    nmt(*words, "output=new", "input=short").refused("a different input")
+    words.append("input=mono")
+    with monkeypatch.context() as patched:  # killed before the first file of another selection
         patched.setattr(selection, "whole_file", Mock(side_effect=KeyboardInterrupt))
-        assert nmt(*again, "output=new", "drop=0.5").code == 130
-    assert {path.name for path in Path("new").iterdir()} == {
-        "identity.json",
-        "translations.jsonl",
-        ".lock",
-    }
+        assert nmt(*words, "output=new", "drop=0.5").code == 130
+    assert names_in("new") == {"identity.json", "translations.jsonl", ".lock"}
     path = Path("new/translations.jsonl")
-    for content in (path.read_text()[:-9], '{"source": "x", "translations": []}\n', "7\n"):
+    cut = path.read_text()[:-9]
+    for content in (cut, '{"source": "x", "translations": []}\n', "7\n"):
         path.write_text(content)
-        nmt(*again, "output=new").refused("translations.jsonl: damaged; remove it")
+        nmt(*words, "output=new").refused("translations.jsonl: damaged; remove it")
+
+
+def test_an_empty_input_is_one_line(nmt, mono, word_model):
     write("mono", [])
-    nmt(*again, "output=empty").refused("none of the 0 pairs")
+    words = ["synthesize", "mono", f"run={word_model}", *SEARCH]
+    nmt(*words, "output=empty").refused("none of the 0 pairs")
