@@ -51,10 +51,11 @@ class Cut:
     """A division of cells in two."""
 
     cost: int
-    """Of the micro-batches of both parts."""
+    """The cost of the micro-batches of both parts."""
     below: Ints
     """The cells of the part with the smaller widths."""
     above: Ints
+    """The cells of the part with the larger widths."""
 
 
 def is_large_enough(widths: Ints, counts: Ints, budget: int) -> NDArray[np.bool_]:
@@ -136,7 +137,7 @@ class Groups(NamedTuple):
     """Each group's maximum source and target width, [2, groups]."""
 
     def pairs_between(self, bounds: Ints) -> Ints:
-        """How many pairs of each group lie between two bounds, [bounds - 1, groups]."""
+        """The number of pairs of each group between neighboring bounds, [bounds - 1, groups]."""
         # NumPy would copy `order` if the types differed.
         bounds_of_order = bounds.astype(self.order.dtype)
         places = []  # of each bound in each group

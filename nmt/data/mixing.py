@@ -34,7 +34,7 @@ class Mixture(NamedTuple):
 def added_up(numbers: Iterable[float]) -> float:
     """The sum, rounded after each addition.
 
-    Since Python 3.12, `sum` rounds less often. Passes would depend on the version of Python.
+    Since Python 3.12, `sum` rounds less often, so passes would depend on the Python version.
     """
     total = 0.0
     for number in numbers:
@@ -87,12 +87,12 @@ class Streams:
         self.seed = seed
         self.sizes = groups.pairs_between(mixture.bounds)
         self.begins = self.sizes.cumsum(0) - self.sizes
-        # How many pairs a pass takes, rounded so that each source's total is right.
+        # The number of pairs that a pass takes, rounded so that each source's total is right.
         exact = self.sizes.cumsum(1) * mixture.copies[:, None]
         upto = np.rint(exact).astype(np.int64)
         self.taken = np.diff(upto, axis=1, prepend=0)
         self.taken_ends = self.taken.cumsum(0)
-        # How many pairs a pass takes from each group, [groups].
+        # The number of pairs that a pass takes from each group, [groups].
         self.pairs_per_pass: Ints = self.taken_ends[-1]
 
     def places(self, passes: Ints, groups: Ints, indices: Ints) -> Ints:
@@ -105,7 +105,7 @@ class Streams:
         # twice.
         place_in_stream = passes * taken + indices - taken_begins
         rounds, within = np.divmod(place_in_stream, sizes)
-        # The 0 once was the number of a stage of training. Without it, runs on mixtures could not
-        # resume.
+        # The 0 was once the number of a training stage. Without it, older runs on mixtures could
+        # not resume.
         keys = shuffle_key(self.seed, 0, rounds, groups, sources)
         return np.asarray(self.begins[sources, groups] + shuffled(within, sizes, keys))

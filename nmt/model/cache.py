@@ -39,10 +39,10 @@ class DecoderCache:
     """r: a position sees only the last r positions (section 4). None: all."""
 
     states: list[Tensor]
-    """Of the decoder's recurrent layers, instead of `past`, [B, K, D]."""
+    """The states of the decoder's recurrent layers, instead of `past`, each [B, K, D]."""
 
     length: int = 0
-    """Positions so far."""
+    """The number of positions decoded so far."""
 
     @property
     def seen(self) -> slice:
@@ -71,7 +71,7 @@ class DecoderCache:
         padding = (0, 0, 0, room)
         self.past = [(F.pad(k, padding), F.pad(v, padding)) for k, v in self.past]
         # At future positions, hypothesis k sees column k.
-        # Made on the device, because a copy from the CPU would wait for it.
+        # Created on the device: a copy from the CPU would wait for the device.
         square = self.ancestors.new_full((hypotheses, hypotheses), -torch.inf)
         diagonal = square.fill_diagonal_(0)
         future = diagonal.repeat(1, room // hypotheses).expand(batch, 1, -1, -1)
@@ -98,15 +98,16 @@ class DecoderCache:
             state.gather(1, parents_BK[:, :, None].expand_as(state)) for state in self.states
         ]
         filled = self.length * parents_BK.shape[1]
-        # Only filled columns change: at future positions, hypothesis k sees its own column k
-        # whatever it continues. This runs after a step, so the latest position counts as filled.
+        # Only filled columns change: at future positions, hypothesis k sees its own column k,
+        # whichever hypothesis it continues. This runs after a step, so the latest position counts
+        # as filled.
         past = self.ancestors[..., :filled]
         # `gather` makes a new tensor, so no row is overwritten before another hypothesis has read
         # it.
         past.copy_(past.gather(2, parents_BK[:, None, :, None].expand_as(past)))
 
     def select(self, sentences: Tensor) -> "DecoderCache":
-        """A cache that contains only the given sentences."""
+        """A cache that contains only the sentences at these rows of the batch."""
 
         def rows(layers: list[KeysValues]) -> list[KeysValues]:
             return [(k.index_select(0, sentences), v.index_select(0, sentences)) for k, v in layers]

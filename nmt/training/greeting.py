@@ -12,7 +12,7 @@ def opening_line(
     devices: str,
     update: int,
 ) -> str:
-    """What a run trains from `update` on; `devices` are their number and kind."""
+    """What a run trains, starting after `update`; `devices` is their number and kind."""
     settings = f"trainer.precision={config.trainer.precision}"
     if config.trainer.compile:
         settings += " trainer.compile=true"

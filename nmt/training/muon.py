@@ -25,9 +25,9 @@ MOMENTUM = 0.95
 ROOT_MEAN_SQUARE = 0.2
 
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
-"""Of a quintic polynomial that brings most singular values into the range 0.7 to 1.2."""
+"""The coefficients of a quintic polynomial that brings most singular values into 0.7 to 1.2."""
 ITERATIONS = 3
-"""How often to apply it; more iterations learn no faster."""
+"""How often to apply the polynomial; with more iterations, models learn no faster."""
 
 
 def nearly_orthogonal(matrices_GPQ: Tensor) -> Tensor:
@@ -89,7 +89,7 @@ class Muon(Adam):
         groups = self.param_groups
         others, matrices = groups
         self.update_matrices(matrices)
-        # Adam updates whatever groups there are.
+        # Adam updates all parameter groups, so hide the matrices from it.
         self.param_groups = [others]
         try:
             super().step()
@@ -150,7 +150,7 @@ class Muon(Adam):
     def maps_of(self, matrix: Tensor, values: Tensor) -> list[Tensor]:
         """Views of a matrix, or of an update for it: one per map, with rows <= columns."""
         rows = self.rows[matrix]
-        # Splitting off a single part would cost an operation, although it changes nothing.
+        # A split into a single part would cost an operation and change nothing.
         parts = values.split(rows) if len(rows) > 1 else (values,)
         maps = []
         for part in parts:

@@ -1,4 +1,4 @@
-"""How many updates fit in the rest of a run's time, from how long the last ones took."""
+"""How many updates fit in the rest of a run's time, given the time of the last updates."""
 
 from nmt.training import time_limit
 
@@ -35,7 +35,7 @@ class Pacer:
 
     def begin_update(self, now: float) -> None:
         """Call this before each micro-batch; it ends the pause before an update."""
-        # The update before ended in `end_update`, which set the mark.
+        # The previous update ended in `end_update`, which set the mark.
         if self.mark is not None and not self.pause:
             return
         seconds = 0.0 if self.mark is None else now - self.mark
@@ -50,7 +50,7 @@ class Pacer:
 
     def pause_after(self, step: int) -> str:
         """What follows update `step`: validation, checkpoint or nothing."""
-        # A checkpoint after the same update counts as a part of the validation.
+        # The time of a checkpoint after the same update counts as part of the validation.
         if step % self.validate_every == 0:
             return "validation"
         if step % self.save_every == 0:
@@ -69,7 +69,7 @@ class Pacer:
         self.window_seconds += seconds
 
     def new_end(self, planned: int, step: int, spent: float) -> int | None:
-        """The number of updates for the time, or `planned` if it fits; None: too early to say.
+        """The number of updates in the time, `planned` if that fits; None: too early to say.
 
         `spent` is the time since the run began, after update `step`.
         """
@@ -78,7 +78,7 @@ class Pacer:
         # Towards the end, decide sooner: the run could end before it notices a higher speed.
         window = min(WINDOW_SHARE * self.limit, (planned - step) * self.update_seconds)
         is_measured = self.window_updates and self.window_seconds >= window
-        # With no time left, it does not wait for a measurement.
+        # If no time is left, do not wait for a measurement.
         if left > 0 and not is_measured:
             return None
         self.window_updates = 0
@@ -105,7 +105,7 @@ class Pacer:
         return time_limit.FINAL_VALIDATIONS * pauses
 
     def seconds_per_validation(self) -> float:
-        """The time of a validation, which other programs delay as much as an update."""
+        """The time of a validation, scaled like updates, which other programs delay as much."""
         if self.validation_seconds is None:
             return time_limit.assumed_validation(self.update_seconds)
         if not self.measured_at or not self.update_seconds:

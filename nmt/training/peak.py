@@ -11,9 +11,9 @@ import torch
 from nmt import kernels
 
 IDLE_ROUNDS = 3
-"""Measure until this many rounds in a row are no faster than the fastest one so far."""
+"""Measure until this many consecutive rounds are no faster than the fastest so far."""
 MAX_SECONDS = 3.0
-"""Measure at most this long."""
+"""The maximum time of a measurement."""
 
 DTYPES = {
     "bf16": torch.bfloat16,
@@ -33,7 +33,7 @@ def precision_dtype(precision: str | int | None) -> torch.dtype:
 
 
 def synchronize(device: torch.device) -> None:
-    """Wait until a device has computed all that is queued there."""
+    """Wait until a device has finished all queued work."""
     if device.type != "cpu":
         torch.accelerator.synchronize(device)
 
@@ -76,10 +76,10 @@ def peak_flops_per_second(device: torch.device, dtype: torch.dtype) -> float:
     peak = 0.0
     idle = 0
     end = time.monotonic() + MAX_SECONDS
-    # Until it no longer rises, because other programs slow some rounds down.
+    # Until the peak no longer rises, because other programs slow some rounds down.
     while idle < IDLE_ROUNDS and time.monotonic() < end:
         speed = fastest_flops_per_second(products, device)
-        # Differences of up to 2 % are noise.
+        # Differences of up to 2% are noise.
         if speed > 1.02 * peak:
             idle = 0
         else:

@@ -3,8 +3,7 @@
 The order is a tree: ((0 + 1) + (2 + 3)) + ((4 + 5) + (6 + 7)) for eight micro-batches. Each process
 computes neighboring micro-batches, so it adds whole subtrees by itself. Then the processes exchange
 their sums: first each with its neighbor, then with the process two away, and so on. Each sum has
-two terms and a + b equals b + a, so every process gets the bits that one process would get by
-itself.
+two terms, and a + b equals b + a, so every process gets the same bits as a single process.
 """
 
 import math
@@ -20,7 +19,7 @@ from nmt.compat import add_to_each, copy_to_each
 from nmt.training.exchange import exchange
 
 BUCKET_NUMBERS = 2**24
-"""The most numbers that are exchanged at once: 64 MB in float32."""
+"""The maximum count of numbers to exchange at once: 64 MB in float32."""
 
 
 def is_power_of_two(number: int) -> bool:
@@ -91,18 +90,18 @@ class Subtree:
     micro_batches: int
     """Their number, a power of two."""
     gradients: list[Tensor | None]
-    """By parameter; None for a parameter that got no gradient."""
+    """One per parameter; None for a parameter that got no gradient."""
     sums: Tensor
-    """The numbers that are added besides the gradients."""
+    """The vector that is added along with the gradients."""
 
 
 class FixedOrderSum:
     """The sum over the micro-batches of an update, with the same bits on 1, 2, 4, ... processes.
 
-    PyTorch adds each second micro-batch's gradients to those of the one before. This class adds the
-    sums of pairs, and exchanges the total: bucket by bucket during the backward pass of the last
-    micro-batch, as soon as the gradients of a bucket are complete. On a GPU, the exchange runs
-    beside the rest of the backward pass.
+    PyTorch adds the gradients of every second micro-batch to those of the micro-batch before it.
+    This class adds the sums of pairs, and exchanges the total bucket by bucket during the backward
+    pass of the last micro-batch, as soon as the gradients of a bucket are complete. On a GPU, the
+    exchange runs in parallel with the rest of the backward pass.
 
     Call `begin` before the backward pass of a micro-batch and `end` after it.
     """
@@ -110,11 +109,11 @@ class FixedOrderSum:
     def __init__(self, module: nn.Module, micro_batches: int, others: int) -> None:
         """`micro_batches` is the number of this process's micro-batches in an update.
 
-        `others` is the length of the vector that `end` adds besides the gradients.
+        `others` is the length of the vector that `end` adds along with the gradients.
         """
         self.parameters = [x for x in module.parameters() if x.requires_grad]
         self.micro_batches = micro_batches
-        self.number = 0  # of the micro-batch, from 1
+        self.number = 0  # of the current micro-batch, counted from 1
         # The subtrees that wait for their neighbors, from large to small.
         self.subtrees: list[Subtree] = []
         self.processes = dist.get_world_size() if dist.is_initialized() else 1
@@ -152,7 +151,7 @@ class FixedOrderSum:
         return math.ceil(numbers / self.processes) * self.processes
 
     def hook(self, index: int) -> Callable[[Tensor], None]:
-        """What PyTorch calls when it has added to the gradient of a parameter."""
+        """The hook that PyTorch calls after it has added to the gradient of a parameter."""
 
         def computed(parameter: Tensor) -> None:
             if self.is_last:
@@ -197,7 +196,7 @@ class FixedOrderSum:
             torch.cuda.current_stream().wait_stream(self.stream)
 
     def push(self, sums: Tensor) -> None:
-        """Move the sums of the last two micro-batches into the tree, and start with empty ones."""
+        """Move the sums of the last two micro-batches into the tree and reset them."""
         # Moved, not copied: the parameters get new gradients in the next backward pass.
         gradients = [parameter.grad for parameter in self.parameters]
         subtree = Subtree(micro_batches=2, gradients=gradients, sums=sums.clone())
@@ -265,7 +264,7 @@ class FixedOrderSum:
 
     @contextmanager
     def beside(self) -> Iterator[None]:
-        """Compute beside the backward pass, after what it has computed so far."""
+        """Run a block in parallel with the backward pass, after the work queued so far."""
         if self.stream is None:
             yield
             return
