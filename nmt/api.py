@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 FUNCTIONS = {"train": "nmt.train", "preprocess": "nmt.prepare"}
 """Command -> the function that runs it."""
 COMMAND_LINE = re.compile(r"`nmt (train|preprocess)\b([^`]*)`")
-"""How messages quote the command line that helps."""
+"""A command line that a message quotes as advice."""
 SEARCH_GROUP = re.compile(r"(?<![\w./-])decode\.")
 """The group of search settings, in the middle of a message."""
 
@@ -201,8 +201,7 @@ class Model:
         """Translate a text file or a document, like `nmt translate`, and return the output's path.
 
         `options`: `format`, `overwrite` and `buffer` of `nmt translate`, and the settings that
-        `translate` takes. The file is translated with weights that are loaded anew, so the call
-        suits whole files.
+        `translate` takes. Each call loads the weights again, so use it for whole files.
         """
         of_job: dict[str, Any] = {}
         for name in ("format", "overwrite", "buffer"):

@@ -228,7 +228,8 @@ class MetricEntry(Entry[ComputeScores]):
     is_paired: bool = field(default=False, kw_only=True)
     """Whether `nmt compare` can test the significance of differences.
 
-    The metric's signature must be sacreBLEU's."""
+    The metric's signature must be sacreBLEU's.
+    """
 
 
 class MakeStage(Protocol):
@@ -388,8 +389,8 @@ class AnswerEntry(Entry[AnswerMistake]):
 
     kind = "answer"
     check_files: str = field(kw_only=True)
-    """Path of a function that takes a command, its words, the folder of --config-dir and the error
-    or None, and raises an NMTError that names the line of the file with the mistake."""
+    """Path of a function that takes a command, its words, the folder of --config-dir, and the error
+    or None. It raises an NMTError that names the file and line with the mistake."""
 
 
 @dataclass(frozen=True)

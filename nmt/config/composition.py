@@ -76,7 +76,7 @@ class OurGroups(SOURCES["FileConfigSource"]):  # type: ignore[misc,name-defined]
 
 
 class MissingValue(SettingError):
-    """A value that another one refers to is missing."""
+    """A key refers to a value that is missing."""
 
 
 def compose(command: Command, words: list[str], config_dir: Path | None = None) -> Any:
@@ -161,7 +161,7 @@ def missing_values_of(tree: Any) -> Iterator[None]:
 
 
 def cause_of(error: BaseException) -> BaseException:
-    """The error that Hydra wraps in one of its own."""
+    """The original error that Hydra has wrapped in its own exception."""
     if isinstance(error, NMTError):
         return error
     # Hydra's message has the useful half of an error in its cause.

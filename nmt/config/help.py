@@ -20,7 +20,7 @@ from nmt.registry import entries_of
 WIDTH = 100
 """Columns of help."""
 WIDEST_NAME = 34
-"""Columns of names; longer ones have a line of their own."""
+"""Width of the column of names; longer names get a separate line."""
 INDENT = "  "
 GAP = "  "
 ALL = "all"

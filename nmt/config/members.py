@@ -202,7 +202,7 @@ def texts_below_fields(cls: type) -> dict[str, str]:
         if not is_dataclass(base):
             continue
         definition = cast(ast.ClassDef, ast.parse(inspect.getsource(base)).body[0])
-        # The string is a statement of its own, the next one after the field.
+        # The string is a separate statement, right after the field.
         for node, following in pairwise(definition.body):
             if isinstance(node, ast.AnnAssign) and isinstance(following, ast.Expr):
                 lines: str = ast.literal_eval(following.value)

@@ -73,7 +73,7 @@ def minutes_of(duration: str) -> float:
 def groups_to_settle(written: Any, keys: list[str]) -> list[str]:
     """The groups that minutes= sets, without groups that the user chooses by name."""
     given = {key for key in keys if key in SETTLED}
-    # A student of an experiment has a shape of its own; model.decoder=ssru alone is only a key.
+    # A student in an experiment has its own shape; model.decoder=ssru alone is only a key.
     is_ssru = value_of(written, "model", "decoder") == "ssru"
     is_student = is_ssru and ("model.decoder" not in keys or "experiment" in keys)
     # The weights at `init` fit only their own shape.

@@ -99,7 +99,7 @@ def source_of(data: DataConfig, entry: Any) -> SourceConfig:
     where = f"data.sources, {name!s:.60}"
     tree = to_tree(data)
     keys = [key for key in tree if key not in ("name", *OF_MIXTURE)]
-    # A source is built as a corpus of its own, which must not be a mixture again.
+    # Each source is built as a separate corpus, which must not be a mixture again.
     tree |= {"sources": [], "temperature": 1.0}
     of_source: dict[str, Any] = {}
     for key, value in entry.items():
@@ -139,7 +139,7 @@ def held_out_name(data: DataConfig, number: int, source: SourceConfig, split: st
     Only the first source holds the pairs of a shared set.
     """
     is_first_of_several = number == 0 and data.sources
-    # An entry that names a set of its own, even the first entry, does not share it.
+    # An entry that names its own set, even the first entry, does not share that set.
     if is_first_of_several and split not in data.sources[0] and getattr(data, split):
         return "all"
     return source.name

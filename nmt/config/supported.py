@@ -1,8 +1,8 @@
 """Tables of the options that another program, such as an engine, can reproduce.
 
-A table maps keys, such as `model.norm`, to rules. It names what the program can do: a key that is
-missing from the table is refused whatever its value, because nobody has checked yet what the
-program makes of it.
+A table maps keys, such as `model.norm`, to rules. It names what the program can do. A key that is
+missing from the table is refused with any value, because nobody has checked yet how the program
+treats it.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,12 +31,15 @@ ANY = Rule(lambda value, settings: True, lambda key, settings: key)
 
 
 def only(*values: Any) -> Rule:
-    """Only these values, the most usual one first."""
+    """A rule that allows only these values, the most common one first."""
     return only_by(lambda settings: values)
 
 
 def only_by(values_of: Callable[[Settings], tuple[Any, ...]]) -> Rule:
-    """Only the values that a function of the other keys returns, the most usual one first."""
+    """A rule that allows only the values that a function of the other keys returns.
+
+    The most common value comes first.
+    """
 
     def needs(key: str, settings: Settings) -> str:
         return f"{key}={' or '.join(map(in_words, values_of(settings)))}"

@@ -18,7 +18,7 @@ from nmt.data.lengths import GrownLengths, Ints, Lengths
 from nmt.data.shuffling import integers
 
 MIN_MICRO_BATCHES = 3
-"""Per group; in a smaller group, the same pairs would be batched together in every pass."""
+"""Minimum per group; in a smaller group, every pass would batch the same pairs together."""
 
 PADDING_SHARE = 0.02
 """A group with less padding is not cut, because pairs are shuffled less in smaller groups."""

@@ -153,7 +153,7 @@ class PreparedCorpus:
     folder: Path
     manifest: Manifest
     source_vocabulary_size: int | None = None
-    """None if both sides share a vocabulary."""
+    """The number of source entries; None if both sides share a vocabulary."""
 
     @property
     def source_language(self) -> str:

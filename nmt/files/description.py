@@ -107,7 +107,7 @@ def find_model_directory(path: str, key: str = "run") -> Path:
     still_training = (
         f"{key}={path}: still training; wait, or run `nmt average {path} output=FOLDER` for a model"
     )
-    # A training holds this lock. If it is free, the reason is another one.
+    # A training run holds this lock. If it is free, there is another reason.
     with locked_file(folder / LOCK, False, still_training, wait=0):
         raise NMTError(f"{key}={path}: {why_no_model(folder, path)}")
 

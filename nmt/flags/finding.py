@@ -38,7 +38,7 @@ FLAGS = (
     "low_confidence",
 )
 ANY = "any"
-"""In counts: at least one flag."""
+"""The key in counts for lines with at least one flag."""
 LENGTH_RATIO = 2.0
 LENGTH_SLACK = 20.0
 """The maximum of letters on one side: ratio * letters on the other side + slack."""

@@ -81,7 +81,7 @@ class Numeral:
     """
 
     values: set[str]
-    """Its possible values: two for 1.234."""
+    """The possible values of the number: two for 1.234."""
     parts: set[str]
     """The values of its parts: three for 14.3.2015."""
     scaled: set[str] = field(default_factory=set)

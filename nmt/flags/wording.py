@@ -187,7 +187,7 @@ def is_copied(source: str, translation: str, scripts: frozenset[str] | None) -> 
     all_letters = len("".join(after))
     if common.total() < fewest or copied_letters < COPIED_SHARE * all_letters:
         return False
-    # In the target's script, the share decides. In another one, names are often right as they are.
+    # In the target's script, the share decides. In other scripts, copied names are often correct.
     if scripts is None or has_letter_of("".join(common), scripts):
         return True
     has_right_letters = has_letter_of(translation, scripts)

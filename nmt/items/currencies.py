@@ -21,7 +21,7 @@ OTHER_SIGNS = {
     "¥": ("￥", "JP¥", "CN¥"),
     "₩": ("￦",),
 }
-"""Other forms of these signs."""
+"""Sign -> other forms of the sign."""
 COUNTS = 1, 2, 5
 """Numbers after which the name of a currency differs in some language."""
 FURTHER_NAMES = {

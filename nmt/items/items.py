@@ -53,7 +53,7 @@ class Items:
             other_before, other_after = guards.get(text, (before, after))
             # What one occurrence in the source lacks, which is the empty string, none needs.
             guards[text] = min(before, other_before), min(after, other_after)
-        # The longest first, because an item may begin with another one.
+        # The longest first, because an item may begin with a shorter item.
         for text in sorted(guards, key=len, reverse=True):
             self.add_literal(text, *guards[text])
         self.measures = Measures(measures)
@@ -166,7 +166,7 @@ class Items:
 
 
 def counted_items(texts: Iterable[str]) -> list[str]:
-    """Those of the items that are placeholders for the next argument."""
+    """The items that are placeholders for the next argument."""
     return [text for text in texts if is_counted(text)]
 
 

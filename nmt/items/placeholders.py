@@ -19,7 +19,7 @@ CODE = (
     r"``(?>(?:[^`]|`(?!`)){1,400})``",
     r"`(?!\s)[^`]{1,400}+(?<!\s)`(?![\L%])",  # but not `%s' or `%s'
 )
-# What template engines replace, which has a mark of its own at each end.
+# Placeholders of template engines, which have a distinct mark at each end.
 TEMPLATES = (
     r"\{\{\{[^{}]{0,200}+\}\}\}",  # Handlebars: {{{html}}}
     # Angular, Go, i18next, Jinja, MediaWiki: {{ x }}

@@ -13,7 +13,7 @@ HALF = "[半반]"
 MINUTE = "(?:[分분]|минут[аы]?|мин\\.?|хвилин[аиу]?|хв\\.?)"
 SECOND = "[秒초]"
 COLON = "[:.\uff1ahH]"
-"""Also 12.30 and 12h30."""
+"""The separator of hours and minutes; 12.30 and 12h30 are times, too."""
 NUMBERS = re.compile(r"\d+")
 
 

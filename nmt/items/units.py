@@ -234,7 +234,7 @@ def forms_of_unit(unit: str, script_name: str) -> list[str]:
 
 
 def forms_of_quotient(numerator: str, denominator: str, script_name: str) -> list[str]:
-    """How a unit per another one is written; also with only one of them in the script."""
+    """How a ratio of two units is written, even if only one of them is in the script."""
     numerators = [*forms_of_unit(numerator, script_name), numerator]
     denominators = [*forms_of_unit(denominator, script_name), denominator]
     return ["/".join(pair) for pair in product(numerators, denominators)]

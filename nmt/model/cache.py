@@ -24,10 +24,10 @@ class DecoderCache:
     """
 
     past: list[KeysValues]
-    """For self-attention in each layer, [B, H, columns, W], with room for more columns."""
+    """Each layer's self-attention keys and values, [B, H, columns, W], with spare columns."""
 
     memory: list[KeysValues]
-    """For cross-attention in each layer, [B, H, S, W], shared by the K hypotheses."""
+    """Each layer's cross-attention keys and values, [B, H, S, W], shared by the K hypotheses."""
 
     mask: Tensor
     """Added to the scores of source positions, [B, 1, 1, S]: 0 or -inf."""

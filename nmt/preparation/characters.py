@@ -1,4 +1,4 @@
-"""The characters of a corpus: those that a model can learn, and those that another one lacks."""
+"""The characters of a corpus that a model can learn, and those that an existing model lacks."""
 
 import re
 import unicodedata
@@ -17,7 +17,7 @@ BYTE = re.compile("<0x[0-9A-F]{2}>")
 SHOWN = 20
 """The most characters that a notice lists."""
 RECORDED_CHARACTERS = 20_000
-"""Per side; a corpus with more is assumed to contain every character."""
+"""Maximum per side; a corpus with more is assumed to contain every character."""
 LEARNED = 50
 """A character spelled in bytes is assumed to be learned if train has it at least this often."""
 LETTER_OR_MARK = regex.compile(r"[\p{L}\p{M}]")

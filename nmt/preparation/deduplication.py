@@ -54,7 +54,7 @@ class RunPart(NamedTuple):
     first_row: int
     """The corpus row of the run's first pair."""
     begin: int
-    """In the file of hashes, in records."""
+    """Where the part begins in the file of hashes, in records."""
     end: int
 
 
@@ -64,7 +64,7 @@ class HashFile:
     def __init__(self, file: IO[bytes]) -> None:
         self.file = file
         self.pairs = 0
-        """Those in the file, without those that wait."""
+        """The number of pairs in the file, excluding those still in `waiting`."""
         self.waiting: list[Hashes] = []
         self.waiting_pairs = 0
         self.run_rows: list[int] = []

@@ -24,9 +24,9 @@ class EncodedBlock(NamedTuple):
     dropped: int
     """Pairs that are too long."""
     lengths: list[Counter[int]]
-    """For each side, how many sentences have each length."""
+    """For each side, the number of sentences of each length."""
     characters: list[Counter[str]]
-    """For each side."""
+    """For each side, the number of times that each character occurs."""
 
 
 class SplitStatistics:
@@ -34,9 +34,9 @@ class SplitStatistics:
 
     def __init__(self) -> None:
         self.lengths = (Counter[int](), Counter[int]())
-        """For each side, how many sentences have each length."""
+        """For each side, the number of sentences of each length."""
         self.characters = (Counter[str](), Counter[str]())
-        """For each side."""
+        """For each side, the number of times that each character occurs."""
         self.of_sources: list[int] = []
         """The number of pairs of each source of the corpus."""
 

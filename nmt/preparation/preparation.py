@@ -100,9 +100,9 @@ class Preparation:
     def read_sources(self) -> None:
         """Read the held-out sets of all sources, and then all training pairs."""
         self.for_each_source(Reading.read_held_out)
-        # The given held-out sets of all sources are known before any training pair is read, so that
-        # one pass over each source finds its training pairs that any of them contains. EMPTY is
-        # there because numpy cannot concatenate nothing.
+        # All given held-out sets are known before any training pair is read, so that one pass over
+        # each source finds the training pairs that also occur in a held-out set. EMPTY is there
+        # because numpy cannot concatenate an empty list.
         hashes = [EMPTY]
         for reading in self.readings:
             hashes += reading.given.values()

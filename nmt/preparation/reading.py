@@ -93,7 +93,7 @@ class Reading:
         self.in_given = EMPTY
         """The hashes of the training pairs that also occur in a given held-out set."""
         self.drawn: Letters = (set(), set())
-        """Of the lines drawn from train."""
+        """The letters of the lines drawn from train."""
         self.keep = np.empty(0, np.bool_)
         """For each pair in `text`, whether it stays in train."""
 

@@ -87,7 +87,7 @@ class Group:
     """Consecutive pairs, and the languages of their sides; "" if a language is unknown."""
 
     first: int
-    """Its first pair."""
+    """The number of the group's first pair."""
     languages: tuple[str, str]
 
 

@@ -16,7 +16,7 @@ PART_PAIRS = 400
 """The number of consecutive pairs to inspect in each of the other blocks."""
 ALL_BLOCKS = 50
 LATER_STEP = 20
-"""After ALL_BLOCKS, only one in so many blocks is inspected."""
+"""After ALL_BLOCKS, only one block in this many is inspected."""
 SPREAD_GROUPS = 40
 """The most groups of pairs in a block whose languages are identified."""
 SPREAD_BLOCKS = 10
@@ -130,7 +130,7 @@ class Sample(NamedTuple):
     """The part of a block that is inspected."""
 
     pairs: int
-    """From its first pair."""
+    """The number of pairs to inspect, from the first pair of the block."""
     groups: int
     """The most groups of pairs whose languages are identified."""
 

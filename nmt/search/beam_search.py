@@ -106,7 +106,7 @@ class Search:
         # Log probabilities of the unfinished hypotheses; -inf marks an empty slot.
         self.log_probabilities = torch.zeros(sentences, self.beam_size, device=device)
         if not config.do_sample:
-            # The search starts with one empty hypothesis. Equal ones would stay equal.
+            # The search starts with one empty hypothesis. Equal hypotheses would stay equal.
             self.log_probabilities[:, 1:] = -torch.inf
         longest = int(self.max_lengths.max())
         self.finished = Finished(sentences, config.n_best, longest, device)
@@ -177,8 +177,8 @@ class Search:
     def next_tokens(self) -> Tensor:
         """Log probabilities of the next token, -inf for forbidden tokens: [B, K, N].
 
-        In the first step of a beam search, all hypotheses are alike, so [B, 1, N] suffices unless N
-        is tiny.
+        In the first step of a beam search, all hypotheses are equal, so the result is [B, 1, N],
+        unless N is tiny.
         """
         logp = self.averaged_step()
         # Forbid tokens after the softmax, so that log probabilities equal those of forced decoding.
@@ -212,11 +212,11 @@ class Search:
         ]
         if len(steps) == 1:
             return steps[0]
-        # The logarithm of the mean probability, not the mean of the log probabilities.
+        # The log of the mean probability, not the mean of the log probabilities.
         return torch.stack(steps).logsumexp(0) - math.log(len(steps))
 
     def keep_lengths(self, logp_BKN: Tensor) -> None:
-        """Forbid to end before the minimum length, and to continue at the maximum length."""
+        """Forbid ending before the minimum length, and continuing at the maximum length."""
         if self.position >= self.shortest_maximum:
             end = torch.full_like(self.max_lengths, EOS)
             allow_only(logp_BKN, end, self.max_lengths <= self.position)
@@ -264,8 +264,8 @@ class Search:
 
     def collect(self, best: Tensor, parents: Tensor, ends: Tensor) -> None:
         """Store those of the K best candidates that have ended."""
-        # The other candidates only take the places of those that end. An end among them is not one
-        # of the K best, so it does not count.
+        # The other candidates only take the places of hypotheses that end. An end among the others
+        # is not one of the K best, so it does not count.
         best = best[:, : self.beam_size]
         parents = parents[:, : self.beam_size]
         # Not finite: continuations of empty slots (-inf), or of a model whose weights are not
@@ -299,7 +299,7 @@ class Search:
         extendable = self.log_probabilities.isfinite().any(dim=1)
         if self.config.do_sample:
             return extendable
-        # The last of the n_best; -inf as long as a slot is empty.
+        # The score of the last of the n_best; -inf as long as a slot is empty.
         to_beat = self.finished.scores[self.sentences, -1]
         if self.beam_size == 1:
             return extendable & to_beat.isinf()
@@ -308,7 +308,9 @@ class Search:
         return extendable & (best_possible > to_beat)
 
     def prune_finished(self, unfinished_B: Tensor) -> None:
-        """Drop finished sentences from the batch once they are many; until then, empty their slots.
+        """Drop finished sentences once they make up DROPPED_SHARE of the batch.
+
+        Until then, clear their slots.
 
         Dropping them copies the cache, and each new batch size may need new oneDNN kernels. To
         limit the number of kernels, batch sizes above 16 are multiples of 8. On a GPU, the only

@@ -12,7 +12,7 @@ BLOCK_TOKENS = 64  # adjacent vocabulary entries that `largest` skips together
 
 
 def topk(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """The k largest values in each row, and their indices. For one value, max is faster."""
+    """The k largest values in each row, and their indices. For k = 1, max is faster."""
     if k == 1:
         return x.max(dim=1, keepdim=True)
     return x.topk(k, dim=1)

@@ -71,7 +71,7 @@ class Candidate:
         self.rules = rules
         self.next_begin = match.end()
         self.end = match.start() + len(match[0].rstrip())
-        """Without the blanks that follow."""
+        """The end of the sentence, without the blanks that follow."""
         closing_end = match.end("closing")
         # A straight quotation mark after a sentence may also open the next one.
         for span in enclosures_around(spans, closing_end):

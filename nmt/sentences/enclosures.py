@@ -100,7 +100,7 @@ def partner_of(text: str, at: int, opened: list[int]) -> int | None:
 
 
 def enclosures_around(spans: list[Enclosure], at: int) -> list[Enclosure]:
-    """Those of sorted enclosures that may include the character before an index."""
+    """The enclosures in a sorted list that may include the character before index `at`."""
     # No enclosure is longer than LONGEST, so one that begins earlier cannot reach the index.
     first = bisect_left(spans, at - LONGEST - 1, key=BEGIN)
     last = bisect_left(spans, at, key=BEGIN)

@@ -48,7 +48,7 @@ class Rules:
 HAN_OR_KATAKANA = rf"[{HAN}\u30a1-\u30fa]"
 LATIN_LETTER = r"[A-Za-z]"
 LATIN_ABBREVIATIONS = "Dr Mr Mrs Ms Prof St vs No e_g i_e cf p pp Vol Fig U_S U_K"
-"""In text in another script."""
+"""Abbreviations in Latin script within text of another script."""
 CYRILLIC_UNITS = "тыс тис млн млрд руб грн коп чел км м см мм кг г ч мин сек"
 RULES = {
     "ja": Rules(

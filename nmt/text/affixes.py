@@ -22,7 +22,7 @@ ARABIC_PRONOUN = re.compile("ها|هما|هم|هن|نا|كما|كم|كن|ه|ك|�
 ARABIC_ACCUSATIVE = "ا"
 TAA_MARBUTA = "ة"
 TAA = "ت"
-"""Before a pronoun, taa marbuta becomes taa."""
+"""The letter that taa marbuta becomes before a pronoun."""
 NO_ACCUSATIVE = ("ا", "ى", "ء", TAA_MARBUTA)
 """Words with these endings have no alif in the indefinite accusative."""
 FEWEST_LETTERS = 3

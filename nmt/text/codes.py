@@ -43,7 +43,7 @@ class Subtags(NamedTuple):
     """The parts of a language code."""
 
     language: str
-    """As CLDR writes it, such as de for deu."""
+    """The language code as CLDR writes it, such as de for deu."""
     script: str
     """Such as Latn; the language's usual script if the code has none."""
     region: str

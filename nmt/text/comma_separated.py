@@ -69,7 +69,7 @@ class RowReader:
                 )
                 yield self.row[0][0], MalformedLine("malformed", problem)
                 # Only the first line of the malformed row is
-                # lost; the others may be good rows of their own.
+                # lost; the rest may be good rows.
                 self.read_again.extendleft(reversed(self.row[1:]))
                 parser = self.parser()
                 continue

@@ -119,7 +119,7 @@ NORMALIZATIONS = {
     "nfkc": Normalization("nfkc", compatible, compatible),
     "none": Normalization("none", single_blanks, single_blanks),
 }
-"""By the names that `tokenizer.normalization` accepts."""
+"""Value of `tokenizer.normalization` -> the normalization."""
 
 
 def clusters(text: str) -> Iterator[tuple[int, int]]:

@@ -37,7 +37,7 @@ class Quotes:
     bare: int = 0
     """Cells without quotation marks."""
     bare_commas: int = 0
-    """Those with a comma, which spreadsheets quote."""
+    """Cells without quotation marks that contain a comma, which spreadsheets quote."""
     first_problem: int = 0
     """The line of the first row that breaks the rules of quoted cells."""
 

@@ -20,7 +20,7 @@ FEWEST_ROWS = 3
 """Fewer rows do not show what a column contains."""
 LETTERS = re.compile(r"[^\W\d_]{2}")
 FEW_CELLS = 20
-"""So few cells may be equal by chance."""
+"""Up to this many cells may be equal by chance."""
 LARGEST_REPETITION = 0.02
 """The largest share of distinct cells in a column of labels, such as language codes."""
 log = logging.getLogger(__name__)

@@ -28,7 +28,7 @@ def decisive_keys(cls: Any = ExperimentConfig, group: str = "") -> Iterator[str]
     for member in members_of(cls):
         if not member.metadata.get("decides", True):
             continue
-        # The options of such a record have no prefix of their own.
+        # The options of an inline record have no additional prefix.
         if "inline" in member.metadata:
             yield from decisive_keys(member.type, group)
         elif is_dataclass(member.type):

@@ -53,9 +53,9 @@ def chunk_terms(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The contribution of a chunk of logits to the loss.
 
-    Returns the gradient with respect to the logits without its uniform part,
-    softmax - (1 - smoothing) onehot, [R, N] in `dtype`, and the sums of -log p(target) and of the
-    logarithms of the softmax's normalizers.
+    Returns three tensors: the gradient with respect to the logits without its uniform part,
+    softmax - (1 - smoothing) onehot, [R, N] in `dtype`; the sum of -log p(target); and the sum of
+    the logarithms of the softmax's normalizers.
     """
     logits_RN = logits_RN.float()
     targets_R1 = targets_R[:, None]
@@ -117,9 +117,9 @@ class Gradients:
     ) -> tuple[Tensor, Tensor, Tensor | None]:
         """The complete gradients: subtract `share`, smoothing / N, from each logit's gradient."""
         assert self.weight_ND is not None
-        # Subtracting e / N from the gradients of all N logits of a token subtracts e / N times the
-        # summed rows of the weight from its hidden gradient, and e / N times the summed hidden
-        # states from each row of the weight's gradient.
+        # Let share = e / N be subtracted from the gradients of all N logits of a token. Its hidden
+        # gradient then falls by share times the sum of the weight's rows, and each row of the
+        # weight's gradient falls by share times the sum of the hidden states.
         hidden_MD = torch.cat(self.hidden_chunks).sub_(sum_weight_D * share)
         weight_ND = self.weight_ND.sub_(sum_hidden_D * share)
         if self.bias_N is not None:

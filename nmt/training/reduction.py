@@ -39,7 +39,7 @@ class Piece:
     """A part of a parameter's gradient, seen as a vector."""
 
     parameter: int
-    """Its index in the list of parameters."""
+    """The parameter's index in the list of parameters."""
     start: int
     stop: int
 
@@ -49,7 +49,7 @@ class Bucket:
     """Pieces of gradients that are exchanged at once."""
 
     pieces: list[Piece]
-    """In the order in which the backward pass computes them."""
+    """The pieces in the order in which the backward pass computes them."""
     missing: set[int]
     """The parameters whose gradients this backward pass has not computed yet."""
 
@@ -88,7 +88,7 @@ class Subtree:
     """The sums over neighboring micro-batches of this process."""
 
     micro_batches: int
-    """Their number, a power of two."""
+    """The number of micro-batches, a power of two."""
     gradients: list[Tensor | None]
     """One per parameter; None for a parameter that got no gradient."""
     sums: Tensor
@@ -99,9 +99,9 @@ class FixedOrderSum:
     """The sum over the micro-batches of an update, with the same bits on 1, 2, 4, ... processes.
 
     PyTorch adds the gradients of every second micro-batch to those of the micro-batch before it.
-    This class adds the sums of pairs, and exchanges the total bucket by bucket during the backward
-    pass of the last micro-batch, as soon as the gradients of a bucket are complete. On a GPU, the
-    exchange runs in parallel with the rest of the backward pass.
+    This class adds the sums of pairs, and exchanges the total bucket by bucket, as soon as the last
+    micro-batch has completed the gradients of a bucket. On a GPU, the exchange runs in parallel with
+    the rest of the backward pass.
 
     Call `begin` before the backward pass of a micro-batch and `end` after it.
     """

@@ -23,12 +23,12 @@ DISABLED_FLAGS = (
     "enable_progress_bar",
     "use_distributed_sampler",
 )
-"""What nmt does itself: callbacks report and save, and the planner shares out the batches."""
+"""Features that nmt replaces: callbacks report and save, and the planner distributes batches."""
 
 OUR_FLAGS = ("max_time", "compile", "reduction")
 """Options of `trainer` that Lightning must not see.
 
-It lacks two of them, and with its own max_time, it would stop in the middle of an update.
+Lightning lacks two of them, and its own max_time would stop in the middle of an update.
 """
 
 

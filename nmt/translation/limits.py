@@ -21,7 +21,7 @@ class Limits:
     characters: frozenset[str] | None = None
     """The characters of the training sources. Words with other characters are copied."""
     rare: frozenset[str] = frozenset()
-    """Those of `characters` that are letters too rare to be learned."""
+    """The letters in `characters` that are too rare to be learned."""
     copies_signs: bool = False
     """Text without a letter is copied, such as a rule or a smiley."""
     target: str = ""

@@ -35,6 +35,6 @@ class Segment:
     """For part of a sentence, the number of source prefix tokens at its beginning."""
     copied: bool = False
     glued: bool = False
-    """Not preceded by a space."""
+    """Whether no space precedes the segment."""
     part: int = 0
     """For part of a sentence, the number of tokens in the whole sentence."""

@@ -30,7 +30,7 @@ FEWEST_UPDATES = 10
 """With fewer, the speed and the time of a validation cannot be measured."""
 
 MODELS = ("tiny", "small", "base", "big")
-"""From small to large."""
+"""The sizes to choose from, in ascending order."""
 
 
 @dataclass

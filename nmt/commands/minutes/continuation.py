@@ -26,7 +26,7 @@ def continued(
     assert minutes is not None
     spent = max(runs)
     before = runs[spent]
-    # The run before is the initial model, so there is no place for another one.
+    # The previous run provides the initial model, so `init` cannot name another model.
     if minutes <= spent or config.init is not None:
         raise NMTError(
             f"{before} was started with minutes={spent:g}: "

@@ -40,7 +40,7 @@ WARMUPS = 12
 DROPOUT = ((12, 0.05), (24, 0.1), (60, 0.2))
 """(the most passes over the corpus, dropout)."""
 HIGHEST_DROPOUT = 0.3
-"""For more passes."""
+"""The dropout for more passes than the table lists."""
 
 SAVES = 25
 """Checkpoints in a run."""

@@ -115,7 +115,7 @@ def exports(model: Path) -> Iterator[Detail]:
 def command_for(run: Path, description: ModelDescription) -> str:
     """The command line that uses a model."""
     kind = within(description.training, "config", "data", "kind")
-    # Parsers have a command of their own.
+    # Parsers have a separate command.
     structured = structured_targets(in_words(kind))
     command = structured.command if structured else "translate"
     return f"nmt {command} {shlex.quote(str(run))} < input.{description.source}"

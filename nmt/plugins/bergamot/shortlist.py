@@ -1,9 +1,12 @@
 """Lexical shortlists: which target subwords the engine considers for each source subword.
 
-A file has, in little-endian order, six u64 (SHORTLIST, a checksum of what follows, the number of
-target subwords that every sentence can use, the maximum number of subwords in a list, the number of
-source subwords plus 1, and the number of entries in all lists); as u64, where each list begins, and
-where the last one ends; and as u32, the target subwords of all lists.
+A file contains, in little-endian order:
+
+- six u64: SHORTLIST, a checksum of the rest of the file, the number of target subwords that every
+  sentence can use, the maximum number of subwords in a list, the number of source subwords plus 1,
+  and the number of entries in all lists
+- u64 for where each list begins, and where the last list ends
+- u32 for the target subwords of all lists
 """
 
 import struct

@@ -25,7 +25,7 @@ SIGN = regex.compile(r"[\p{Ps}\p{Pe}\p{Pi}\p{Pf}\"'\uff02♪♫♬]")
 STRAIGHT_OR_LAST = "\"'”»\u203a"
 """Marks that begin a quotation in some languages and end it in others."""
 DEEPEST = 50
-"""How many open signs may be around another one; the outermost ones are forgotten."""
+"""The maximum depth of nested open signs; beyond it, the outermost signs are forgotten."""
 IN_WORDS = "\"'\u2019"
 """Apostrophes, and what Hebrew writes in abbreviations."""
 BASIC_PLANE = range(0x10000)

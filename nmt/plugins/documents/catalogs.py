@@ -57,9 +57,9 @@ class CatalogMessage:
     """A message to translate."""
 
     index: int
-    """Of its entry in the catalog."""
+    """The index of the message's entry in the catalog."""
     strings: list[String]
-    """Its text, and its plural if it has one."""
+    """The message's text, and its plural if there is one."""
 
 
 class Catalog(Document):

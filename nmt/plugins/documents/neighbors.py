@@ -24,7 +24,7 @@ JOINT = regex.compile(r"\s?[+\u2013\u2192>-]\s?")
 DIVIDER = regex.compile(r"[^\w\s]{1,3}")
 """Between the links of a menu."""
 ENDING = regex.compile(r"\(\w{1,3}\)")
-"""Of a plural, as in file(s)."""
+"""The ending of an optional plural, as in file(s)."""
 
 
 def keep_apart(tokens: Iterable[Token]) -> list[Token]:

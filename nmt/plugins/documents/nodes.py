@@ -22,7 +22,7 @@ class Token:
     kind: Kind
 
     raw: str
-    """As written in the file. Empty for text that only the model sees."""
+    """The node as written in the file; empty for text that only the model sees."""
 
     text: str = ""
     """Text as a reader sees it; of code, what the model may see."""
@@ -46,7 +46,7 @@ class Token:
     """Directly after a blank that the file lacks."""
 
     is_dropped: bool = False
-    """Not in a translation, such as how to pronounce the source."""
+    """Whether a translation omits the node, such as the pronunciation of the source."""
 
     # The fields below are set in the markup tree.
 

@@ -22,7 +22,7 @@ class Row:
     begin: int
     end: int
     text: str
-    """Without its line break."""
+    """The text of the row, without its line break."""
     is_text: bool = True
     is_timing: bool = False
     """True for times, even if they are damaged."""

@@ -1,10 +1,10 @@
 """CTranslate2 search on CPUs, without torch, using a converted model in the user's cache.
 
 CTranslate2 ranks hypotheses by log P / |Y|^alpha, so finished hypotheses are reranked with the
-configured penalty. Translations equal the torch engine's up to rounding, unless the best hypothesis
-would finish after CTranslate2 stops (at most 7 of 1,000 sentences) or the model would not produce
-the prefix on its own: of 300 quickstart translations, 299 were the same when the prefix was the
-beginning of the reference, and 178 when it was "zz Foo".
+configured penalty. Translations equal the torch engine's up to rounding, with two exceptions. The
+best hypothesis may finish after CTranslate2 stops (at most 7 of 1,000 sentences), or the model would
+not produce the prefix on its own: of 300 quickstart translations, 299 were the same when the prefix
+was the beginning of the reference, and 178 when it was "zz Foo".
 """
 
 import math
@@ -103,7 +103,7 @@ class QueuedBatch:
     """Sentences that CTranslate2 translates together."""
 
     indices: list[int]
-    """Of the sentences."""
+    """The indices of the sentences."""
     longest: int
     """Maximum length of the translations, including the end symbol: the highest of the batch."""
     promises: list[Any]

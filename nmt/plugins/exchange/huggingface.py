@@ -155,7 +155,7 @@ def weights_of(model: Transformer, tokenizer: Tokenizer) -> Weights:
     bias_N = ours.get("output.bias", torch.zeros(model.vocabulary_size))
     # [1, N] in transformers.
     weights[HUB_BIAS] = in_order(bias_N)[None]
-    # transformers stores a matrix that all three share under a name of its own.
+    # transformers stores a matrix that all three share under a separate name.
     if len(tied(config)) == len(EMBEDDINGS):
         names = {HUB_SHARED: EMBEDDINGS[-1]}
     else:

@@ -59,7 +59,7 @@ class Tree:
     words: list[str] = field(default_factory=list)
     tags: list[str] = field(default_factory=list)
     constituents: list[Constituent] = field(default_factory=list)
-    """In the order in which they open."""
+    """The constituents in the order in which they open."""
     opened: list[int] = field(default_factory=list)
     """While the tree is being built: indices of the open constituents, the innermost last."""
 

@@ -176,7 +176,7 @@ class MaskedLine:
         return replace(translation, text=self.unmasked(text), details=details, copied=copied)
 
     def counted(self, names: Iterable[str]) -> list[str]:
-        """Those of the names that stand for placeholders for the next argument."""
+        """The names that stand for placeholders for the next argument."""
         items = dict(zip(self.names, self.original.items.texts, strict=True))
         return [name for name in names if is_counted(items[name])]
 

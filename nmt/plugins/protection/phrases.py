@@ -10,7 +10,7 @@ from nmt.text import META, TARGET, WITHOUT_BLANKS, WORD_CHARACTER, Tokenizer
 BEGINS = 0
 """At the beginning of the translation."""
 FOLLOWS = 1
-"""Anywhere else."""
+"""Anywhere but at the beginning of the translation."""
 GLUED = 2
 """Only right after an `EDGE` token."""
 

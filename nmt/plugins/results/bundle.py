@@ -138,7 +138,7 @@ def pack(files: dict[str, bytes]) -> bytes:
     with zipfile.ZipFile(buffer, "w") as archive:
         # Sorted, because the order of members is part of the bytes.
         for name, content in sorted(files.items()):
-            # Without a time of its own, so that the bytes do not depend on the clock.
+            # Without a time, so that the bytes do not depend on the clock.
             member = zipfile.ZipInfo(name)  # dated 1980
             # zipfile would record the system that it runs on.
             member.create_system = UNIX

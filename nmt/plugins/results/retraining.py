@@ -76,7 +76,8 @@ def train_again(config: VerifyConfig, console: Console) -> Iterator[Check]:
         problem = f"{run}, step={in_words(config.step)}: no next checkpoint to compare with"
         raise NMTError(f"{problem}; use {possible_starts([*paths])}")
     read_config(run)  # checks that the file exists
-    # Each segment starts from a stored checkpoint, so an error in one does not hide another one.
+    # Each segment starts from a stored checkpoint, so an error in one segment does not hide an
+    # error in another.
     for start, end in pairs:
         yield check_segment(config, console, paths, start, end)
     changed = changed_configuration(run, load_checkpoint(list_checkpoints(run)[-1]))
@@ -124,7 +125,7 @@ def check_segment(
     training.checkpoint = paths.get(start)
     training.update = start
     # The tensors of `after` are read from its file when they are compared.
-    # In a folder of its own, so that the run never changes.
+    # In a separate folder, so that the run never changes.
     with TemporaryDirectory() as folder:
         after = repeated(training, original, Path(folder) / "run", end)
         return compared_segment(start, end, before, after, environment)

@@ -137,7 +137,7 @@ def measure(
     baseline_scores = [bootstrap.scores(0) for bootstrap in bootstraps]
     trees = [system_tree(baseline, baseline_scores, config.metrics)]
     comparisons: list[dict[str, Any]] = []
-    # Columns are seeds, so a system takes as many as it has seeds.
+    # Columns are seeds, so a system has one column per seed.
     column = 1  # the baseline is in column 0
     for rival in rivals:
         columns = range(column, column + len(rival.seeds))

@@ -129,7 +129,7 @@ def translated(seed: Seed, test: TestSet, options: TranslatorOptions) -> Seed:
     # Before the process starts, so that a choice of the engine is reported once, with the system's
     # name.
     options = with_engine(options, lambda text: warn(f"{path}: {text}"))
-    # In a process of its own, the peak memory is that of this model alone.
+    # In a separate process, the peak memory is that of this model alone.
     # "spawn", because a forked process would begin with the memory of this one, and must not
     # inherit the threads of torch.
     context = get_context("spawn")

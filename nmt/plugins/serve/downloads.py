@@ -17,7 +17,7 @@ KEPT_BYTES = 64 * 2**20
 UNSAFE = regex.compile(r"[^\w\p{M} ().-]+")
 """Characters that a file's name must not have."""
 MOST_NAME_BYTES = 200
-"""Of a file's name without its suffix."""
+"""Maximum bytes in a file's name without its suffix."""
 
 
 class Downloads:

@@ -8,7 +8,7 @@ from nmt.text import HAN, KANA, lacking_han, subtags
 MISFIT = 0.01
 """How likely a character is in a writing system whose character set lacks it."""
 UNSERVED = 0.05
-"""How likely a writing system that is not served is, if another one that fits as well is served."""
+"""The factor for a writing system that is not served if a served one fits equally well."""
 WITHOUT_KANA = 35.0
 """The factor for Japanese texts without kana, which py3langid takes for Chinese, because the texts
 that it learned from have kana. In translations of LibreOffice's user interface and names of CLDR

@@ -72,7 +72,7 @@ class OtherWords:
     at: int
 
     def search(self, sentences: Sequence[list[int]], *more: Any) -> list[list[Hypothesis]]:
-        """As the engine's own search, for the sentences of the line."""
+        """The same as the engine's own search, for the sentences of the line."""
         # One batch for all sentences; most of them keep their translation.
         results = self.engine.search(sentences, *more)
         first = 0  # the first word of the sentence in the text

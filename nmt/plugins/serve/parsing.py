@@ -35,7 +35,7 @@ class SentDocument(NamedTuple):
 
     content: bytes
     name: str
-    """Its suffix determines the format."""
+    """The file's name, whose suffix determines the format."""
     source: str = ""
     target: str = ""
 

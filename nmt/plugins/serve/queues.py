@@ -1,4 +1,4 @@
-"""The queue of a model: lines of all clients, of which requests take turns to fill batches."""
+"""The queue of a model, in which the requests of all clients take turns to fill batches."""
 
 import asyncio
 from collections import deque
@@ -10,7 +10,7 @@ from nmt.plugins.serve.failures import Failed
 from nmt.plugins.serve.parsing import Line
 
 LONG = 1000
-"""In characters. Each longer line is a batch of its own, and only one such batch runs at a time."""
+"""In characters. Each longer line is a separate batch, and only one such batch runs at a time."""
 BATCH_LINES = 128
 """The most lines of a batch."""
 BATCH_CHARACTERS = 8000

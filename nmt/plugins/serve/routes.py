@@ -19,7 +19,7 @@ class Route(NamedTuple):
     """How a text is translated."""
 
     model: ServedModel | None
-    """None if the text is already in the target language."""
+    """The model that translates; None if the text is already in the target language."""
     source: str
     target: str
     detected: dict[str, Any]
@@ -71,7 +71,7 @@ class Routes:
         return [source for source, targets in self.pairs.items() if target in targets]
 
     def advice(self, target: str) -> str:
-        """What to do if no model translates a language into another one."""
+        """The advice if no model translates from one language into another."""
         sources = in_words(self.sources_of(target))
         if not sources:
             return "see /languages"
@@ -140,7 +140,7 @@ class Routes:
         return [routes[text] for text in texts]
 
     async def find(self, source: str, target: str, texts: Sequence[str]) -> list[Route]:
-        """As `routes_of`, without delaying other requests while languages are detected."""
+        """Like `routes_of`, but without delaying other requests while languages are detected."""
         if source.lower() != AUTO:
             # Without detection, a thread would cost more than the look-up.
             return self.routes_of(source, target, texts)

@@ -21,7 +21,7 @@ from nmt.plugins.serve.failures import PlaceHandler, log
 from nmt.plugins.serve.protocol import SPARE_CONNECTIONS, Connection
 
 HEADER_SECONDS = 30.0
-"""For the headers of a request."""
+"""The time limit for receiving the headers of a request."""
 OTHER_FILES = 256
 """Open files besides connections."""
 BACKLOG = 2048

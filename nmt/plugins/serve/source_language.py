@@ -100,7 +100,7 @@ def may_be_meant(detected: str, text: str, sources: list[str]) -> bool:
     The identifier does not know the source, or confuses it with the detected language.
     """
     languages = {subtags(code).language for code in in_script_of(detected, text, sources)}
-    # A language that the identifier does not know is always detected as another one.
+    # A language that the identifier does not know is always mistaken for another language.
     if not languages <= identified():
         return True
     for group in CONFUSED:

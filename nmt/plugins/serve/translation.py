@@ -29,7 +29,7 @@ class Text(NamedTuple):
     lines: list[str]
     text: str
     document: SentDocument | None = None
-    """If the text is HTML."""
+    """The text as a document if it is HTML; otherwise None."""
 
 
 @dataclass(frozen=True)
@@ -85,8 +85,8 @@ class Service:
         """
         if sum(map(len, texts)) > self.most_lines:
             raise Failed(413, f"more than {self.most_lines:,} lines; send fewer lines per request")
-        # All lines with the same model and target become one request, so that a client with a list
-        # of texts does not take more turns than one with a long text.
+        # All lines with the same model and target become one request. Otherwise, a client with a
+        # list of texts would take more turns than a client with one long text.
         requests = requests_of(routes, texts, options)
         answers = dict[ModelAndTarget, Iterator[Line]]()
         try:

@@ -143,7 +143,7 @@ def choose_and_write(config: SynthesisConfig, models: steps.Models, sides: tuple
         selection = choose_pairs(config, models)
         check_not_empty(folder, selection)
         write_pairs(folder, selection, sides)
-    # The file is read without checks of its own: whatever is missing in a record ends up here.
+    # The file is read without separate checks: any key missing from a record ends up here.
     except (LookupError, TypeError, ValueError) as error:
         path = folder / TRANSLATIONS
         advice = "remove it and run the same command to translate again"
