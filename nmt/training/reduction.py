@@ -100,8 +100,8 @@ class FixedOrderSum:
 
     PyTorch adds the gradients of every second micro-batch to those of the micro-batch before it.
     This class adds the sums of pairs, and exchanges the total bucket by bucket, as soon as the last
-    micro-batch has completed the gradients of a bucket. On a GPU, the exchange runs in parallel with
-    the rest of the backward pass.
+    micro-batch has completed the gradients of a bucket. On a GPU, the exchange runs in parallel
+    with the rest of the backward pass.
 
     Call `begin` before the backward pass of a micro-batch and `end` after it.
     """

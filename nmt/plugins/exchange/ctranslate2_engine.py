@@ -2,9 +2,9 @@
 
 CTranslate2 ranks hypotheses by log P / |Y|^alpha, so finished hypotheses are reranked with the
 configured penalty. Translations equal the torch engine's up to rounding, with two exceptions. The
-best hypothesis may finish after CTranslate2 stops (at most 7 of 1,000 sentences), or the model would
-not produce the prefix on its own: of 300 quickstart translations, 299 were the same when the prefix
-was the beginning of the reference, and 178 when it was "zz Foo".
+best hypothesis may finish after CTranslate2 stops (at most 7 of 1,000 sentences), or the model
+would not produce the prefix on its own: of 300 quickstart translations, 299 were the same when the
+prefix was the beginning of the reference, and 178 when it was "zz Foo".
 """
 
 import math
