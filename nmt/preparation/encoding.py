@@ -84,7 +84,7 @@ def encode_block(
 
 
 def usual_and_longest(lengths: Counter[int]) -> dict[str, int]:
-    """The length that 99 % of the sentences do not exceed, and the greatest one."""
+    """The length that 99% of the sentences do not exceed, and the maximum length."""
     if not lengths:
         return {"p99": 0, "max": 0}
     ascending = sorted(lengths)

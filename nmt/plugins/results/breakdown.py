@@ -5,7 +5,7 @@ A row describes a bucket or a fault:
 - `title` (of the division, or "Faults"), `label`, `count` (lines), `unit` (name of the score, or
   "lines")
 - `values` of the systems
-- `gaps` between the first system and every other: `value`, its 95 % interval from `low` to `high`,
+- `gaps` between the first system and every other: `value`, its 95% interval from `low` to `high`,
   `better`, and `significant` (the interval excludes zero, and there are enough lines)
 
 Shapes: N lines, K statistics of a line, R resamples, S seeds of all systems.
@@ -86,7 +86,7 @@ class Bootstrap:
         gaps = []
         for value, samples_R in zip(values[1:], samples[1:], strict=True):
             gap = value - values[0]
-            # 2.5 % on each side: the bootstrap's 95 % interval.
+            # 2.5% on each side: the bootstrap's 95% interval.
             low, high = np.quantile(samples_R - samples[0], [0.025, 0.975]).tolist()
             # The interval of the difference, since those of two systems can overlap although one of
             # them is better on nearly all resamples.

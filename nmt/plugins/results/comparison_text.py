@@ -49,7 +49,7 @@ def how_tested(tree: Tree) -> str:
         asterisk = f"* differs from {baseline}: {tests}"
         if any(len(system["seeds"]) > 1 for system in tree["systems"]):
             asterisk += " for every pair of seeds (the largest p is shown), and all pairs agree"
-    interval = "± is the bootstrap's 95 % confidence interval"
+    interval = "± is the bootstrap's 95% confidence interval"
     return f"{asterisk}; {interval}; seed {tree['seed']}"
 
 

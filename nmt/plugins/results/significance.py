@@ -38,7 +38,7 @@ FEWEST_LINES = 50
 
 @dataclass(frozen=True)
 class SeedScore:
-    """A score of one seed: `mean` ± `margin` is the bootstrap's 95 % interval."""
+    """A score of one seed: `mean` ± `margin` is the bootstrap's 95% interval."""
 
     value: float
     mean: float

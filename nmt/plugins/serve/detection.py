@@ -4,7 +4,7 @@ py3langid ranks about 140 languages by the bytes of a text. It does not look at 
 rare languages like common ones, so a short text such as "ok" could be in any of them. Here, only
 languages of the text's script remain, and each has a prior probability. The constants were fitted
 to 14,000 translations of Django's user interface (median: 12 characters), so that of the languages
-with a confidence of 80 %, about 80 % are right.
+with a confidence of 80%, about 80% are right.
 """
 
 import math
