@@ -270,7 +270,7 @@ class Model:
     def translator_with(self, search: dict[str, Any], details: bool) -> "Translator":
         options = self.options_with(search)
         decode = files.expected_search(options.decode, self.models.descriptions[0])
-        # Stages may have read large files, such as a glossary, so they are made anew only if they
+        # Stages may have read large files, such as a glossary, so they are rebuilt only if they
         # change.
         stages = self.translator.stages
         if options.plugins != self.translator.options.plugins:

@@ -130,8 +130,8 @@ def main() -> None:
         code = dispatch(sys.argv[1:])
     except KeyboardInterrupt:
         code = INTERRUPTED
-    # For example `nmt translate ... | head`, which is no mistake. BrokenPipeError is an OSError, so
-    # it comes first.
+    # For example `nmt translate ... | head`, which is not a mistake. BrokenPipeError is an OSError,
+    # so it comes first.
     except BrokenPipeError:
         discard_output()
         code = CLOSED_PIPE

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 IF_LATIN_1 = "(if the file is in Latin-1, convert it with iconv -f LATIN1 -t UTF-8 FILE > OTHER)"
 LONGEST_QUOTE = 200
-"""The most characters of another library's message."""
+"""The maximum number of characters of another library's message."""
 OUT_OF_MEMORY = re.compile(
     "out of memory"  # torch
     "|t allocate memory"  # torch ("can't") and the C library ("cannot")

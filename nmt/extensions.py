@@ -268,7 +268,7 @@ class MakeTransform(Protocol):
 
 @dataclass(frozen=True)
 class TransformEntry(Entry[MakeTransform]):
-    """A change of training pairs, such as noise that is drawn anew in each pass over the corpus.
+    """A change of training pairs, such as noise that differs in each pass over the corpus.
 
     ```python
     add(TransformEntry("noise", "noisy:transform"))

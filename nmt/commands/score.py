@@ -126,7 +126,7 @@ def target_language(config: ScoreConfig) -> str:
 
 
 def scores_of(config: ScoreConfig) -> str:
-    """What the command prints."""
+    """The text that the command prints."""
     from nmt.evaluation import score
 
     # The other formats are of the plugin that scores with a model, which `run` selects.

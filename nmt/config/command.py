@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from nmt.errors import NMTError
 
 OPTIONAL = "optional "
-"""Hydra's mark for a group that may have no option."""
+"""Hydra's prefix for a group that may have no option."""
 OPTIONS = {
     "--cfg": "Print the composed configuration and exit.",
     "--config-dir": "FOLDER: folder of your own options, searched before ./conf.",
@@ -47,7 +47,7 @@ class Command:
     entries: str = ""
     """The key to which NAME=[A,B] or NAME=PATH adds an entry, unless NAME is itself a key."""
     options: Mapping[str, str] = field(default_factory=dict)
-    """An option -> the override that it is short for."""
+    """Option -> the override that it abbreviates."""
     memory: str = "close other programs, or use a machine with more memory"
     """Advice if memory runs out."""
 

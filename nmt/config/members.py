@@ -105,7 +105,7 @@ def members_of(cls: Any, offered: tuple[str, ...] = ()) -> tuple[Member, ...]:
     members: list[Member] = []
     for item in fields(cls):
         if "owner" in item.metadata:
-            # The field `plugins` is no key itself: its records are, each under its name.
+            # The field `plugins` is not a key itself: its records are, each under its name.
             members += plugin_members(cls, item.metadata["owner"])
         # Users cannot set computed fields (without `init`) and internal fields.
         elif item.init and "internal" not in item.metadata:
@@ -197,7 +197,7 @@ def texts_below_fields(cls: type) -> dict[str, str]:
     Python does not keep these strings, so they are read from the source.
     """
     texts: dict[str, str] = {}
-    # Base classes first, so that a subclass may describe an inherited field anew.
+    # Base classes first, so that a subclass may redescribe an inherited field.
     for base in reversed(cls.__mro__):
         if not is_dataclass(base):
             continue

@@ -7,7 +7,7 @@ from typing import Any, get_args, get_origin
 from nmt.errors import SettingError
 
 SHOWN = 60
-"""The most characters of a user's text in a message."""
+"""The maximum number of characters of a user's text in a message."""
 LONGEST_NAME = 200
 """Maximum bytes in a name; file systems allow 255, and nmt adds suffixes."""
 

@@ -30,7 +30,7 @@ from nmt.files import (
 FORMAT_VERSION = 4
 
 MOST_NAMES = 5
-"""The most corpora that a message names."""
+"""The maximum number of corpora that a message names."""
 
 DATA_OF_FORMAT = (
     "name",

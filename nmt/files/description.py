@@ -150,7 +150,7 @@ def read_description(folder: Path) -> ModelDescription:
 
 
 def check_training(path: Path, training: dict[str, Any]) -> None:
-    """Raise NMTError if an entry of `training` does not have its type; None is no value."""
+    """Raise NMTError if an entry of `training` does not have its type; None is not a value."""
     kinds = {field.name: field.type for field in fields(TrainingRecord)}
     for key, value in training.items():
         if key not in kinds:

@@ -106,7 +106,7 @@ def files_beside(entry: ExporterEntry | FolderEntry | None) -> list[str]:
     """The patterns for the files in a plugin's folder. All exports have the same mark."""
     if entry is None:
         return [NO_NAMES]
-    # The mark does not tell which exporter wrote a folder, so the names of all of them count.
+    # The mark does not say which exporter wrote a folder, so the names of all of them count.
     if isinstance(entry, ExporterEntry):
         return [export.files for export in entries_of(ExporterEntry).values()]
     return [entry.files]

@@ -67,7 +67,7 @@ USUAL = (
 
 
 def shifted(years: Iterable[str], shifts: Iterable[int]) -> set[str]:
-    """Years plus each shift; decimals and numbers of more than four digits are no years."""
+    """Years plus each shift; decimals and numbers of more than four digits are not years."""
     results = set()
     for year in years:
         if year.isdigit() and len(year) <= 4:

@@ -23,7 +23,7 @@ from nmt.flags.units import (
 IN_WORDS = 31
 """Numbers up to this, such as days and hours, are often written in words."""
 LONGEST_SUM = 40
-"""The maximum length of an East Asian numeral, in characters; a product of more is no number."""
+"""The maximum length of an East Asian numeral, in characters; a product of more is not a number."""
 OTHER_MEANING = ("\uc870", "\u5146", "\u4eac")
 """Units that also mean something else: an article of a law, mega, and a capital."""
 INTEGER = regex.compile(r"\d+|\d{1,3}(\D)(?:\d{2,3}\1)*\d{3}")
@@ -77,7 +77,7 @@ class Numeral:
     """What a numeral may mean.
 
     Values are strings of decimal digits, without leading zeros, and without trailing zeros after
-    the decimal point. They are no integers, because Python refuses to convert thousands of digits.
+    the decimal point. They are not integers, because Python refuses to convert thousands of digits.
     """
 
     values: set[str]

@@ -132,7 +132,7 @@ class Surroundings:
     def without_words_before(self, start: int, end: int) -> tuple[int, int]:
         """The span of a file name, after the words before it in a script without blanks.
 
-        Prefixes that Arabic and Hebrew join to a Latin file name are no part of it.
+        Prefixes that Arabic and Hebrew join to a Latin file name are not part of it.
         """
         prefix = JOINED_PREFIX.match(self.line, start, end)
         if prefix and LATIN_FILE.fullmatch(self.line, prefix.end(), end):

@@ -31,7 +31,7 @@ Span = tuple[int, int]
 
 
 def pattern_of(text: str) -> str:
-    """A pattern for an item that is no measurement.
+    """A pattern for an item that is not a measurement.
 
     Times, dates and versions may have the digits of any script.
     """

@@ -36,7 +36,7 @@ class Items:
         self.line = single_blanks(line)
         self.texts = [item(line, stretch) for stretch in stretches]
         self.literals = dict[str, str]()
-        """The pattern of each item that is no measurement."""
+        """The pattern of each item that is not a measurement."""
         self.joined = dict[str, str]()
         """The same for texts without blanks between words."""
         self.names = dict[str, str]()
@@ -66,7 +66,7 @@ class Items:
         self.expected = in_line if Counter(in_line) >= Counter(expected) else expected
 
     def add_literal(self, text: str, before: str, after: str) -> None:
-        """Add an item that is no measurement, with lookarounds for what may adjoin it."""
+        """Add an item that is not a measurement, with lookarounds for what may adjoin it."""
         # No groups: each would take time at every position.
         pattern = pattern_of(text)
         self.literals[text] = before + pattern + after

@@ -26,7 +26,7 @@ def same_number(digits: str) -> str:
 
 
 def pattern_of_time(text: str) -> str | None:
-    """A pattern for the forms of a time; None for text that is no time.
+    """A pattern for the forms of a time; None for text that is not a time.
 
     Only numbers of whole hours may lack their minutes.
     """

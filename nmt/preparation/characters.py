@@ -13,9 +13,9 @@ from nmt.files import RARE_LETTERS
 from nmt.text import SOURCE, TARGET, Tokenizer
 
 BYTE = re.compile("<0x[0-9A-F]{2}>")
-"""How sentencepiece spells a byte of a character that it lacks."""
+"""The entry with which sentencepiece spells a byte of a character that it lacks."""
 SHOWN = 20
-"""The most characters that a notice lists."""
+"""The maximum number of characters that a notice lists."""
 RECORDED_CHARACTERS = 20_000
 """Maximum per side; a corpus with more is assumed to contain every character."""
 LEARNED = 50
@@ -24,7 +24,7 @@ LETTER_OR_MARK = regex.compile(r"[\p{L}\p{M}]")
 
 
 def lacks(tokenizer: Tokenizer, character: str, side: int) -> bool:
-    """Whether a tokenizer has no entry for a character, so spells it in bytes or not at all."""
+    """Whether a tokenizer has no entry for a character and spells it in bytes, or drops it."""
     # By encoding, not by looking it up: each kind of tokenizer writes its entries differently.
     ids = tokenizer.encode([character], side)[0]
     if tokenizer.kind == "wordpiece":

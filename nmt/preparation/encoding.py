@@ -17,7 +17,7 @@ worker_tokenizer = lru_cache(maxsize=1)(load_tokenizer)
 
 
 class EncodedBlock(NamedTuple):
-    """Encoded pairs, and what the main process would otherwise have to count."""
+    """Encoded pairs, and counts that spare the main process the work."""
 
     ids: pa.RecordBatch
     """With the schema IDS_SCHEMA."""

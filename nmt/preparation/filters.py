@@ -60,7 +60,7 @@ def reason_to_drop(pair: Pair, config: FilterConfig) -> str | None:
 
 @dataclass(frozen=True)
 class Cleaning:
-    """What worker processes do to the training pairs of a source."""
+    """The work of a worker process on the training pairs of a source."""
 
     corpus: Corpus
     normalization: Normalization

@@ -79,7 +79,7 @@ class Preparation:
         # With init=, the pairs must have the ids that the model's embeddings have.
         tokenizer = self.initial or self.learned()
         tokenizer.save(self.tokenizer_file)
-        # Check now what training would refuse: a vocabulary unfit for a transform.
+        # Check now what training would refuse: a vocabulary that a transform cannot use.
         transforms_for(self.tokenizer_file, self.sources, self.config.seed)
         # Train comes first: if it loses all pairs to the token limit, nothing else need be encoded.
         self.write_ids("train")
@@ -155,7 +155,7 @@ class Preparation:
         return total
 
     def check_sources(self) -> None:
-        """Raise NMTError for what training would refuse, before work that takes long."""
+        """Raise NMTError, before the slow work, for a corpus that training would refuse."""
         sizes = [reading.pairs_left for reading in self.readings]
         source_copies(self.sources, sizes, self.config.data.temperature)
         require(

@@ -155,7 +155,7 @@ class Candidate:
             if not span.begin < self.end <= span.end:
                 continue
             # Without capitals, nothing after the quote tells
-            # whether its sentence goes on, so it stays whole.
+            # whether its sentence continues, so it stays whole.
             if not self.rules.has_case:
                 return True
             if span.is_quote:

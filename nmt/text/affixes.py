@@ -115,7 +115,7 @@ def may_end(text: str, begin: int, end: int, *, plural: bool = False) -> bool:
     """
     if is_word_border(text, end):
         return True
-    # Persian writes endings after a zero-width non-joiner, which is no border of a word.
+    # Persian writes endings after a zero-width non-joiner, which is not a border of a word.
     persian_ending = PERSIAN_ENDING.match(text, end) if plural else None
     if persian_ending:
         return is_word_border(text, persian_ending.end())

@@ -26,7 +26,7 @@ def blank_between(before: str, after: str) -> str:
     Signs that these share with other scripts, such as quotation marks, are ignored. Full-width
     marks contain their own white space, so nothing follows them whatever the script.
     """
-    # Quotation marks and brackets do not tell the script; the letters behind them do. Only a few
+    # Quotation marks and brackets do not show the script; the letters behind them do. Only a few
     # characters are copied, because `joined` calls this for a text that grows.
     before = SHARED_AFTER.sub("", before[-LONGEST_SHARED:])
     after = SHARED_BEFORE.sub("", after[:LONGEST_SHARED])

@@ -160,7 +160,7 @@ def normalized(code: str) -> str:
 def code_of_name(name: str, codes: list[str]) -> str:
     """The code of a language's English name, or of its name in itself if it is one of `codes`.
 
-    Returns what is no name as it is.
+    Returns what is not a name as it is.
     """
     code = names().get(name.lower(), name)
     # A code, even an unusual one, is never looked up as a name.
@@ -257,7 +257,7 @@ def name_in(locale: Any, code: str) -> str:
 def language_tag(code: str | None) -> str:
     """A language code as HTML's `lang` has it (BCP 47): zh-CN for zh_CN, ja for jpn.
 
-    Returns "", which stands for an unknown language, for None and for what is no code.
+    Returns "", which stands for an unknown language, for None and for what is not a code.
     """
     code = without_modifier(code or "")
     if not is_language(code):

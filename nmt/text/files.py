@@ -149,7 +149,7 @@ def problem_of(content: bytes, first: bool = True) -> str:
 def without_end(line: bytes) -> bytes:
     """A line without the LF or CRLF at its end."""
     # Not `strip`: white space may be part of a line,
-    # and a carriage return within it is no line end.
+    # and a carriage return within it is not a line end.
     return line.removesuffix(b"\n").removesuffix(b"\r")
 
 

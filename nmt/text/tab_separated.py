@@ -11,7 +11,7 @@ from pathlib import Path
 from nmt.text.files import MalformedLine, decode, read_lines
 
 RECORD_LINES = 1000
-"""The most lines in a row whose quoted cells contain line breaks."""
+"""The maximum number of lines in a row whose quoted cells contain line breaks."""
 CELL = r'"[^"]*(?:""[^"]*)*"|[^"\t]*'
 QUOTED_ROW = re.compile(rf"(?:{CELL})(?:\t(?:{CELL}))*")
 Row = tuple[int, list[str] | MalformedLine]

@@ -213,7 +213,7 @@ class Describer:
         no blanks between them, punctuation of the source does not count as part of the word before
         it: much of the translation attends to a period.
         """
-        # Tokens without source words, such as those of the prefix, are no candidates.
+        # Tokens without source words, such as those of the prefix, are not candidates.
         sources = {index: words for index, words in enumerate(self.of(segment)) if words}
         if not sources or not tokens:
             return set()

@@ -86,7 +86,7 @@ def learned_characters(
         frequent.append(frozenset(text))
         seen.append(frozenset(text + rare_letters))
     # An ensemble reads each character with all of its models, so each must know it.
-    # A space is no reason to copy, even if no training source had one.
+    # A space is not a reason to copy, even if no training source had one.
     characters = frozenset.intersection(*seen) | {" "}
     rare = characters - frozenset.intersection(*frequent) - {" "}
     return characters, rare

@@ -33,7 +33,7 @@ def continued(
             f"pass more to continue it (without init=), or {NEW_RUN}"
         )
     config = as_begun(config, before)
-    # The user's own keys must be those of the run before, because its model goes on.
+    # The user's own keys must match the previous run, because its model is trained further.
     training.check_configuration(before, config)
     # 0, because a run has a model only once it has ended, after any number of updates.
     if not training.is_finished(before, 0, corpus.manifest.fingerprint):

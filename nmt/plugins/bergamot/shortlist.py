@@ -151,7 +151,7 @@ def likely_targets(model: Transformer, corpus: data.PreparedCorpus) -> dict[int,
 def sample_pairs(corpus: data.PreparedCorpus) -> Any:
     """The ids of at most PAIRS training pairs, the same ones each time."""
     split = corpus.split("train")
-    # A corpus may be sorted, so its beginning is no sample.
+    # A corpus may be sorted, so its beginning is not a sample.
     order = np.random.default_rng(0).permutation(len(split))
     rows = np.sort(order[:PAIRS])
     sides = [side.to_pylist() for side in split.rows(rows)]

@@ -22,7 +22,7 @@ VALIDATION = (
     rf"<(?:\w+:)?dataValidation\s[^<>]*?\b(?:prompt|error)(?:Title)?={WORDS}"
     rf"|<(?:\w+:)?formula1>\s*(?:\"|&quot;)[^<>]*{LETTER}"
 )
-# A shape with text that is no placeholder, whose text would only tell authors what to enter.
+# A shape with text that is not a placeholder, whose text would only tell authors what to enter.
 MASTERS = r"ppt/(?:slide|notes|handout)(?:Master|Layout)s/[^/]+\.xml"
 NO_PLACEHOLDER = r"(?:(?!<(?:\w+:)?(?:ph|sp)[\s/>]|</(?:\w+:)?sp>).)*?"
 SHAPE = rf"(?s)<(?:\w+:)?sp[\s>]{NO_PLACEHOLDER}<a:t>[^<>]*{LETTER}"

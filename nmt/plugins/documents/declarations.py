@@ -124,7 +124,7 @@ class Declarations:
     def is_foreign(self, text: str, spans: Spans) -> bool:
         """Whether an element declares a language other than the source language.
 
-        False if the source language is unknown, and for what is no language code.
+        False if the source language is unknown, and for what is not a language code.
         """
         if not self.source:
             return False

@@ -45,7 +45,7 @@ WITHOUT_TEXT = frozenset(
         "verbatim",
     ]
 )
-"""Tags whose content is no text."""
+"""Tags whose content is not text."""
 CONTAINER = re.compile(
     r":{3,}[ \t]*(?:(?:\{[^{}]*\}|[\w-]+)[ \t]*)?"
     r"(?:\[(?P<label>[^\[\]]*)\]|(?P<title>[^\s{\[][^{}]*?))?[ \t]*(?:\{[^{}]*\})?[ \t]*"
@@ -109,7 +109,7 @@ def line_with_end(
 
 
 def read_template(state: StateBlock, first: int, end: int, silent: bool) -> bool:
-    """A rule of markdown-it for lines of tags, with their content if it is no text."""
+    """A rule of markdown-it for lines of tags, with their content if it is not text."""
     line = line_of(state, first)
     if state.is_code_block(first) or not line.startswith(("{", "<%")):
         return False
@@ -146,7 +146,7 @@ def long_tag(state: StateBlock, first: int, end: int) -> str:
 
 
 def end_of_element(state: StateBlock, first: int, end: int) -> int | None:
-    """The number of the line after an element whose content is no text; None if there is none."""
+    """The number of the line after an element whose content is not text; None if there is none."""
     line = line_of(state, first)
     tag = NAME_OF_TAG.match(line)
     name = (tag[1] or tag[2]) if tag else ""

@@ -1,7 +1,7 @@
 """Formulas of TeX in the text of Markdown."""
 
 TWO_WORDS = r"(?<![\\\w{])[^\W\d_]{2,}[ \t]+[^\W\d_]{2,}"
-"""Prose, which is no formula: it costs $5 or maybe 10$."""
+"""Prose, which is not a formula: it costs $5 or maybe 10$."""
 FORMULA = (
     r"\$\$(?=\S)[^$]{1,1000}\$\$"
     rf"|(?<![\w$\\])\$(?=[^\s$])(?![^$\\]{{0,150}}?{TWO_WORDS})"

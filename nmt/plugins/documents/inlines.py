@@ -27,7 +27,7 @@ ACTIVE_OR_BRACKET = re.compile(rf"{ACTIVE}|[\[\]]")
 ACTIVE_OR_LABEL = re.compile(rf"{ACTIVE}|(?<=\^)\[|\[(?=[\[\]^!@])|\](?=[\[(:])")
 """Leaves most brackets, because the document rarely defines the label in them."""
 TEXTS = frozenset(["text", "text_special", "softbreak", "hardbreak"])
-"""Types of tokens of markdown-it that are no markup."""
+"""Types of tokens of markdown-it that are not markup."""
 EMPHASIS = "*_~"
 MAY_BE_LEFT_OUT = re.compile(r"(?:em|strong|s)_|html_inline \{\} </?(?i:ruby|rb|rt|rp|rtc)\b")
 """Markup that a translation may lack, as `Inline.markup_of` describes it: emphasis and readings."""

@@ -144,7 +144,7 @@ class Border:
         if CLOSING_END.search(self.before):
             return True  # a bracket or mark that nothing in the same word follows
         if PERIOD_END.search(self.before):
-            # A number or the name of a file may go on.
+            # A number or the name of a file may continue.
             may_go_on = self.after[0].isdigit() or self.after[0].islower()
             return begins_quotation or not may_go_on
         if not WORD_END.search(self.before):

@@ -134,7 +134,7 @@ class Scanner:
 
     def add_emphasis(self, begin: int, raw: str) -> None:
         """Add signs that may open or close emphasis."""
-        # markdown-it knows the rules for signs beside letters and punctuation. `_` is no emphasis
+        # markdown-it knows the rules for signs beside letters and punctuation. `_` is not emphasis
         # in a word.
         scanned = self.state.scanDelims(begin, canSplitWord=raw[0] != "_")
         run = Run("text", raw, raw, opens=scanned.can_open, closes=scanned.can_close)
@@ -340,7 +340,7 @@ def end_of_address(text: str, begin: int) -> int:
 
 
 def skip_blanks(text: str, at: int) -> int:
-    """The offset of the first character from `at` that is no white space."""
+    """The offset of the first character from `at` that is not white space."""
     return len(text) - len(text[at:].lstrip())
 
 

@@ -1,4 +1,4 @@
-"""Superscripts and subscripts that are no words: powers, indices, chemical formulas, and footnotes.
+"""Superscripts and subscripts that are not words: powers, indices, formulas and footnotes.
 
 Their text must not be joined to the word before: a model would read the power in 10<sup>6</sup> as
 106.

@@ -97,7 +97,7 @@ class Reader:
         self.begin = begin
         self.kind = kind
         self.scanned = masked(text, arguments)
-        # The names that are closed somewhere, and so are no placeholders.
+        # The names that are closed somewhere, and so are not placeholders.
         self.closed = {name.lower() for name in CLOSED.findall(text)}
         # Tags are searched in the masked text: an argument in a tag could contain quotes or
         # brackets.

@@ -72,7 +72,7 @@ def mark_structure(rows: list[Row], in_webvtt: bool) -> None:
         elif row.is_timing or names_subtitle(rows, index, in_webvtt):
             row.is_text = False
             in_remark = False
-        # A remark goes on to the next empty line, unless times begin before.
+        # A remark continues to the next empty line, unless times begin before.
         elif in_remark or (in_webvtt and begins_remark(rows, index)):
             row.is_text = False
             in_remark = True

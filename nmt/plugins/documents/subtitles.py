@@ -42,7 +42,7 @@ UNSEEN = re.compile(r"</?[a-zA-Z][^<>]*>|\{\\[^{}]*\}")
 OVERRIDES = re.compile(r"(?:\{\\[^{}]*\})+")
 """Overrides of the style, at the beginning of a subtitle."""
 NAMED_LINES = 5
-"""The most lines that a notice lists."""
+"""The maximum number of lines that a notice lists."""
 
 
 class Subtitles(Text):

@@ -22,7 +22,7 @@ class ScriptTag:
     name: str
     """The element, sup or sub."""
     closes: bool | None
-    """Whether the tag is a closing one; None if the code does not tell."""
+    """Whether the tag is a closing one; None if the code does not say."""
 
 
 def with_scripts(tokens: Sequence[Token]) -> list[Token]:

@@ -250,7 +250,7 @@ class CTranslate2Engine:
         """Each sentence's n_best hypotheses out of `results`.
 
         Corrects scores that are not log P(Y|X): CTranslate2 scores forced tokens as 0 and stops at
-        the maximum length without an end symbol. `rescore` computes all scores anew, because
+        the maximum length without an end symbol. `rescore` computes all scores again, because
         CTranslate2 suppresses symbols before the softmax.
         """
         if self.has_scores:

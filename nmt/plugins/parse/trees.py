@@ -154,7 +154,7 @@ def parse(text: str) -> Iterator[Tree]:
     for token in TOKEN.finditer(text):
         if token["tag"]:
             tag = plain_label(token["tag"])
-            # A trace is no word of the sentence.
+            # A trace is not a word of the sentence.
             if tag != TRACE:
                 tree.add(tag, token["word"])
         elif token["opens"]:

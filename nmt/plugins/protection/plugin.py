@@ -68,7 +68,7 @@ def check_pattern(kind: str) -> None:
 
 
 def register(add: Add) -> None:
-    # Protection comes before terms: when a line is cut or masked, its terms are found anew.
+    # Protection comes before terms: when a line is cut or masked, its terms are found again.
     path = "nmt.plugins.protection"
     # Without a key, because even protect=none keeps what documents copy.
     add(StageEntry("protected", f"{path}.protection:protection", order=20))

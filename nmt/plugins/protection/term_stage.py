@@ -85,7 +85,7 @@ class Terms(Stage):
 
         A note names a term whose translation is missing.
         """
-        # Found anew, because a stage keeps nothing between a search and its report.
+        # Found again, because a stage keeps nothing between a search and its report.
         matches = self.find(clean(line))
         fields = list[dict[str, Any]]()
         verdicts = judge(matches, best.text, self.glossary.target)

@@ -33,7 +33,7 @@ SHORT = 0.6
 LONG = 1.6
 """A translation above this share of the reference's length is over-translated."""
 FEW_CHARACTERS = 10
-"""A smaller difference in length is no fault: short lines vary by more than their share."""
+"""A smaller difference in length is not a fault: short lines vary by more than their share."""
 
 Numbers = npt.NDArray[np.float64]
 Row = dict[str, Any]

@@ -153,7 +153,7 @@ def repeated(training: Training, original: ExperimentConfig, run: Path, end: int
     trainer = replace(original.trainer, devices=1, num_nodes=1, max_steps=end, max_time=None)
     # Validation changes no weights, so it runs once and translates nothing.
     validation = replace(original.validation, every_steps=end, bleu_sentences=0, best="perplexity")
-    # The recorded configuration has the updates that `minutes` led to; planned anew, they would
+    # The recorded configuration has the updates that `minutes` led to; planned again, they would
     # depend on the clock.
     again = replace(original, minutes=None, run=str(run), trainer=trainer, validation=validation)
     # Nothing of this training may reach the user's records.

@@ -145,7 +145,7 @@ def translated(seed: Seed, test: TestSet, options: TranslatorOptions) -> Seed:
 def translate_here(path: str, options: TranslatorOptions, sources: list[str]) -> Seed:
     """Translate as `nmt translate` does and measure the cost, after one line to warm up."""
     translator = open_translator(options)
-    # The first call allocates memory and may compile kernels, which is no part of the speed.
+    # The first call allocates memory and may compile kernels, which is not part of the speed.
     translator.translate(sources[:1])
     start = time.perf_counter()
     hypotheses = translate_lines(translator, sources, talker(), f"translating with {path}")

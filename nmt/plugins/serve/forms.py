@@ -45,7 +45,7 @@ class TranslateForm(TextForm):
     format: Literal["text", "html"] = "text"
     alternatives: Alternatives = 0
     prefix: Prefix | None = None
-    """Alternatives have another word after it."""
+    """The words before the replaced word; alternatives have another word after them."""
     rest: Text = ""
     """The translation so far after the prefix; other sentences keep its words."""
     details: bool = False

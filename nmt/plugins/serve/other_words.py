@@ -10,7 +10,7 @@ from nmt.text import NO_BLANK_BESIDE, TARGET, WITHOUT_BLANKS, Tokenizer, word_sp
 BEAM = 12
 """The number of tokens to try as the beginning of another word."""
 MOST_REPLACED = 40
-"""The most words of a line that a user can replace and still get alternatives for later words."""
+"""The maximum number of words that a user can replace in a line with alternatives for the rest."""
 
 
 class Words:

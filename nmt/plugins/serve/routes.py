@@ -60,7 +60,7 @@ class Routes:
         hint = did_you_mean(language, self.languages)
         if hint:
             problem += f"; {hint}"
-        # For what is no language, LibreTranslate's own tests expect only the first words.
+        # For what is not a language, LibreTranslate's own tests expect only the first words.
         is_language = name != shown
         if is_language:
             problem += f"; supported languages: {in_words(self.languages)}"

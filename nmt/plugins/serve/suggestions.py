@@ -52,7 +52,7 @@ def cell_of(text: str) -> str:
 
 def is_blank(text: str) -> bool:
     """Whether a text has no visible character."""
-    # Zero-width characters are no text, and `strip` keeps them.
+    # Zero-width characters are not text, and `strip` keeps them.
     printable = "".join(filter(str.isprintable, text))
     return not printable.strip()
 

@@ -19,7 +19,7 @@ LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 CODES = ("bpt", "ept", "it", "ph", "ut")
 """Elements with markup of the original document instead of text."""
 LONGEST = 4 * LINE_BYTES
-"""The most bytes without the end of a unit."""
+"""The maximum number of bytes without the end of a unit."""
 CHUNK = 2**15
 EXAMINED = 1000
 """The units at the beginning of a file from which its languages are known."""
