@@ -130,7 +130,7 @@ def options_and_tree(
 def composed_tree(command: Command, arguments: Arguments, config_dir: Path | None) -> Any:
     """The tree of the arguments, of the model at `init`, and of a plan for a training time."""
     given = arguments.keys
-    # Composed without the model first, because only the tree tells whether an experiment sets init.
+    # Composed without the model first, because only the tree shows whether an experiment sets init.
     tree = hydra_tree(command, arguments.overrides, config_dir)
     with missing_values_of(tree):
         init = tree.get("init")

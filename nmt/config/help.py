@@ -121,7 +121,7 @@ class Help:
         tree: Any = OmegaConf.to_container(hydra_tree(self.command, []))
         defaults = {}
         for name, value in flatten(tree).items():
-            # OmegaConf's ??? would tell nothing to a reader.
+            # OmegaConf's ??? would mean nothing to a reader.
             defaults[name] = in_words(value).replace(MISSING, "REQUIRED")
         return defaults
 

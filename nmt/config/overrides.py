@@ -70,5 +70,5 @@ def is_bare(word: str) -> bool:
 
 
 def key_of(word: str) -> str:
-    """The key of KEY=VALUE, also with Hydra's marks for additions (+) and deletions (~)."""
+    """The key of KEY=VALUE, without Hydra's marks for additions (+) and deletions (~)."""
     return word.partition("=")[0].lstrip("+~")

@@ -80,7 +80,7 @@ def check_names(sources: list[SourceConfig]) -> None:
 
 
 def check_tags(sources: list[SourceConfig]) -> None:
-    """Raise NMTError if nothing tells the model into which of several languages to translate."""
+    """Raise NMTError if nothing tells the model which of several target languages to use."""
     targets = sorted({source.data.target for source in sources})
     untagged = [source.name for source in sources if not source.data.tag]
     if len(targets) > 1 and untagged:

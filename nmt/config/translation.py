@@ -144,7 +144,7 @@ class TranslateConfig(JobConfig):
             raise SettingError(
                 "requires format=tsv or jsonl", key="decode.n_best", value=str(n_best)
             )
-        # Other programs tell the format of a document by its suffix.
+        # Other programs recognize the format of a document by its suffix.
         of_output = document_format(self.output)
         if self.is_document and of_output not in (None, self.format):
             raise SettingError(

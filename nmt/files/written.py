@@ -40,7 +40,7 @@ MODEL_MARK = "config.json"
 
 
 def markers() -> set[str]:
-    """The names of the files that may tell what a folder is."""
+    """The names of the files that may identify a folder."""
     added = {entry.marker for entry in added_folders()}
     return {CORPUS_MARK, RUN_MARK, MODEL_MARK, *added}
 
@@ -106,7 +106,7 @@ def files_beside(entry: ExporterEntry | FolderEntry | None) -> list[str]:
     """The patterns for the files in a plugin's folder. All exports have the same mark."""
     if entry is None:
         return [NO_NAMES]
-    # The mark does not say which exporter wrote a folder, so the names of all of them count.
+    # The mark does not say which exporter wrote a folder, so the files of all exporters count.
     if isinstance(entry, ExporterEntry):
         return [export.files for export in entries_of(ExporterEntry).values()]
     return [entry.files]

@@ -292,7 +292,7 @@ class Reading:
         """
         kept = self.pairs_left
         start = 0
-        # All pairs of the file, also those that were dropped before, so that flags match rows.
+        # All pairs of the file, including pairs that were dropped before, so that flags match rows.
         for alike in self.map(partial(shares_letters, sides=sides), arrow_blocks(self.text)):
             self.keep[start : start + len(alike)] &= ~alike
             start += len(alike)

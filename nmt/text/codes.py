@@ -33,7 +33,7 @@ def english() -> Any:
 
 
 def data_of(name: Literal["language_aliases", "likely_subtags"]) -> Any:
-    """A table of CLDR that belongs to no language."""
+    """A table of CLDR that is not specific to a language."""
     from babel.core import get_global
 
     return get_global(name)
@@ -45,9 +45,9 @@ class Subtags(NamedTuple):
     language: str
     """The language code as CLDR writes it, such as de for deu."""
     script: str
-    """Such as Latn; the language's usual script if the code has none."""
+    """The script, such as Latn; the language's usual script if the code has none."""
     region: str
-    """Such as BR; "" if the code has none."""
+    """The region, such as BR; "" if the code has none."""
     is_plain: bool
     """Whether the code has neither a script nor a region."""
 
@@ -143,7 +143,7 @@ def match_language(code: str, codes: Iterable[str]) -> str | None:
     usual_region = usual_subtags(language).get("region")
 
     def preference(other: str) -> int:
-        """The smallest is preferred; of several, the first."""
+        """The rank of a code; the smallest is preferred, and the first of equal ranks."""
         # The same region, then no region, then the usual one: pt means pt_BR rather than pt_PT.
         regions = [region, "", usual_region]
         other_region = subtags(other).region

@@ -27,7 +27,7 @@ def is_encoded(character: str, encoding: str) -> bool:
 def characters_of(writing: str) -> frozenset[str]:
     """The common Han characters of a writing."""
     encoding = ENCODINGS[writing]
-    # Encodings tell because each was made for one writing; Unicode unified them.
+    # Older encodings show the writing, because each was made for one; Unicode unified them.
     characters = map(chr, range(FIRST, LAST + 1))
     return frozenset(sign for sign in characters if is_encoded(sign, encoding))
 

@@ -107,7 +107,7 @@ class Gradients:
         self.hidden_chunks.append(kernels.linear(grad_RN, weight_ND.t()))
         chunk_ND = weight_gradient(grad_RN, x_RD, weight_ND)
         if self.weight_ND is None:
-            # float32 also in mixed precision: a sum over many chunks would lose bits in bfloat16.
+            # float32 even in mixed precision: a sum over many chunks would lose bits in bfloat16.
             self.weight_ND = chunk_ND.float()
         else:
             self.weight_ND.add_(chunk_ND)

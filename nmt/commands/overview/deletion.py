@@ -89,7 +89,7 @@ def delete(names: list[str], folder: Path, rows: list[Row], yes: bool) -> None:
             console.print(files.printable(announcement(doomed)))
         if not yes:
             ask(console)
-        # Before the deletion, because a broken link no longer tells where it led.
+        # Before the deletion, because a broken link no longer shows where it pointed.
         links = latest_links_to(paths)
         for doomed in all_doomed:
             delete_folder(doomed.path, doomed.kept)

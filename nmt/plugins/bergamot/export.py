@@ -106,7 +106,7 @@ def export(
         notes = [NOT_COMPARED]
     sizes = [f"{name} {megabytes(content)}" for name, content in files.items()]
     notes.append(f"{megabytes(*files.values())} MB: {', '.join(sizes)}")
-    # The name of the run tells more than "model".
+    # The name of the run says more than "model".
     name = folder.parent.name if folder.name == "model" else folder.name
     descriptions = descriptions_of(description, name, settings, files)
     if inputs.engine:

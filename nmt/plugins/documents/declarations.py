@@ -1,4 +1,4 @@
-"""What pages in HTML declare about their text: its language and its direction.
+"""The declarations of HTML pages about their text: its language and its direction.
 
 https://html.spec.whatwg.org, sections 3.2.6.2 and 3.2.6.4.
 """

@@ -19,7 +19,7 @@ ADDRESS = re.compile(
 """The address of a link that a template computes, in its brackets."""
 ATTRIBUTE = r"(?:[#.][\w:.-]+|[\w-]+=(?:\"[^\"\n]*\"|'[^'\n]*'|[\w%.-]+))"
 ATTRIBUTES = rf"\{{:?[ \t]*{ATTRIBUTE}(?:[ \t]+{ATTRIBUTE}){{0,20}}[ \t]*\}}"
-"""What headings, links and other elements have after them: {#name .class key="value"}."""
+"""Attributes after headings, links and other elements: {#name .class key="value"}."""
 OPENING_OF_TAG = re.compile(r"\{\{[<%]|\{%")
 CLOSING_OF_TAG = {"{{<": ">}}", "{{%": "%}}", "{%": "%}"}
 MOST_LINES_OF_TAG = 50
@@ -178,7 +178,7 @@ def read_line_of_site(state: StateBlock, first: int, end: int, silent: bool) -> 
 
 
 def read_formula(state: StateBlock, first: int, end: int, silent: bool) -> bool:
-    """A rule of markdown-it for formulas on lines of their own."""
+    """A rule of markdown-it for formulas on separate lines."""
     if state.is_code_block(first):
         return False
     line = line_of(state, first)
@@ -198,7 +198,7 @@ def read_formula(state: StateBlock, first: int, end: int, silent: bool) -> bool:
 
 
 def marks_of_formula(line: str) -> tuple[str, str] | None:
-    """What opens and closes the formula at the beginning of a line; None if there is none."""
+    """The marks around the formula at the beginning of a line; None if there is no formula."""
     environment = ENVIRONMENT.match(line)
     if environment:
         return environment[0], rf"\end{{{environment[1]}}}"

@@ -54,7 +54,7 @@ def load(
     if options.precision == "int8" and has_fast_avx512():
         # By default, CTranslate2 uses AVX2 on AMD's processors. AVX-512 is faster with int8, but
         # not with float32.
-        # A user's own choice wins.
+        # The user's own choice takes precedence.
         os.environ.setdefault("CT2_FORCE_CPU_ISA", "AVX512")
     [folder] = folders
     conversion = converted(folder, options.precision, notice)
@@ -86,7 +86,7 @@ def has_fast_avx512() -> bool:
 
 
 def hypotheses_to_find(config: DecodeConfig) -> int:
-    """How many finished hypotheses end a beam search.
+    """The number of finished hypotheses that end a beam search.
 
     A longer hypothesis could still win thanks to its length penalty, so the number grows with
     alpha; at first, |Y|^alpha grows faster than ((5 + |Y|) / 6)^alpha.
@@ -295,7 +295,7 @@ class CTranslate2Engine:
             candidate.log_probability = sum(scores)
 
     def candidates(self, begun: Sequence[Pair], suppress: bool) -> list[list[Hypothesis]]:
-        """What CTranslate2 finds for each sentence, given its prefix.
+        """The hypotheses that CTranslate2 finds for each sentence, given its prefix.
 
         `suppress` excludes symbols that are not text.
         """

@@ -1,4 +1,4 @@
-"""What CTranslate2 and transformers' MarianMT can reproduce of a model.
+"""The properties of a model that CTranslate2 and transformers' MarianMT can reproduce.
 
 Imports no heavy library.
 """
@@ -9,7 +9,7 @@ from nmt.config import ANY, FLAG, Program, Rule, Settings, only, only_by, struct
 
 USE_TORCH = "use engine=torch"
 MARIAN_NUMBERS = {"zero_start": True, "positions": "tensor2tensor", "norm_epsilon": 1e-6}
-"""How models that Marian trained compute, where they differ from the paper."""
+"""The settings in which models trained by Marian differ from the paper."""
 
 
 def head_width(settings: Settings) -> tuple[Any, ...]:
@@ -94,7 +94,7 @@ SHAPE = {
     "model.output_bias": FLAG,
     "model.max_positions": ANY,
 }
-"""What CTranslate2 and transformers have in common."""
+"""The rules that CTranslate2 and transformers have in common."""
 CTRANSLATE2_MODEL = {
     **SHAPE,
     "model.source_end": FLAG,

@@ -36,7 +36,7 @@ class PhraseConstraints:
         return PhraseConstraints(rows, self.kinds, terms)
 
     def without(self, index: int, number: int) -> "PhraseConstraints":
-        """All constraints of a sentence but one."""
+        """All constraints of a sentence except one."""
         row = [*self.rows[index]]
         del row[number]
         terms = self.terms

@@ -150,7 +150,7 @@ class MaskedLine:
         return row
 
     def restored(self, translation: Translation) -> Translation | None:
-        """A translation with items instead of names, also of those that it lost, if possible."""
+        """A translation with items instead of names, including lost ones if possible."""
         return self.with_items(self.aligned(translation))
 
     def with_items(self, translation: Translation) -> Translation | None:

@@ -22,7 +22,7 @@ from nmt.translation import Limits, Line, Outcome, RefusedLine, Rest, Stage, Tra
 MISMATCH = "protected items do not match the source; check the translation"
 """The note for a translation that lacks items."""
 NOTES = {"cut": CUT, "protected": MISMATCH}
-"""Notes by what a report calls them."""
+"""Name in a report -> note."""
 # In this order: A1 suits both messages and documents better than X1.
 STAND_INS: tuple[NameOf, ...] = ("A{}".format, "X{}".format, "[{}]".format)
 """Names that models copy well: see docs/guides/glossaries.md."""
@@ -31,7 +31,7 @@ MARK_OF_COPY = re.compile(f"[{COPIES[0]}-{COPIES[-1]}]")
 
 @dataclass(frozen=True)
 class Fallback:
-    """How to translate a line whose items would be lost otherwise."""
+    """A way to translate a line whose items would otherwise be lost."""
 
     mask: Callable[[ProtectedLine], MaskedLine | None]
     changes: Mapping[str, Any]

@@ -75,7 +75,7 @@ class WrittenTerms:
 
 
 class Endings:
-    """The terms of a sentence, to tell which tokens cannot complete any of them.
+    """The terms of a sentence, to find which tokens cannot complete any term.
 
     Texts are compared by their letters, without case, marks and blanks: where the letters of no
     term end, no term does.

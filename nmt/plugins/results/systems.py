@@ -86,7 +86,7 @@ def read_system(text: str, file_names: Counter[str]) -> System:
     if one and not exists(text):
         name, path = one.groups()
         return System(name, [Seed(path)])
-    # Of runs/a/model and runs/b/model, the last part would not tell which is which.
+    # Of runs/a/model and runs/b/model, the last part would not distinguish the two.
     name = Path(text).name
     is_unique = name and file_names[name] == 1
     return System(name if is_unique else text, [Seed(text)])

@@ -73,7 +73,7 @@ def load_identifier() -> Any:
 
 @cache
 def identified() -> frozenset[str]:
-    """The languages that the identifier can tell, as CLDR's codes."""
+    """The languages that the identifier can recognize, as CLDR's codes."""
     codes = set[str]()
     for label in map(str, identifier().labels):
         codes.add(subtags(label).language)

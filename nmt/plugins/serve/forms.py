@@ -71,8 +71,8 @@ def validated(form: type[AnyForm], fields: dict[str, Any]) -> AnyForm:
 
     For the first invalid one, raises Failed with LibreTranslate's wording.
     """
-    # An empty field means the default, as one that is not sent.
-    # Clients may send fields for all of their options, also for those without a value.
+    # An empty field means the default, like a field that is not sent.
+    # Clients may send fields for all of their options, even for options without a value.
     given = {name: value for name, value in fields.items() if value not in (None, "", [])}
     try:
         return form.model_validate(given)

@@ -158,5 +158,5 @@ class Queue:
         """Update the batch size based on a batch's translation time."""
         if characters > self.most_characters / 2:  # a smaller batch says little about speed
             in_time = round(BATCH_SECONDS * characters / max(seconds, 0.001))
-            # Enough for any line of up to `LONG` characters, whatever was measured.
+            # Enough for any line of up to `LONG` characters, regardless of the measured speed.
             self.most_characters = max(LONG, min(BATCH_CHARACTERS, in_time))
