@@ -1,4 +1,4 @@
-"""Marks that stand for what a document copies, such as a tag or a footnote."""
+"""Marks for the elements that a document copies, such as a tag or a footnote."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Where translations have the items of a line, which they must keep unchanged."""
+"""Find the items of a line in its translations, which must keep them unchanged."""
 
 import re
 from collections import Counter
@@ -38,9 +38,9 @@ class Items:
         self.literals = dict[str, str]()
         """The pattern of each item that is not a measurement."""
         self.joined = dict[str, str]()
-        """The same for texts without blanks between words."""
+        """The patterns of the same items for texts without blanks between words."""
         self.names = dict[str, str]()
-        """Maps the text of each of these items, also with ASCII digits, to its own text."""
+        """The text of each of these items, as it is and with ASCII digits -> its own text."""
         self.times = dict[str, str]()
         """Maps the standard form of each time of day to its own text."""
         measures = list[str]()

@@ -82,12 +82,12 @@ POWERS = {
     "亿": 8,
     "억": 8,
 }
-"""What multiplies a number before it, as powers of ten."""
+"""East Asian multiplier after a number -> power of ten."""
 POWER_OF_TEN = f"{BLANK}?[{''.join(POWERS)}]"
 SIGNED_IN_TRANSLATION = rf"(?:(?:{MINUS})\s?{NUMBER}|{SIGNED})(?:{POWER_OF_TEN})?"
 # Marks of direction may stand before a unit in Hebrew and Arabic.
 GAP = "[ \u00a0\u202f\u2009\u200e\u200f]{0,2}"
-# 10%5 is no 5%.
+# 10%5 does not contain 5%.
 NO_PERCENT_AFTER = "(?![%\uff05\u066a])"
 # Also not as a file name or a quotient, but another measurement may follow: 30°C/86°F.
 NOT_CONTINUED = r"(?!\.?(?:[A-Za-z\d_@\\]|/(?![-+\u2212]?\d)))"
@@ -149,7 +149,7 @@ def same_digit(digit: str) -> str:
 def numbers(text: str) -> list[str]:
     """The standard forms of all numbers that a text can mean.
 
-    Only the language tells whether a single mark before three digits separates decimals or
+    Only the language shows whether a single mark before three digits separates decimals or
     thousands. Such a number has the form `1|000`, and the form `1000` unless the mark is a point.
     """
     power = POWERS.get(text[-1])
@@ -272,7 +272,7 @@ class Measures:
             units = [unit, *self.units_of_forms.get(bare(unit), ())]
             signed_and_unsigned = [number]
             if not IS_MINUS.search(measure):
-                # What looks like a sign may be a dash, but a word for minus is none.
+                # An apparent sign may be a dash, but a word for minus is never a dash.
                 signed_and_unsigned.append(number.lstrip("-+"))
             for reading in product(signed_and_unsigned, units):
                 text = self.texts.get(reading)

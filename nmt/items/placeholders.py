@@ -1,4 +1,4 @@
-"""The patterns of placeholders: what programs replace in a text, and tags.
+"""The patterns of placeholders, which programs replace in a text, and of tags.
 
 For the rules that the patterns follow, see `patterns`, which also compiles them.
 """

@@ -8,7 +8,7 @@ from nmt.items.measures import ascii_digits, same_digit
 TIME = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?")
 BLANK = r"[ \u00a0\u202f]?"
 HOUR = "(?:[時时点點시]|час(?:а|ов)?|ч\\.?|годин[аиу]?|год\\.?)"
-"""What follows an hour in Japanese, Chinese, Korean, Russian and Ukrainian."""
+"""The word after an hour in Japanese, Chinese, Korean, Russian and Ukrainian."""
 HALF = "[半반]"
 MINUTE = "(?:[分분]|минут[аы]?|мин\\.?|хвилин[аиу]?|хв\\.?)"
 SECOND = "[秒초]"

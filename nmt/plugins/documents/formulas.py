@@ -7,7 +7,7 @@ FORMULA = (
     rf"|(?<![\w$\\])\$(?=[^\s$])(?![^$\\]{{0,150}}?{TWO_WORDS})"
     r"(?:[^$\\`\n]|\\.|\n(?!\s*\n)){1,200}(?<!\s)\$(?![\w$])"
 )
-"""A formula in dollars, as Pandoc and GitHub know it. Amounts and variables of a shell are none."""
+"""A formula in dollars, as in Pandoc and GitHub. Amounts and shell variables are not formulas."""
 
 
 def in_brackets(opening: str, closing: str) -> str:

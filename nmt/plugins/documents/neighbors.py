@@ -20,15 +20,15 @@ PERIOD_END = regex.compile(r"[.,]$")
 WORD_BEGIN = regex.compile(r"\w")
 OPENING_BEGIN = regex.compile(r"[\p{Ps}\p{Pi}\u201e]")
 JOINT = regex.compile(r"\s?[+\u2013\u2192>-]\s?")
-"""Between keys that are pressed together, or the steps of a path through menus."""
+"""The sign between keys that are pressed together, or between the steps of a menu path."""
 DIVIDER = regex.compile(r"[^\w\s]{1,3}")
-"""Between the links of a menu."""
+"""The text between the links of a menu."""
 ENDING = regex.compile(r"\(\w{1,3}\)")
 """The ending of an optional plural, as in file(s)."""
 
 
 def keep_apart(tokens: Iterable[Token]) -> list[Token]:
-    """The tokens with a blank for the model wherever one element ends and another one begins.
+    """The tokens with a blank for the model wherever one element ends and another begins.
 
     Elements that form one word together get no blank: <b>O</b><i>pen</i>.
     """
@@ -111,7 +111,7 @@ def is_divider(tokens: Sequence[Token], index: int) -> bool:
 
 @dataclass(frozen=True)
 class Border:
-    """Where one element ends and another one begins, without a blank between their texts."""
+    """The border between two elements without a blank between their texts."""
 
     tag: int
     """The index of the first tag that opens here."""
@@ -132,7 +132,7 @@ class Border:
     """Whether letters directly precede the first element or follow the second one."""
 
     def separates_words(self) -> bool:
-        """Whether the two texts are words of their own, although no blank separates them."""
+        """Whether the two texts are separate words, although no blank separates them."""
         # Before other signs, such as an apostrophe, both texts may be one word.
         begins_quotation = OPENING_BEGIN.match(self.after) is not None
         if not begins_quotation and not WORD_BEGIN.match(self.after):

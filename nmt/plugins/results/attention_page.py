@@ -23,10 +23,10 @@ from nmt.plugins.results.pages import render
 
 Weights = npt.NDArray[np.float32]
 MAX_TOKENS = 200
-"""Tokens per sentence, because the size of the page grows with the square of its length."""
+"""Maximum tokens per sentence, because the size of the page grows with the square of its length."""
 MAX_LABEL_LETTERS = 15
 MAX_BANDS = 5
-"""Bands to draw for each query."""
+"""The maximum number of bands to draw for each query."""
 LIGHTNESS = 0.47
 SATURATION = 0.72
 MIN_SHARE = 0.05
@@ -103,7 +103,7 @@ def attention_page(config: AttentionConfig, show: Callable[[str], None]) -> str:
     attention = model_attention(model, source_BS, inputs_BT)
     sources = tokenizer.subwords([*source, EOS], text.SOURCE)
     outputs = tokenizer.subwords([*target, EOS], text.TARGET)
-    # Queries are named by what they predict, keys by what they read.
+    # Queries are named by the token that they predict, keys by the token that they read.
     inputs = ["<s>", *outputs[:-1]]
     if source and not model.config.source_end:
         # The model does not attend to the end symbol of the source.

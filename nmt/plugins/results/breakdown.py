@@ -1,4 +1,4 @@
-"""Where systems differ: their scores in buckets of lines, and how often they make each fault.
+"""Differences between systems: scores in buckets of lines, and the frequency of each fault.
 
 A row describes a bucket or a fault:
 
@@ -43,9 +43,9 @@ Faults = list[list[str]]  # the faults of every line of a text
 def faults_of(
     source: str | None, reference: str, text: str, scripts: frozenset[str] | None
 ) -> list[str]:
-    """What is wrong with a translation.
+    """The faults of a translation.
 
-    These are flags, if the source is given, and a length far from the reference's.
+    They are flags, if the source is given, and a length far from the reference's.
     """
     faults = []
     if source is not None:
@@ -194,5 +194,5 @@ def faults_of_lines(test: TestSet, translations: list[str]) -> Faults:
 
 
 def has_fault(name: str, faults: Faults) -> Numbers:
-    """1 for each line with the fault, 0 for the others: [N, 1]."""
+    """1 for each line with the fault, 0 for each other line: [N, 1]."""
     return np.array([[float(name in of_line)] for of_line in faults])

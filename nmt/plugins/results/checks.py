@@ -8,7 +8,7 @@ DIFFERS = "DIFFERS"
 UNCHECKED = "unchecked"
 MISSING = "MISSING"
 ANOTHER = "another environment"
-"""Bits differ, but in another environment, where last bits may differ."""
+"""Bits differ, but the environment is another one, in which the last bits may differ."""
 RESULT_WIDTH = max(len(result) for result in (SAME, DIFFERS, UNCHECKED, MISSING, ANOTHER))
 
 

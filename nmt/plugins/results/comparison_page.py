@@ -23,7 +23,7 @@ from nmt.plugins.results.test_set import TestSet
 from nmt.text import scripts_of_language
 
 EXAMPLES = 25
-"""The page shows up to this many wins and as many losses of a system."""
+"""The page shows up to this many wins, and up to this many losses, of a system."""
 Example = dict[str, Any]  # a line with its translations by two systems
 
 

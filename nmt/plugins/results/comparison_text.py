@@ -1,4 +1,4 @@
-"""What `nmt compare` prints: a table of scores, and a verdict for each system.
+"""The output of `nmt compare`: a table of scores, and a verdict for each system.
 
 The functions read the record that `nmt compare --json` prints; see significance.py.
 """
@@ -40,7 +40,7 @@ def costs(cost: Tree | None) -> list[str]:
 
 
 def how_tested(tree: Tree) -> str:
-    """What an asterisk and ± mean."""
+    """The explanation of the asterisk and ±."""
     if tree["lines"] < FEWEST_LINES:
         asterisk = f"no *: tests need {FEWEST_LINES} lines, but there are only {tree['lines']}"
     else:
