@@ -143,7 +143,7 @@ def plugin_member(cls: Any, name: str, entry: OptionsEntry) -> Member:
 def default_of(item: Field[Any]) -> Any:
     """The default of a dataclass's field; MISSING if it has none."""
     if item.default_factory is not NO_DEFAULT:
-        # A new list or record for each call, so that nobody changes a shared one.
+        # A new list or record for each call, so that callers cannot change a shared one.
         return item.default_factory()
     return MISSING if item.default is NO_DEFAULT else item.default
 

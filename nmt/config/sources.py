@@ -62,7 +62,7 @@ def sources_of(data: DataConfig) -> list[SourceConfig]:
 
 def without_shared_sets(data: DataConfig) -> DataConfig:
     """The keys of all sources after the first one, which uses the held-out sets for all sources."""
-    # Size 0, because an empty `valid` alone would mean to draw a set from the source's own train.
+    # Size 0, because with an empty `valid` alone, a set would be drawn from the source's own train.
     sizes: dict[str, Any] = {}
     if data.valid:
         sizes["valid_size"] = 0
@@ -94,7 +94,7 @@ def source_of(data: DataConfig, entry: Any) -> SourceConfig:
     """Build the source that an entry of `data.sources` describes."""
     if not isinstance(entry, dict):
         raise NMTError(f"data.sources: {entry!r:.60} is not a mapping, such as {{train: corpus/a}}")
-    # First of all, because every message below names the source.
+    # Checked first, because every message below names the source.
     name = entry.get("name") or default_name(data, entry)
     where = f"data.sources, {name!s:.60}"
     tree = to_tree(data)

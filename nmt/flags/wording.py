@@ -1,4 +1,4 @@
-"""What the words of a translation reveal: repetitions, a copied source, and the wrong language."""
+"""Signs of failure in the words of a translation: repetition, copied source, wrong language."""
 
 import unicodedata
 from collections import Counter

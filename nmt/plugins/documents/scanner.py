@@ -152,7 +152,7 @@ class Scanner:
         self.tokens.append(Token("copy", raw, raw))
 
     def add_extension(self, markup: re.Match[str]) -> None:
-        """Add what CommonMark lacks, unless the document defines the label in its brackets."""
+        """Add an extension of CommonMark, unless the document defines the label in its brackets."""
         raw = markup[0]
         page = markup["page"] or ""
         shown = markup["shown"] or ""
@@ -203,7 +203,7 @@ class Scanner:
             self.has_brackets = True
 
     def close_image(self, opening: Bracket, closing: int, end: int) -> None:
-        """Turn the brackets and address of an image, and all between them, into one tag."""
+        """Turn the brackets and address of an image, and everything between them, into one tag."""
         begin = opening.content - len("![")
         # The text of an image is plain, even if it has images itself.
         while self.images and self.images[-1].whole[0] >= opening.content:

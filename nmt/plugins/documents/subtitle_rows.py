@@ -1,4 +1,4 @@
-"""The lines of a file with subtitles: which are text, and which are times, numbers and the like."""
+"""The lines of a file with subtitles: text, times, numbers and other lines."""
 
 import re
 from collections.abc import Iterator

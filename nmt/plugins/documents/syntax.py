@@ -1,4 +1,4 @@
-"""Patterns for what may be markup in a block of Markdown."""
+"""Patterns for possible markup in a block of Markdown."""
 
 import re
 

@@ -17,7 +17,7 @@ KIND = re.compile(
 
 @dataclass(frozen=True)
 class ScriptTag:
-    """What a code stands for."""
+    """The tag that a code stands for."""
 
     name: str
     """The element, sup or sub."""
@@ -61,6 +61,6 @@ def tag_of(raw: str) -> ScriptTag | None:
         return ScriptTag(name.lower(), closes=bool(slash))
     if tags:
         return None
-    # Without the tag itself, an attribute may name what the code is.
+    # Without the tag itself, an attribute may name the kind of the code.
     kind = KIND.search(text)
     return ScriptTag(kind[1].lower(), closes=None) if kind else None

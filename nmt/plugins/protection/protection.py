@@ -119,8 +119,8 @@ class Protection(Stage):
                     masks[index] = mask
             lines = {index: fallback.line_of(mask) for index, mask in masks.items()}
             for index, outcome in outcomes(lines, rest).items():
-                # Refused in this form, for example for its length; the next fallback may still
-                # succeed.
+                # The line was refused in this form, for example for its length; the next fallback
+                # may still succeed.
                 if isinstance(outcome, RefusedLine):
                     continue
                 row = masks[index].with_all_items(outcome)
@@ -154,7 +154,7 @@ def masking_with(stand_in: NameOf) -> Fallback:
 
 
 def outcomes(lines: Mapping[int, Line], rest: Rest) -> dict[int, Outcome]:
-    """What the rest of the pipeline makes of each line, by the line's index."""
+    """Index of a line -> its outcome in the rest of the pipeline."""
     if not lines:
         return {}
     results = rest([*lines.values()])
@@ -216,8 +216,8 @@ def flag_lost_items(line: ProtectedLine, translations: Iterable[Translation]) ->
         # `copied` lists what was copied from the line; a bare mark means nothing to a user.
         translation.copied = copied
         if not line.items.arrive(translation.text):
-            # The mismatch is the graver of the two notes, and a report counts a line under one of
-            # them.
+            # The mismatch is the more serious of the two notes, and a report counts a line under
+            # only one of them.
             translation.notes.pop(CUT, None)
             translation.notes[MISMATCH] = ""
             translation.flags.append("protected")

@@ -56,7 +56,7 @@ class Terms(Stage):
         forms = list[list[list[Form]]]()
         for segment in segments:
             text = self.text_of(segment)
-            # By segment, because each one begins a sentence of its own, or continues one.
+            # By segment, because each segment begins or continues a separate sentence.
             capital = begins_with_capital(text)
             constraints_of_segment = list[Constraint]()
             forms_of_segment = list[list[Form]]()
@@ -75,7 +75,7 @@ class Terms(Stage):
 
     def text_of(self, segment: Segment) -> str:
         """A segment as the model reads it."""
-        # A part of a long sentence exists only as tokens, and is not a text of its own.
+        # A part of a long sentence exists only as tokens, not as a separate text.
         if segment.part:
             return self.tokenizer.decode(segment.ids, SOURCE)
         return self.tokenizer.clean(segment.text)

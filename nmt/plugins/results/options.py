@@ -116,7 +116,7 @@ class CiteConfig:
     """File of reference translations of `source`."""
     output: str | None = None
     """Bundle to write; null: citation-TESTSET.zip in the run, or in the working directory if there
-    is not a run."""
+    is no run."""
     text: bool = False
     """Include the source and reference lines; check first that their license allows it."""
     metrics: list[str] = choice(["bleu", "chrf", "ter"], names_of=lambda: metric_names("text"))

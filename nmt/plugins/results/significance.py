@@ -23,17 +23,17 @@ NAMES = {
     "chrf++": "chrF2++",
     "ter": "TER",
 }
-"""Our name of a metric -> sacreBLEU's."""
+"""nmt's name of a metric -> sacreBLEU's name."""
 TESTS = {
     "bs": "paired bootstrap",
     "ar": "approximate randomization",
 }
-"""sacreBLEU's name of a test -> ours."""
+"""sacreBLEU's name of a test -> nmt's name."""
 SAME = "not different at all"
 # sacreBLEU's tests return their smallest possible p for a single line, because all resamples are
 # identical.
 FEWEST_LINES = 50
-"""Lines that a test needs; with fewer, too many resamples coincide."""
+"""The minimum number of lines for a test; with fewer, too many resamples coincide."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ Scores = dict[str, SeedScore]  # by metric
 
 @dataclass(frozen=True)
 class PairedResult:
-    """What sacreBLEU's test of one seed of the baseline against all other systems returned.
+    """The results of sacreBLEU's test of one seed of the baseline against all other systems.
 
     `results` has for each metric the result of the baseline's seed, then those of the seeds of all
     other systems, in order.

@@ -1,4 +1,4 @@
-"""The systems of `nmt compare`: files of translations, or models in a process each."""
+"""The systems of `nmt compare`: files of translations, or models, each in its own process."""
 
 import re
 import time
@@ -66,7 +66,7 @@ def read_systems(texts: list[str]) -> list[System]:
     paths = []
     for system in systems:
         paths += [seed.path for seed in system.seeds]
-    # A system that is compared with itself would differ in nothing but its place.
+    # A system that is compared with itself would never differ.
     check_different(paths)
     check_different([system.name for system in systems])
     for path in paths:
