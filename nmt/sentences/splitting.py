@@ -58,7 +58,7 @@ LIST_END = re.compile(r"\b(?:etc|usw|u\.\s?s\.\s?w)\.\s+(?=[A-Z])")
 In some languages, sentencex never splits after them.
 """
 SENTENCEX_MARKS = ".!?\u2026"
-"""Marks that sentencex knows well. The others have no other use than to end a sentence."""
+"""Marks that sentencex knows well. All other marks are used only to end a sentence."""
 
 
 def split_sentences(text: str, language: str) -> list[str]:
@@ -78,7 +78,7 @@ def split_sentences(text: str, language: str) -> list[str]:
 
 
 def ends_of_sentencex(text: str, language: str) -> list[int]:
-    """Where sentences end inside a line, by sentencex and the rules that correct its errors."""
+    """The indices of sentence ends in a line, by sentencex and rules that correct its errors."""
     import sentencex
 
     language = subtags(language).language

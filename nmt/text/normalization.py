@@ -47,7 +47,7 @@ An emoji with its skin tone, for example, is a single cluster.
 
 
 def foldings() -> dict[int, str]:
-    """Maps each folded character to what models read instead."""
+    """Folded character -> the text that models read instead."""
     forms = dict[int, str]()
     for first, last in PRESENTATION_FORMS:
         for code in range(first, last + 1):
@@ -101,7 +101,7 @@ def compatible(line: str) -> str:
 
 @dataclass(frozen=True)
 class Normalization:
-    """How lines of each side are normalized before they are encoded.
+    """The functions that normalize the lines of each side before they are encoded.
 
     Both functions are idempotent.
     """

@@ -1,4 +1,4 @@
-"""Scripts: which letters belong to them, and which of them a text is written in."""
+"""Scripts: the letters of each script, and the scripts in which a text is written."""
 
 import re
 import unicodedata
@@ -9,7 +9,7 @@ from functools import cache
 import regex
 
 OF_ALL_SCRIPTS = ("MODIFIER", "IDEOGRAPHIC")
-"""How the names of letters begin that belong to no script."""
+"""The first words in the names of letters that belong to no script."""
 ALPHABET = 20
 """A corpus counts as written in a script if it has at least this many different letters of it."""
 NO_LETTERS = regex.compile(r"[^\p{L}\p{Mn}\p{Mc}]+|[\ufe00-\ufe0f\U000e0100-\U000e01ef]+")

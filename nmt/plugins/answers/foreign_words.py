@@ -28,14 +28,14 @@ LANGUAGE = re.compile(r"[a-z]{2,3}([-_]\w+)?")
 OF_EPOCHS = "trainer.max_steps=20000"
 """The example for a number of epochs."""
 WARMUP_PART = 10
-"""The warm-up of a short training is this part of its updates."""
+"""The warm-up of a short run takes 1 / WARMUP_PART of its updates."""
 
 
 class Advice(NamedTuple):
     """The two parts of an answer; either may be empty."""
 
     example: str
-    """Words of our command line."""
+    """Words of nmt's command line."""
     note: str
 
 
@@ -45,7 +45,7 @@ class Word:
 
     name: str
     joint: str
-    """What stands between name and value: "=" or " "."""
+    """The text between name and value: "=" or " "."""
     value: str
 
     @property
@@ -164,7 +164,7 @@ def similar_words(command: str, key: str) -> list[str]:
 
 
 def advice_on_key(command: str, key: str, ours: list[str]) -> Advice:
-    """How to write a key of ours, or the only one that ends with `key`.
+    """Advice to write a key of nmt, or the only key that ends with `key`.
 
     A switch without a value means true.
     """

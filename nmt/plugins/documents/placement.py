@@ -16,7 +16,7 @@ from nmt.plugins.documents.runs import best_runs, find_runs
 from nmt.text import INLINE, WITHOUT_BLANKS
 
 NEAR = 20
-"""How many tokens away an element may find a word if none is aligned with it."""
+"""The maximum distance, in tokens, of a word for an element without an aligned word."""
 
 
 class Placement:

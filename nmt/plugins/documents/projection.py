@@ -54,7 +54,7 @@ class Projection:
             pieces.append(escape(text))
             is_left_out = is_element and node.optional and not inside
             if not is_left_out:
-                # Only text between two line breaks prevents that they form an empty line.
+                # Only text between two line breaks prevents an empty line.
                 raw = node.raw if text.strip() else after_line_break(before, node)
                 pieces += [raw, inside, node.closing]
             before = node
@@ -73,7 +73,7 @@ class Projection:
             is_divider = text == self.source.text[before.end : node.begin]
             if node.is_apart and is_divider:
                 return text.rstrip()
-        # An inline footnote follows its word directly, whatever the translation has before it.
+        # An inline footnote follows its word directly, with any text before it in the translation.
         if node.is_apart and node.name == "note":
             return text.rstrip()
         return text
@@ -96,7 +96,7 @@ def adjoin(one: Token, other: Token) -> bool:
 
 
 def after_line_break(before: Token | None, node: Token) -> str:
-    """A node as written directly after another one, without a second line break.
+    """A node as written directly after another node, without a second line break.
 
     In Markdown, whose line breaks are optional, an empty line would end the paragraph.
     """

@@ -145,7 +145,7 @@ def is_verb_at_end(target: Tokens, phrase: list[int]) -> bool:
 def phrases_of(target: Tokens, pairs: Pairs) -> dict[int, list[list[int]]]:
     """For each source token, the phrases that are aligned with it: words with no particle between.
 
-    A verb or adjective is a phrase of its own.
+    A verb or adjective is a separate phrase.
     """
     owners = dict[int, tuple[int, int]]()  # target token -> greatest weight, source token
     for (source_token, token), weight in pairs.items():

@@ -37,9 +37,9 @@ BASE = re.compile(
     r")$"
     r"|(?<=\d )in$"
 )
-"""What a script belongs to, at the end of the text before it."""
+"""The base of a script, at the end of the text before it."""
 CHEMICAL_BASE = re.compile(rf"(?<![\w]){FORMULA}$")
-"""What a subscript or a charge may belong to, besides."""
+"""Another base of a subscript or a charge."""
 CHARGE = re.compile(r"\d*[-+\u2212\u2013]")
 REST = re.compile(rf"{FORMULA}(?![a-z])")
 """The rest of a formula behind a script: the O of H2O."""
@@ -63,7 +63,7 @@ def join_scripts(tokens: Sequence[Token]) -> list[Token]:
     # Usual, and worth the speed.
     if not any(token.is_script for token in tokens):
         return [*tokens]
-    # What a script belongs to may be split over several texts.
+    # The base of a script may be split over several texts.
     tokens = joined_texts(tokens)
     partners = find_pairs(tokens)
     result = list[Token]()
@@ -97,9 +97,9 @@ def take_item(
     tokens: list[Token],
     after: int,
 ) -> Token | None:
-    """The token for a script and what it belongs to; None for a script with words.
+    """The token for a script and its base; None for a script with words.
 
-    What the script belongs to is removed from the tokens `before` it, and from its successor
+    The base is removed from the tokens `before` it, and from its successor
     `tokens[after]`.
     """
     if len(script.text) > LONGEST or not is_no_text(script, before):
@@ -152,9 +152,9 @@ def is_at_edge(tokens: Sequence[Token]) -> bool:
 
 
 def take_base(tokens: list[Token], script: Script) -> str | None:
-    """Remove what a script belongs to from the end of the tokens, and return it.
+    """Remove the base of a script from the end of the tokens, and return it.
 
-    Empty if the script belongs to nothing; None if it is an ordinal, whose letter is text.
+    Empty if the script has no base; None if it is an ordinal, whose letter is text.
     """
     if not tokens:
         return ""

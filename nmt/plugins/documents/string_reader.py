@@ -35,18 +35,18 @@ OUTSIDE = BLOCKS | RAW
 CLOSED = re.compile(r"</([a-zA-Z]\w*)")
 
 Groups = dict[str, str | None]
-"""What the named groups of a kind's `markup` matched. No kind has all groups."""
+"""Named group of a kind's `markup` -> matched text. No kind has all groups."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """How a kind of string is written."""
+    """The notation of a kind of string."""
 
     markup: re.Pattern[str] = STRING_MARKUP
     read: Callable[[str], str] = str
-    """Turns text into what a reader sees."""
+    """Turns the notation of the string into text as a reader sees it."""
     write: Callable[[str], str] = str
-    """The opposite."""
+    """The opposite of `read`: turns text that a reader sees into the notation of the string."""
     is_html: bool = True
     """Whether elements and attributes have the meaning that they have in HTML."""
     drops_lines: bool = False

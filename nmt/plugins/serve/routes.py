@@ -1,4 +1,4 @@
-"""Which model translates a text, given the languages that a client names or that are detected."""
+"""The choice of the model for a text, by the languages that a client names or that are detected."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -12,11 +12,11 @@ from nmt.text import did_you_mean, match_language, with_code
 
 AUTO = "auto"
 MOST_OF_CODE = 40
-"""Characters of a client's language code in a message."""
+"""The maximum number of characters of a client's language code in a message."""
 
 
 class Route(NamedTuple):
-    """How a text is translated."""
+    """The way in which a text is translated."""
 
     model: ServedModel | None
     """The model that translates; None if the text is already in the target language."""
@@ -60,7 +60,7 @@ class Routes:
         hint = did_you_mean(language, self.languages)
         if hint:
             problem += f"; {hint}"
-        # For what is not a language, LibreTranslate's own tests expect only the first words.
+        # If the code is not a language, LibreTranslate's own tests expect only the first words.
         is_language = name != shown
         if is_language:
             problem += f"; supported languages: {in_words(self.languages)}"

@@ -17,7 +17,7 @@ from nmt.text import word_spans
 from nmt.translation import Translated, Translation
 
 DETECTED_LINES = 20
-"""The first lines of a document, from which its language is detected."""
+"""The number of lines of a document from which its language is detected."""
 
 
 ModelAndTarget = tuple[ServedModel, str]
@@ -34,7 +34,7 @@ class Text(NamedTuple):
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """What a client wants for all lines of its request; the fields of `Search` without the tag."""
+    """The search options for all lines of a request; the fields of `Search` without the tag."""
 
     n_best: int = 1
     aligned: bool = False
@@ -199,7 +199,7 @@ def requests_of(
 
 
 def number_of_translations(form: TranslateForm) -> int:
-    """How many translations of each text a client wants; HTML has no alternatives."""
+    """The number of translations of each text that a client wants; HTML has no alternatives."""
     return 1 if form.format == "html" else form.alternatives + 1
 
 
