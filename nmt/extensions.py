@@ -158,7 +158,7 @@ class TranslateLines(Protocol):
 
 @dataclass(frozen=True)
 class StructuredTargets:
-    """What differs for a corpus whose targets are not text, such as trees."""
+    """How nmt treats a corpus whose targets are not text, such as trees."""
 
     command: str
     """The command that users run instead of `nmt translate`."""

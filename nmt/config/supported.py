@@ -18,13 +18,13 @@ Settings = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Rule:
-    """Which values of a key a program supports, given the values of the other keys."""
+    """The values of a key that a program supports, given the values of the other keys."""
 
     # With the other keys, because some values depend on them: d_k must be d_model / heads, for
     # example.
     fits: Callable[[Any, Settings], bool]
     needs: Callable[[str, Settings], str]
-    """What the program needs, in words, for a key."""
+    """Describes, for a key, the value that the program needs."""
 
 
 ANY = Rule(lambda value, settings: True, lambda key, settings: key)
@@ -57,7 +57,7 @@ class Problem:
     key: str
     value: Any
     needs: str
-    """What the program needs, such as "model.norm=post"; empty if no value is known to work."""
+    """The required value, such as "model.norm=post"; empty if no value is known to work."""
 
 
 @dataclass(frozen=True)

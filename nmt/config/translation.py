@@ -158,7 +158,7 @@ class TranslateConfig(JobConfig):
         return self.format in documents()
 
     def needed_results(self) -> str:
-        """What the output needs of the translator: see `TranslatorOptions.results`."""
+        """The results that the output needs from the translator; see `TranslatorOptions`."""
         # Documents need alignments to place markup, and flags need scores of tokens.
         if self.is_document or self.format == "jsonl":
             return "tokens"

@@ -166,7 +166,7 @@ class Manifest:
 
 @dataclass
 class Counts:
-    """What the manifest says about a split."""
+    """The manifest's record of a split."""
 
     read: int
     dropped: dict[str, int]
@@ -183,7 +183,7 @@ class Counts:
 
 
 def advice_without_corpus(folder: Path) -> str:
-    """What to do if a folder is not a prepared corpus; lists the prepared corpora beside it."""
+    """Advice if a folder is not a prepared corpus; lists the prepared corpora next to it."""
     corpora = sorted(str(path.parent) for path in folder.parent.glob("*/manifest.json"))
     if not corpora:
         return "run `nmt preprocess`, or resume a run by its command"

@@ -64,7 +64,7 @@ IN_BRACKETS = regex.compile(
     r"\"[^\"]*\"|\([^()]*\)"
     r"|\uff08[^\uff08\uff09]*\uff09|\u201c[^\u201c\u201d]*\u201d|\u00ab[^\u00ab\u00bb]*\u00bb"
 )
-"""What is in brackets or quotes, which often repeats a term of the source."""
+"""Text in brackets or quotes, which often repeats a term of the source."""
 HAN_RUN = regex.compile(f"[{HAN}]+")
 LETTERS_OF_A_CHARACTER = (
     (regex.compile(f"[{HAN}]"), 3.0),

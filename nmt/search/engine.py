@@ -1,4 +1,4 @@
-"""What search engines share: types, the length penalty, and batches of similar length.
+"""Code that search engines share: types, the length penalty, and batches of similar length.
 
 This module does not import torch, because CTranslate2 does not need it.
 """
@@ -56,7 +56,7 @@ class Hypothesis:
 
 
 class Constraints(Protocol):
-    """What each sentence's translation must contain, and how to search for such translations."""
+    """Requirements on each sentence's translation, with a search for such translations."""
 
     @property
     def rows(self) -> Sequence[Sequence[Any]]:

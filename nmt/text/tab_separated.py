@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class Quotes:
-    """What a whole table shows about its quotation marks."""
+    """Statistics of the quotation marks of a whole table."""
 
     widths: Counter[int] = field(default_factory=Counter)
     """The number of lines by the number of tabs in them."""

@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class Survey:
-    """What a whole table shows about its columns."""
+    """Statistics of the columns of a whole table."""
 
     widths: Counter[int] = field(default_factory=Counter)
     """The number of rows by their number of columns."""
@@ -62,7 +62,7 @@ def survey_of(rows: Rows) -> Survey:
 
 
 def titles(code: str, *others: str) -> set[str]:
-    """What the header of a column in a language may say."""
+    """The possible headers of a column in a language."""
     language = re.split("[-_]", code)[0]
     # A header may say en_US, en, English, or the language's name in itself.
     return {code.casefold(), language.casefold(), *all_names(code), *others}

@@ -68,7 +68,7 @@ class Average:
 
 
 def model_of(state: RunState) -> dict[str, Any]:
-    """What must be equal in checkpoints whose mean makes sense."""
+    """The settings that must be equal in checkpoints for their mean to make sense."""
     # Other settings, such as the seed or the data, do not change the meaning of a weight.
     return {
         "model": state.config["model"],

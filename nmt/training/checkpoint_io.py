@@ -101,7 +101,7 @@ def checkpoint_io(device: torch.device) -> DirectCheckpointIO:
 
 
 class Storage(NamedTuple):
-    """What identifies the numbers of a tensor: two tensors with equal ones share their memory."""
+    """Identifies the memory of a tensor: tensors with equal `Storage` share their numbers."""
 
     device: str
     address: int

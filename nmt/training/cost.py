@@ -120,7 +120,7 @@ class TrainingCost:
             self.peak = peak
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint stores, apart from `seconds`."""
+        """The state to store in a checkpoint, apart from `seconds`."""
         return {
             "flops": self.flops,
             "cost": self.cost,

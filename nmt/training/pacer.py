@@ -49,7 +49,7 @@ class Pacer:
         self.mark = now
 
     def pause_after(self, step: int) -> str:
-        """What follows update `step`: validation, checkpoint or nothing."""
+        """The pause after update `step`: "validation", "checkpoint" or ""."""
         # The time of a checkpoint after the same update counts as part of the validation.
         if step % self.validate_every == 0:
             return "validation"

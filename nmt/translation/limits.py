@@ -1,4 +1,4 @@
-"""What a model can read: lengths, languages and characters."""
+"""The limits of a model: lengths, languages and characters that it can read."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +8,7 @@ from nmt.files import RARE_LETTERS, ModelDescription, is_parser, positions, with
 
 @dataclass(frozen=True)
 class Limits:
-    """What a model can read; None means no limit."""
+    """The limits of a model's input; None means no limit."""
 
     split: bool = False
     """Lines are translated sentence by sentence."""

@@ -12,9 +12,9 @@ from nmt.text import META, TARGET, Tokenizer, origins, word_spans
 from nmt.translation.lines import Span
 
 UNDECODED = "\ufffd"
-"""What decoding returns for a byte without the others of its character."""
+"""The result of decoding a byte without the other bytes of its character."""
 FAR = 64
-"""How many characters the vocabulary may lack, or spell in another way, between two tokens."""
+"""The maximum number of characters between two tokens that the vocabulary lacks or respells."""
 
 
 class Words:

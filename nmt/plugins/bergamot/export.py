@@ -65,7 +65,7 @@ class Parts:
 
 @dataclass(frozen=True)
 class Inputs:
-    """What an export needs, checked before the slow steps begin."""
+    """The inputs of an export, checked before the slow steps begin."""
 
     description: ModelDescription
     tokenizer: Tokenizer
@@ -123,7 +123,7 @@ def export(
 
 
 def checked_inputs(folder: Path, config: ExportConfig) -> Inputs:
-    """What an export of a model directory needs; NMTError if the engine cannot use it."""
+    """The inputs for exporting a model directory; NMTError if the engine cannot use the model."""
     description = read_description(folder)
     options = config.plugins["bergamot"]
     tokenizer = read_tokenizer(folder)

@@ -1,4 +1,4 @@
-"""What Firefox's engine can reproduce of a model, as in `experiment=bergamot`.
+"""The properties of a model that Firefox's engine can reproduce, as in `experiment=bergamot`.
 
 Imports no heavy library.
 """

@@ -21,7 +21,7 @@ from nmt.translation import Translated
 OPEN = ("new", "needs-translation")
 """States of targets that nmt replaces."""
 STATE = re.compile(r"""(?<!\s)(?:\s++state\s*=\s*("[^"]*"|'[^']*')|\s*+/?>$)""")
-"""What to remove from the opening tag of a target: its state and its end."""
+"""The parts to remove from the opening tag of a target: its state and its end."""
 REVIEW = ' state="needs-review-translation">'
 LINE_BREAK = re.compile(r"((?:[ ]*(?:[\t\r\n]|&#(?:[xX]0*[aAdD9]|0*(?:9|10|13));))+[ ]*)")
 LONGEST_CODE = 40  # of a language, in messages

@@ -102,7 +102,7 @@ class Tracker:
         return self.after(state, relevant_token, self.kinds[token])
 
     def needs(self, state: State, token: int) -> tuple[int, int]:
-        """What `left` and `least` are after another token."""
+        """The values of `left` and `least` after another token."""
         relevant_token = token if token in self.relevant else IRRELEVANT
         return self.outlook(state, relevant_token, self.kinds[token])
 

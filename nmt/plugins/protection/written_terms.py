@@ -57,7 +57,7 @@ class WrittenTerms:
         return [Endings(row) for row in self.rows]
 
     def after(self, index: int, written: Written, token: int, continues_word: bool) -> Written:
-        """What is written after another token, which may continue the last word.
+        """The text written so far plus another token, which may continue the last word.
 
         Reading the text again is slow. It is necessary only if the token may change which terms the
         text has.
