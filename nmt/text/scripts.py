@@ -47,7 +47,7 @@ def scripts_of_text(lines: Iterable[str]) -> frozenset[str]:
 def scripts_of_characters(characters: str) -> frozenset[str]:
     """The scripts that a corpus with these characters is written in.
 
-    Those of foreign names are not among them.
+    Scripts that occur only in foreign names are not included.
     """
     # Lower case, so that scripts with two cases do not count each letter twice.
     counts = Counter(script(character) for character in set(characters.lower()))

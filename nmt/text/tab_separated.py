@@ -15,7 +15,7 @@ RECORD_LINES = 1000
 CELL = r'"[^"]*(?:""[^"]*)*"|[^"\t]*'
 QUOTED_ROW = re.compile(rf"(?:{CELL})(?:\t(?:{CELL}))*")
 Row = tuple[int, list[str] | MalformedLine]
-"""The number of a row's first line, and its cells or why it has none."""
+"""The number of a row's first line, and its cells or the reason why it has none."""
 Rows = Callable[[], Iterator[Row]]
 """Reads a table from its beginning with every call."""
 log = logging.getLogger(__name__)

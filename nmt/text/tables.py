@@ -115,7 +115,7 @@ def is_text_column(cells: Iterable[str]) -> bool:
 
 def text_columns(path: Path, survey: Survey, config: DataConfig) -> tuple[int, int]:
     """The columns of source and target, counted from 0; NMTError if they are not evident."""
-    # The user's choice comes first, then what the header says, then what the columns contain.
+    # The user's choice comes first, then the header, then the content of the columns.
     if config.columns:
         if max(config.columns) > survey.width:
             raise NMTError(f"data.columns={config.columns}: {path} has {survey.width} columns")
@@ -132,7 +132,7 @@ def text_columns(path: Path, survey: Survey, config: DataConfig) -> tuple[int, i
 
 
 def columns_of_sample(path: Path, sample: list[list[str]]) -> tuple[int, int]:
-    """The columns of source and target in rows of equal width, by what they contain."""
+    """The columns of source and target in rows of equal width, by their content."""
     width = len(sample[0])
     candidates = columns_of_text(sample)
     if width == 2:

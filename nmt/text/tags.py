@@ -1,4 +1,4 @@
-"""HTML elements by what they do to the words around them (https://html.spec.whatwg.org)."""
+"""HTML elements by their effect on the words around them (https://html.spec.whatwg.org)."""
 
 import re
 from html import unescape
@@ -30,7 +30,7 @@ AMBIGUOUS = frozenset(
     legend main menu nav option search section summary table title""".split()  # noqa: SIM905
 )
 TAG = re.compile(r"</?([a-zA-Z][\w-]*)[^<>]*>")
-# Line breaks and tabs, also as programs and RTF write them.
+# Line breaks and tabs, including the forms that programs and RTF write.
 BREAK = re.compile(r"[\n\r\t\v\u2028]|\\(?:[nNrt]|line|page|pard?|tab)(?![a-zA-Z])|\[br ?/?\]")
 KINDS = frozenset(["lb", "pb", "image"])  # of inline codes in XLIFF 1.2
 

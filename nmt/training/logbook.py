@@ -48,7 +48,7 @@ class Logbook:
             if int(row["step"]) <= (last_report if is_report else step):
                 kept.append(row)
         header = dict(zip(self.columns, self.columns, strict=True))
-        # The whole file, because an older nmt may have written other columns.
+        # The whole file, because an older version of nmt may have written other columns.
         files.write_file(self.path, self.lines(header, *kept))
 
     def lines(self, *rows: dict[str, str]) -> str:

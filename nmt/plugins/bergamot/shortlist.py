@@ -1,4 +1,4 @@
-"""Lexical shortlists: which target subwords the engine considers for each source subword.
+"""Lexical shortlists: the target subwords that the engine considers for each source subword.
 
 A file contains, in little-endian order:
 
@@ -30,9 +30,9 @@ PAIRS = 20_000
 """Maximum number of training pairs from which the shortlist is counted."""
 BATCH_TOKENS = 4096
 LISTED = 50
-"""Target subwords per source subword."""
+"""The number of target subwords per source subword."""
 FREQUENT = 100
-"""Subwords that every sentence can use besides bytes."""
+"""The number of subwords, besides bytes, that every sentence can use."""
 
 
 def shortlist(targets: Sequence[Sequence[int]], first: int, best: int) -> bytes:

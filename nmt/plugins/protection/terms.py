@@ -1,4 +1,4 @@
-"""Terms of a glossary: how a line writes them, and which texts a translation may use for them."""
+"""Terms of a glossary: how a line writes them, and the texts that a translation may use."""
 
 from collections.abc import Sequence
 from enum import Enum

@@ -1,4 +1,4 @@
-"""Which terms a translation has, by its text, while a search writes it token by token."""
+"""The terms in the text of a translation, while a search writes it token by token."""
 
 import unicodedata
 from collections.abc import Sequence

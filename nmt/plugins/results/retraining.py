@@ -56,7 +56,7 @@ def environment_of_run(run: Path, checkpoint: dict[str, Any]) -> dict[str, Any]:
     # By checkpoint, because a run may resume on another machine.
     facts = environment_of(checkpoint["nmt"])
     path = run / "environment.json"
-    if "processor" not in facts:  # an older nmt recorded it for the whole run
+    if "processor" not in facts:  # an older version of nmt recorded it for the whole run
         facts["processor"] = files.read_mapping(path, files.parse_json).get("processor")
     if not facts["processor"]:
         raise NMTError(f"{path}: does not name the processor; restore the file")

@@ -94,7 +94,7 @@ def picked_translations(
 ) -> Iterator[tuple[Record, int]]:
     """Each record with the index of its best translation.
 
-    That is the most likely one, or with references the one most similar to its reference.
+    The best is the most likely translation or, with references, the most similar to its reference.
     """
     records = read_translations(Path(config.output))
     if config.reference is None:
@@ -104,7 +104,7 @@ def picked_translations(
     target = models.target(config.job.translator)
     tokenizer = evaluation.bleu_tokenizer(None, target, references)
     similarity = evaluation.sentence_scorer(config.metric, tokenizer)
-    # The numbers of lines have been compared before translating.
+    # The numbers of lines were compared before the translation.
     for record, reference in zip(records, references, strict=False):
         texts = [translation["text"] for translation in record["translations"]]
         similarities = [similarity(text, reference) for text in texts]

@@ -22,7 +22,7 @@ LONGEST = 4 * LINE_BYTES
 """The maximum number of bytes without the end of a unit."""
 CHUNK = 2**15
 EXAMINED = 1000
-"""The units at the beginning of a file from which its languages are known."""
+"""The number of units at the beginning of a file that determine its languages."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def text_of(element: Any) -> str:
 def code_text(code: Any) -> str:
     """A space for a code that separates the words around it, otherwise nothing."""
     pieces = [code.text or ""]
-    # Only the text of the code itself: a <sub> in it has text of its own, such as a footnote.
+    # Only the text of the code itself: a <sub> in it has separate text, such as a footnote.
     for inside in code:
         pieces.append(inside.tail or "")
     content = "".join(pieces)
