@@ -253,7 +253,7 @@ class StageEntry(Entry[MakeStage]):
     """Lines pass through the stages in ascending order, translations in descending order."""
     key: tuple[str, str] | None = field(default=None, kw_only=True)
     """The name of an OptionsEntry and a key in it. Without a value of the key, nmt leaves the stage
-    out. None: nmt always asks for the stage."""
+    out. None: nmt always adds the stage."""
 
 
 class MakeTransform(Protocol):

@@ -271,8 +271,8 @@ def open_output(
     """Open an output; `-` is standard output.
 
     A file appears once it is complete. After an error, a command with the same identity resumes it.
-    `before` has the values of options that the notes of an older nmt lack. A file whose name ends
-    in .gz, .bz2, .xz or .zst is compressed.
+    `before` has the values of options that the notes of an older version of nmt lack. A file whose
+    name ends in .gz, .bz2, .xz or .zst is compressed.
 
     Raises NMTError if the file exists, if another process is writing it, or if the partial file is
     a link.
