@@ -211,8 +211,7 @@ class Model:
         """Translate a text file or a document, like `nmt translate`, and return the output's path.
 
         `options`: `format`, `overwrite` and `buffer` of `nmt translate`, and the settings that
-        `translate` takes. The file is translated with weights that are loaded anew, so the call
-        suits whole files.
+        `translate` takes. Each call loads the weights again, so use it for whole files.
         """
         of_job: dict[str, Any] = {}
         for name in ("format", "overwrite", "buffer"):
@@ -281,7 +280,7 @@ class Model:
     def translator_with(self, search: dict[str, Any], details: bool) -> "Translator":
         options = self.options_with(search)
         decode = files.expected_search(options.decode, self.models.descriptions[0])
-        # Stages may have read large files, such as a glossary, so they are made anew only if they
+        # Stages may have read large files, such as a glossary, so they are rebuilt only if they
         # change.
         stages = self.translator.stages
         if options.plugins != self.translator.options.plugins:

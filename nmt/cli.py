@@ -59,9 +59,9 @@ def run(
 
 
 def name_latest(config: Any) -> None:
-    """Print to which run a link such as runs/latest, the default, leads.
+    """Print the run that a link such as runs/latest, the default, points to.
 
-    Training moves that link.
+    The user may not know, because training moves the link.
     """
     from nmt.config import as_list, exists
 
@@ -136,8 +136,8 @@ def main() -> None:
         code = dispatch(sys.argv[1:])
     except KeyboardInterrupt:
         code = INTERRUPTED
-    # For example `nmt translate ... | head`, which is no mistake. BrokenPipeError is an OSError, so
-    # it comes first.
+    # For example `nmt translate ... | head`, which is not a mistake. BrokenPipeError is an OSError,
+    # so it comes first.
     except BrokenPipeError:
         discard_output()
         code = CLOSED_PIPE
@@ -217,7 +217,7 @@ def complain(error: Exception) -> None:
     """
     from nmt.training import is_first_process
 
-    # One line, also if it quotes another library's error, which may have several.
+    # One line, even if it quotes another library's error, which may have several lines.
     message = " ".join(str(error).splitlines())
     if len(message) > LONGEST_MESSAGE:
         message = f"{message[:LONGEST_MESSAGE]}..."

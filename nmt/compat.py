@@ -113,7 +113,7 @@ def copy_to_each(tensors: "list[Tensor]", sources: "list[Tensor]") -> None:
 def without_sigterm_broadcast(trainer: "Trainer") -> None:
     """Disable a broadcast before each micro-batch (Lightning 2.6).
 
-    It tells all processes whether one received SIGTERM.
+    The broadcast informs all processes whether one received SIGTERM.
     """
     # Each broadcast would also wait for the device. nmt's callback for checkpoints exchanges
     # signals.

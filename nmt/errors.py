@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 IF_LATIN_1 = "(if the file is in Latin-1, convert it with iconv -f LATIN1 -t UTF-8 FILE > OTHER)"
 LONGEST_QUOTE = 200
-"""The most characters of another library's message."""
+"""The maximum number of characters of another library's message."""
 OUT_OF_MEMORY = re.compile(
     "out of memory"  # torch
     "|t allocate memory"  # torch ("can't") and the C library ("cannot")
@@ -44,9 +44,9 @@ class SettingError(NMTError):
     ) -> None:
         self.problem = problem
         self.key = key
-        """The full name. Without a value, the line has it only if the problem mentions it."""
+        """The full name. Without a value, the line contains it only if the problem mentions it."""
         self.value = value
-        """As a user writes it after KEY=."""
+        """The value as a user writes it after KEY=."""
         self.where = where
         """A file, or the part of a configuration, that contains the key."""
         self.advice = advice
@@ -97,8 +97,8 @@ def is_out_of_memory(error: BaseException) -> bool:
     """Whether an error says that memory ran out; libraries raise several types of errors for it."""
     if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
         return True
-    # RuntimeError is what torch and C++ libraries raise, ImportError what the dynamic linker
-    # causes. Other errors may quote a user's text, in which the pattern would find anything.
+    # torch and C++ libraries raise RuntimeError, and the dynamic linker causes ImportError. Other
+    # errors may quote a user's text, which may match the pattern by chance.
     if not isinstance(error, RuntimeError | ImportError):
         return False
     return OUT_OF_MEMORY.search(str(error)) is not None

@@ -44,7 +44,7 @@ class Extra:
 
     name: str
     modules: tuple[str, ...]
-    """What the extra installs."""
+    """The modules that the extra installs."""
 
 
 EXTRAS = {
@@ -59,9 +59,9 @@ class Score:
     """A score with its signature."""
 
     metric: str
-    """As in `Scoring`, or a secondary figure, such as brackets_precision."""
+    """A metric of `Scoring`, or a secondary figure, such as brackets_precision."""
     name: str
-    """To display."""
+    """The name to display."""
     value: float
     signature: str
 
@@ -78,7 +78,7 @@ class Scoring:
     """The target language."""
     lowercase: bool = False
     tokenize: str | None = None
-    """For BLEU; None: the recommended tokenizer."""
+    """The tokenizer for BLEU; None: the recommended one."""
 
 
 def command_for(tokenize: str) -> str:
@@ -101,7 +101,7 @@ def command_for(tokenize: str) -> str:
 
 @cache
 def note_fallback(tokenize: str, command: str) -> None:
-    """Report, once per tokenizer, that BLEU is computed with another one."""
+    """Report, once per tokenizer, that BLEU does not use the recommended tokenizer."""
     problem = f"the recommended tokenizer, {tokenize}, is not installed; run `{command}`"
     print(f"nmt: BLEU counts characters (tok:char): {problem}", file=sys.stderr)
 

@@ -5,13 +5,11 @@ A plugin has a function `register`, which calls `add` once for each object that 
     from nmt.extensions import Add, MetricEntry
 
     def register(add: Add) -> None:
-    ```python
-    add(MetricEntry("loudness", "shout:loudness", scores_text=True))
-    ```
+        add(MetricEntry("loudness", "shout:loudness", scores_text=True))
 
-An entry has a name and the import path of the object. nmt imports the object when it is used first;
-the entry's other fields say what nmt must know before that. The type of the object stands in
-brackets behind `Entry`; a protocol describes it where it is a function.
+An entry has a name and the import path of the object. nmt imports the object when it first uses it.
+The entry's other fields say what nmt must know before that. The base class of an entry,
+`Entry[TYPE]`, names the type of the object. If the object is a function, TYPE is a protocol.
 """
 
 from collections import Counter
@@ -66,7 +64,7 @@ class Entry(Generic[T]):
     path: str
     """`package.module:attribute`"""
     plugin: str = field(default="", kw_only=True)
-    """Who added it, which the registry fills in."""
+    """The plugin that added the entry; the registry fills it in."""
 
     def load(self) -> T:
         return cast(T, import_attribute(self.path))
@@ -93,8 +91,8 @@ class OptionsEntry(Entry[type]):
     """Options for a record of the core: a dataclass whose fields become configuration keys.
 
     The name is OWNER.NAME, where OWNER is `data`, `export`, `optim`, `score`, `train` or
-    `translator`. The record's owner has the values in `owner.plugins["NAME"]`. If the dataclass has
-    a method `check(owner)`, nmt calls it to refuse keys that exclude each other.
+    `translator`. Read the values from `owner.plugins["NAME"]`, where `owner` is the record. If the
+    dataclass has a method `check(owner)`, nmt calls it to refuse keys that exclude each other.
 
     ```python
     add(OptionsEntry("data.noise", "noisy:NoiseConfig"))
@@ -117,8 +115,8 @@ class LoadEngine(Protocol):
 class EngineEntry(Entry[LoadEngine]):
     """A program that searches for translations, `engine=NAME`.
 
-    `engine=auto` chooses the first engine with `why_not` whose library is installed and that does
-    not refuse, and torch otherwise.
+    `engine=auto` chooses the first engine whose library is installed and whose `why_not` returns an
+    empty string. If there is none, it chooses torch.
 
     ```python
     add(EngineEntry("quick", "quick:load", precisions=("float32",)))
@@ -127,15 +125,15 @@ class EngineEntry(Entry[LoadEngine]):
 
     kind = "engine"
     precisions: tuple[str, ...] = field(kw_only=True)
-    """The values of `precision` that it supports."""
+    """The values of `precision` that the engine supports."""
     module: str = field(default="", kw_only=True)
-    """The library that it needs."""
+    """The Python module of the library that the engine needs; empty: none."""
     why_not: str | None = field(default=None, kw_only=True)
     """Path of a function that takes model folders and EngineOptions and returns why `engine=auto`
     should not choose this engine, or an empty string; None: never choose it."""
     weights: str | None = field(default=None, kw_only=True)
     """Path of a function that takes a model folder and a precision and returns the file with the
-    weights that the engine uses; None: the model directory's."""
+    weights that the engine uses; None: the model directory's weights."""
 
 
 @dataclass(frozen=True)
@@ -160,13 +158,14 @@ class TranslateLines(Protocol):
 
 @dataclass(frozen=True)
 class StructuredTargets:
-    """What differs for a corpus whose targets are not text, such as trees."""
+    """How nmt treats a corpus whose targets are not text, such as trees."""
 
     command: str
     """The command that users run instead of `nmt translate`."""
     translate: str
     """Path of a TranslateLines."""
     metric: str
+    """The name of the MetricEntry that scores the structures."""
     column: str
     """The metric's column in metrics.csv."""
 
@@ -182,7 +181,7 @@ class CorpusEntry(Entry["type[Corpus]"]):
 
     kind = "corpus"
     group: str | None = field(default=None, kw_only=True)
-    """The group `data=GROUP` that `nmt preprocess` uses if no corpus is named."""
+    """The group `data=GROUP` that `nmt preprocess` uses if no corpus is named; None: none."""
     structured: StructuredTargets | None = field(default=None, kw_only=True)
 
 
@@ -190,12 +189,12 @@ class ReadPairs(Protocol):
     def __call__(
         self, path: "Path", config: "DataConfig", skipped: Counter[str]
     ) -> "Iterator[Pair]":
-        """Yield a file's pairs. With data.errors=skip, count what was skipped, by its reason."""
+        """Yield a file's pairs. With data.errors=skip, count what was skipped by reason."""
 
 
 @dataclass(frozen=True)
 class PairsEntry(Entry[ReadPairs]):
-    """A file format of sentence pairs. The name is the suffix.
+    """A file format of sentence pairs. The entry's name is the suffix of the files.
 
     ```python
     add(PairsEntry(".tmx", "memories:read_pairs", languages="memories:languages"))
@@ -204,14 +203,14 @@ class PairsEntry(Entry[ReadPairs]):
 
     kind = "pairs"
     languages: str | None = field(default=None, kw_only=True)
-    """Path of a function that takes a file and returns the languages in it."""
+    """Path of a function that takes a file and returns its languages."""
 
 
 class ComputeScores(Protocol):
     def __call__(
         self, hypotheses: Sequence[str], references: Sequence[str], scoring: "Scoring"
     ) -> "list[Score]":
-        """Compute corpus scores; a metric may have several."""
+        """Compute corpus scores; a metric may return several."""
 
 
 @dataclass(frozen=True)
@@ -225,10 +224,12 @@ class MetricEntry(Entry[ComputeScores]):
 
     kind = "metric"
     scores_text: bool = field(default=False, kw_only=True)
-    """False: it scores structures, such as trees."""
+    """Whether the metric scores text; False: structures, such as trees."""
     is_paired: bool = field(default=False, kw_only=True)
-    """Whether `nmt compare` can test the significance of differences: its signature is
-    sacreBLEU's."""
+    """Whether `nmt compare` can test the significance of differences.
+
+    The metric's signature must be sacreBLEU's.
+    """
 
 
 class MakeStage(Protocol):
@@ -249,9 +250,10 @@ class StageEntry(Entry[MakeStage]):
 
     kind = "stage"
     order: int = field(kw_only=True)
-    """Lines pass through the stages by rising order, translations by falling order."""
+    """Lines pass through the stages in ascending order, translations in descending order."""
     key: tuple[str, str] | None = field(default=None, kw_only=True)
-    """The name of an OptionsEntry and a key in it: without a value, the stage is left out."""
+    """The name of an OptionsEntry and a key in it. Without a value of the key, nmt leaves the stage
+    out. None: nmt always adds the stage."""
 
 
 class MakeTransform(Protocol):
@@ -266,7 +268,7 @@ class MakeTransform(Protocol):
 
 @dataclass(frozen=True)
 class TransformEntry(Entry[MakeTransform]):
-    """A change of training pairs, such as noise, which is drawn again in each epoch.
+    """A change of training pairs, such as noise that differs in each pass over the corpus.
 
     ```python
     add(TransformEntry("noise", "noisy:transform"))
@@ -299,15 +301,15 @@ class ExportModel(Protocol):
     ) -> list[str]:
         """Write the model in `folder` to `output`, with the options of `nmt export`.
 
-        Returns lines about the comparison of both programs' translations.
+        Returns lines to print that compare the translations of both programs.
         """
 
 
 @dataclass(frozen=True)
 class FolderEntry(Entry[Callable[..., Any]]):
-    """A kind of folders that a command writes, which `nmt runs` lists and deletes.
+    """A kind of folder that a command writes and that `nmt runs` lists and deletes.
 
-    The path is that of the function that writes them.
+    The entry's path names the function that writes such folders.
 
     ```python
     add(FolderEntry("synthetic", "synthesis:synthesize", marker="identity.json", key="input",
@@ -317,11 +319,11 @@ class FolderEntry(Entry[Callable[..., Any]]):
 
     kind = "folder"
     marker: str = field(kw_only=True)
-    """The JSON file that tells what the folder is."""
+    """The JSON file that identifies the folder."""
     key: str = field(default="exported_by", kw_only=True)
-    """A key in the marker."""
+    """A key that the marker contains."""
     files: str = field(kw_only=True)
-    """A regular expression for the names of the files in it."""
+    """A regular expression for the names of the files in the folder."""
 
 
 @dataclass(frozen=True)
@@ -338,13 +340,14 @@ class ExporterEntry(Entry[ExportModel]):
     precision: str = field(kw_only=True)
     """The precision of the weights, unless `keys` has "precision"."""
     keys: tuple[str, ...] = field(default=(), kw_only=True)
-    """Which of the options `precision` and `sample` it reads."""
+    """Which of the options `precision` and `sample` the exporter reads."""
     marker: str = field(kw_only=True)
     """A JSON file in the output that contains "exported_by": "nmt"."""
     files: str = field(kw_only=True)
-    """A regular expression for the names of the files that it writes."""
+    """A regular expression for the names of the files that the exporter writes."""
     supports: str | None = field(default=None, kw_only=True)
-    """Path of an nmt.config.Program: what the other program can reproduce of a model."""
+    """Path of an nmt.config.Program, which lists what the other program can reproduce of a model.
+    None: nmt does not check."""
 
     key: ClassVar[str] = "exported_by"
 
@@ -354,7 +357,7 @@ class ExporterEntry(Entry[ExportModel]):
 
 @dataclass(frozen=True)
 class ImporterEntry(Entry["Callable[[Path], Any]"]):
-    """A format to import models from; the name is the suffix of its files.
+    """A format to import models from. The entry's name is the suffix of its files.
 
     The function takes a file, or a folder with such a file, and returns an
     `nmt.plugins.exchange.marian.MarianModel`.
@@ -369,9 +372,9 @@ class ImporterEntry(Entry["Callable[[Path], Any]"]):
 
 class AnswerMistake(Protocol):
     def __call__(self, command: str, words: list[str]) -> str:
-        """Answer words that are no keys, options or commands; empty without an answer.
+        """Answer words that are not keys, options or commands; empty if there is no answer.
 
-        `command` is "nmt" if the first of the words is no command.
+        `command` is "nmt" if the first word is not a command.
         """
 
 
@@ -386,13 +389,13 @@ class AnswerEntry(Entry[AnswerMistake]):
 
     kind = "answer"
     check_files: str = field(kw_only=True)
-    """Path of a function that takes a command, its words, the folder of --config-dir and the error
-    or None, and raises an NMTError that names the line of the file with the mistake."""
+    """Path of a function that takes a command, its words, the folder of --config-dir, and the error
+    or None. It raises an NMTError that names the file and line with the mistake."""
 
 
 @dataclass(frozen=True)
 class PythonEntry(Entry[Any]):
-    """A name of the Python API, `nmt.NAME`, from those that `nmt.__all__` lists."""
+    """A name of the Python API, `nmt.NAME`. It must be in `nmt.__all__`."""
 
     kind = "python"
 

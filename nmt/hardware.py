@@ -46,7 +46,7 @@ def processor() -> str:
 def instruction_sets() -> str:
     """The CPU's instruction sets for vectors and matrices.
 
-    Virtual machines may hide some of them, so the name of the processor does not tell.
+    Virtual machines may hide some of them, so the processor's name does not determine them.
     """
     # x86 and ARM kernels name this line differently.
     flags = proc_value("cpuinfo", "flags") or proc_value("cpuinfo", "Features") or ""

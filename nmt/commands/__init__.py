@@ -49,7 +49,7 @@ SUMMARIES = {
 """The commands of the core."""
 LATEST_RUN = "runs/latest"
 LIKE_A_PATH = re.compile(r"[/\\]|\.[A-Za-z0-9]{1,10}$")
-"""Something with a slash or a suffix."""
+"""A word with a slash or a suffix."""
 # Classes of Unicode, which Python's `re` lacks: letters, marks and numbers, then Sentence_Terminal
 # (UAX 44) in any script, the ellipsis, and the question marks of Greek and Armenian, followed by
 # closing brackets or quotation marks.
@@ -159,7 +159,7 @@ def may_be_text(word: str) -> bool:
 
 
 def text_advice(words: list[str], index: int, command: str, forms: str) -> str:
-    """How to pass the word at an index as a text, if it may be one and the command takes texts."""
+    """Advice to pass a word as a text, if it may be a text and the command takes texts."""
     word = words[index]
     if not command or not may_be_text(word):
         return forms

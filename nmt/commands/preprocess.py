@@ -26,7 +26,7 @@ LARGEST_SHARE = 0.3
 
 
 def run(config: ExperimentConfig) -> None:
-    """Prepare the corpus, and report what was kept and what the user should know."""
+    """Prepare the corpus, and report the pairs kept and any problems."""
     console = talker()
     # Before the work: a mistyped language costs hours otherwise.
     report_languages(config, console)
@@ -47,7 +47,7 @@ def run(config: ExperimentConfig) -> None:
 
 
 def report_languages(config: ExperimentConfig, console: "Console") -> None:
-    """Report codes that are no languages."""
+    """Report language codes that name no language."""
     codes = {"data.source": config.data.source, "data.target": config.data.target}
     for key, code in codes.items():
         hint = text.did_you_mean(code)
@@ -103,7 +103,7 @@ def report_vocabulary(entries: int, config: ExperimentConfig, console: "Console"
 
 
 class NoticePrinter(logging.Handler):
-    """Prints warnings as the notices that they are."""
+    """Prints logged warnings as notices."""
 
     def __init__(self, console: "Console") -> None:
         super().__init__(logging.WARNING)
@@ -116,7 +116,7 @@ class NoticePrinter(logging.Handler):
 
 @contextmanager
 def printed_notices(console: "Console") -> Iterator[None]:
-    """Print what nmt logs as other notices are printed, whatever logging libraries set up."""
+    """Print nmt's log messages as notices, regardless of the logging that libraries set up."""
     logger = logging.getLogger("nmt")
     printer = NoticePrinter(console)
     propagates = logger.propagate

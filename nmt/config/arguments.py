@@ -23,7 +23,7 @@ from nmt.errors import NMTError, SettingError
 TEXT_OR_INPUT = re.compile(r"\s|^-$")
 """Text to translate may begin with a dash, and a lone dash means standard input."""
 CUT_LIST = re.compile(r"[\w.]+=\[[^\]]*,")
-"""KEY=[A, from KEY=[A, B], which the shell divides at the blank."""
+"""KEY=[A, from KEY=[A, B], which the shell splits at the space."""
 ENTRY_NAME = re.compile(r"[\w.+-]+")
 """A name that a user may give a system, such as tuned-2."""
 

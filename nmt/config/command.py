@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from nmt.errors import NMTError
 
 OPTIONAL = "optional "
-"""Hydra's mark for a group that may have no option."""
+"""Hydra's prefix for a group that may have no option."""
 OPTIONS = {
     "--cfg": "Print the composed configuration and exit.",
     "--config-dir": "FOLDER: folder of your own options, searched before ./conf.",
@@ -51,7 +51,7 @@ class Command:
     systems to compare.
     """
     options: Mapping[str, str] = field(default_factory=dict)
-    """An option -> the override that it is short for."""
+    """Option -> the override that it abbreviates."""
     memory: str = "close other programs, or use a machine with more memory"
     """Advice if memory runs out."""
 

@@ -37,7 +37,7 @@ REFUSALS = (
     ValueError,
     RecursionError,  # groups that build on each other
 )
-"""What is raised for a mistake in an argument or in a YAML file."""
+"""The exceptions that a mistake in an argument or a YAML file raises."""
 SOURCES: Any = {source.__name__: source for source in Plugins.instance().discover(ConfigSource)}
 """Hydra's readers of groups, which its own packages do not export."""
 
@@ -45,7 +45,7 @@ SOURCES: Any = {source.__name__: source for source in Plugins.instance().discove
 def power_law(x1: float, y1: float, x2: float, y2: float, x: Any) -> float:
     """The power of `x` that is `y1` at `x1` and `y2` at `x2`.
 
-    For defaults in YAML that depend on another key. An `x` that is no positive number is refused
+    For defaults in YAML that depend on another key. An `x` that is not a positive number is refused
     later, by the name of its key.
     """
     # A message about a logarithm would not name the key that is wrong.
@@ -76,7 +76,7 @@ class OurGroups(SOURCES["FileConfigSource"]):  # type: ignore[misc,name-defined]
 
 
 class MissingValue(SettingError):
-    """A value that another one refers to is missing."""
+    """A key refers to a value that is missing."""
 
 
 def compose(command: Command, words: list[str], config_dir: Path | None = None) -> Any:
@@ -107,7 +107,7 @@ def options_and_tree(
     try:
         tree = composed_tree(command, arguments, config_dir)
         with missing_values_of(tree):
-            # `build` gets plain dicts and knows nothing of OmegaConf.
+            # `build` gets plain dicts and knows nothing about OmegaConf.
             resolved = OmegaConf.to_container(tree, resolve=True)
         options: Any = build(command.config, resolved)
     # Its message already names the key and says what to pass.
@@ -168,10 +168,10 @@ def missing_values_of(tree: Any) -> Iterator[None]:
 
 
 def cause_of(error: BaseException) -> BaseException:
-    """The error that Hydra wraps in one of its own."""
+    """The original error that Hydra has wrapped in its own exception."""
     if isinstance(error, NMTError):
         return error
-    # Hydra's message has the useful half of an error in its cause.
+    # Hydra keeps the useful part of an error in its cause.
     return error.__cause__ or error
 
 

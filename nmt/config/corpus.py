@@ -142,7 +142,7 @@ def check_language(key: str, code: str) -> None:
 
 
 def structured_targets(kind: Any) -> StructuredTargets | None:
-    """What differs for a kind of corpus whose targets are not text; None for other kinds."""
+    """The StructuredTargets of a kind of corpus; None for a kind whose targets are text."""
     # An unknown kind has none: a model may be used without the plugin that read its corpus.
     entry = entries_of(CorpusEntry).get(str(kind))
     return entry.structured if entry else None

@@ -11,7 +11,7 @@ WITH_UNITS = re.compile(
     "(?:([0-9]{1,6})m)?"
     "(?:([0-9]{1,6})s)?"
 )
-"""Such as 15m or 1d12h."""
+"""A duration, such as 15m or 1d12h."""
 WITH_COLONS = re.compile("([0-9]{1,6}):([0-9]{1,6}):([0-9]{1,6}):([0-9]{1,6})")
 """DD:HH:MM:SS, as in Lightning."""
 

@@ -4,10 +4,10 @@ An option record is a dataclass. A field's type and metadata define which values
 The string literal below the field is the key's help, and `{choices}` in it stands for the key's
 choices. `build` checks every value; `__post_init__` checks only rules across several keys.
 
-Plugins can add keys to a record that has a field `plugin_options("OWNER")`: a registry entry of
-kind "options" named "OWNER.NAME" adds the group NAME or, with `inline=True`, keys next to the
-owner's. At run time, the plugin's record is `owner.plugins["NAME"]`; its optional method
-`check(owner)` raises NMTError if keys are mutually exclusive.
+Plugins can add keys to a record that has a field `plugin_options("OWNER")`: an `OptionsEntry` named
+"OWNER.NAME" adds the group NAME or, with `is_inline=True`, keys next to the owner's. At run
+time, the plugin's record is `owner.plugins["NAME"]`. Its optional method `check(owner)` raises
+NMTError if keys are mutually exclusive.
 """
 
 from collections.abc import Callable, Iterable
@@ -24,7 +24,7 @@ def setting(default: Any, **metadata: Any) -> Any:
     - `decides=False`: the value may change when a run resumes.
     - `only_for=("train",)`: of the commands that share the record, only these read the key.
     - `is_file=True`: the value names a file whose content counts.
-    - `literal=True`: the value is text in which ${} is no interpolation.
+    - `literal=True`: the value is text in which ${} is not an interpolation.
     - `internal=True`: the program sets the value, and users cannot.
     - `before`: the value of older runs, see `nmt.config.stored`.
     """

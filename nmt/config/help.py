@@ -1,4 +1,4 @@
-"""What `nmt COMMAND --help` prints. Imports Hydra, which takes time, only to show help."""
+"""The output of `nmt COMMAND --help`. Imports Hydra, which takes time, only to show help."""
 
 import re
 import textwrap
@@ -18,16 +18,16 @@ from nmt.extensions import CommandEntry
 from nmt.registry import entries_of
 
 WIDTH = 100
-"""Columns of help."""
+"""The width of help pages, in columns."""
 WIDEST_NAME = 34
-"""Columns of names; longer ones have a line of their own."""
+"""Width of the column of names; longer names get a separate line."""
 INDENT = "  "
 GAP = "  "
 ALL = "all"
 GROUPS_TITLE = "Groups of keys; list them with --help GROUP or --help all"
 
 Row = tuple[str, str]
-"""A name, such as `seed=1`, and what it means."""
+"""A name, such as `seed=1`, and its meaning."""
 
 
 def help_text(command: Command, words: list[str], config_dir: Path | None) -> str:
@@ -121,7 +121,7 @@ class Help:
         tree: Any = OmegaConf.to_container(hydra_tree(self.command, []))
         defaults = {}
         for name, value in flatten(tree).items():
-            # OmegaConf's ??? would tell nothing to a reader.
+            # OmegaConf's ??? would mean nothing to a reader.
             defaults[name] = in_words(value).replace(MISSING, "REQUIRED")
         return defaults
 
@@ -153,8 +153,8 @@ class Help:
         for name, member in self.members().items():
             if "." in name:
                 group_name = name.split(".")[0]
-                # The first key's record: a group may contain keys of plugins, which have records of
-                # their own.
+                # The first key's record: a group may contain keys of plugins, which have separate
+                # records.
                 about.setdefault(group_name, first_sentence(member.record.__doc__))
         for name, group in groups(self.command, self.config_dir).items():
             if len(group.options) > 1:

@@ -111,7 +111,7 @@ def all_members_of(cls: Any) -> list[Member]:
     members: list[Member] = []
     for item in fields(cls):
         if "owner" in item.metadata:
-            # The field `plugins` is no key itself: its records are, each under its name.
+            # The field `plugins` is not a key itself: its records are, each under its name.
             members += plugin_members(cls, item.metadata["owner"])
         # Users cannot set computed fields (without `init`) and internal fields.
         elif item.init and "internal" not in item.metadata:
@@ -152,7 +152,7 @@ def plugin_member(cls: Any, name: str, entry: OptionsEntry) -> Member:
 def default_of(item: Field[Any]) -> Any:
     """The default of a dataclass's field; MISSING if it has none."""
     if item.default_factory is not NO_DEFAULT:
-        # A new list or record for each call, so that nobody changes a shared one.
+        # A new list or record for each call, so that callers cannot change a shared one.
         return item.default_factory()
     return MISSING if item.default is NO_DEFAULT else item.default
 
@@ -206,12 +206,12 @@ def texts_below_fields(cls: type) -> dict[str, str]:
     Python does not keep these strings, so they are read from the source.
     """
     texts: dict[str, str] = {}
-    # Base classes first, so that a subclass may describe an inherited field anew.
+    # Base classes first, so that a subclass may redescribe an inherited field.
     for base in reversed(cls.__mro__):
         if not is_dataclass(base):
             continue
         definition = cast(ast.ClassDef, ast.parse(inspect.getsource(base)).body[0])
-        # The string is a statement of its own, the next one after the field.
+        # The string is a separate statement, right after the field.
         for node, following in pairwise(definition.body):
             if isinstance(node, ast.AnnAssign) and isinstance(following, ast.Expr):
                 lines: str = ast.literal_eval(following.value)

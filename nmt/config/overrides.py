@@ -33,7 +33,7 @@ def set_text(key: str, value: str | list[str]) -> str:
     """An override that sets a key to a string or list of strings, quoted if Hydra requires it."""
     if isinstance(value, list):
         return f"{key}=[{','.join(map(quoted, value))}]"
-    # Hydra decides: its rules for values without quotes are too many to repeat here.
+    # Hydra decides: it has too many rules for values without quotes to repeat them here.
     plain = f"{key}={value}"
     if single_value(plain) == value:
         return plain
@@ -70,5 +70,5 @@ def is_bare(word: str) -> bool:
 
 
 def key_of(word: str) -> str:
-    """The key of KEY=VALUE, also with Hydra's marks for additions (+) and deletions (~)."""
+    """The key of KEY=VALUE, without Hydra's marks for additions (+) and deletions (~)."""
     return word.partition("=")[0].lstrip("+~")

@@ -62,7 +62,7 @@ def sources_of(data: DataConfig) -> list[SourceConfig]:
 
 def without_shared_sets(data: DataConfig) -> DataConfig:
     """The keys of all sources after the first one, which uses the held-out sets for all sources."""
-    # Size 0, because an empty `valid` alone would mean to draw a set from the source's own train.
+    # Size 0, because with an empty `valid` alone, a set would be drawn from the source's own train.
     sizes: dict[str, Any] = {}
     if data.valid:
         sizes["valid_size"] = 0
@@ -80,7 +80,7 @@ def check_names(sources: list[SourceConfig]) -> None:
 
 
 def check_tags(sources: list[SourceConfig]) -> None:
-    """Raise NMTError if nothing tells the model into which of several languages to translate."""
+    """Raise NMTError if nothing tells the model which of several target languages to use."""
     targets = sorted({source.data.target for source in sources})
     untagged = [source.name for source in sources if not source.data.tag]
     if len(targets) > 1 and untagged:
@@ -94,12 +94,12 @@ def source_of(data: DataConfig, entry: Any) -> SourceConfig:
     """Build the source that an entry of `data.sources` describes."""
     if not isinstance(entry, dict):
         raise NMTError(f"data.sources: {entry!r:.60} is not a mapping, such as {{train: corpus/a}}")
-    # First of all, because every message below names the source.
+    # Checked first, because every message below names the source.
     name = entry.get("name") or default_name(data, entry)
     where = f"data.sources, {name!s:.60}"
     tree = to_tree(data)
     keys = [key for key in tree if key not in ("name", *OF_MIXTURE)]
-    # A source is built as a corpus of its own, which must not be a mixture again.
+    # Each source is built as a separate corpus, which must not be a mixture again.
     tree |= {"sources": [], "temperature": 1.0}
     of_source: dict[str, Any] = {}
     for key, value in entry.items():
@@ -139,7 +139,7 @@ def held_out_name(data: DataConfig, number: int, source: SourceConfig, split: st
     Only the first source holds the pairs of a shared set.
     """
     is_first_of_several = number == 0 and data.sources
-    # An entry that names a set of its own, even the first entry, does not share it.
+    # An entry that names its own set, even the first entry, does not share that set.
     if is_first_of_several and split not in data.sources[0] and getattr(data, split):
         return "all"
     return source.name

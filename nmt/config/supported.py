@@ -1,8 +1,8 @@
 """Tables of the options that another program, such as an engine, can reproduce.
 
-A table maps keys, such as `model.norm`, to rules. It names what the program can do: a key that is
-missing from the table is refused whatever its value, because nobody has checked yet what the
-program makes of it.
+A table maps keys, such as `model.norm`, to rules. It names what the program can do. A key that is
+missing from the table is refused with any value, because nobody has checked yet how the program
+treats it.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,25 +18,28 @@ Settings = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Rule:
-    """Which values of a key a program supports, given the values of the other keys."""
+    """The values of a key that a program supports, given the values of the other keys."""
 
     # With the other keys, because some values depend on them: d_k must be d_model / heads, for
     # example.
     fits: Callable[[Any, Settings], bool]
     needs: Callable[[str, Settings], str]
-    """What the program needs, in words, for a key."""
+    """Describes, for a key, the value that the program needs."""
 
 
 ANY = Rule(lambda value, settings: True, lambda key, settings: key)
 
 
 def only(*values: Any) -> Rule:
-    """Only these values, the most usual one first."""
+    """A rule that allows only these values, the most common one first."""
     return only_by(lambda settings: values)
 
 
 def only_by(values_of: Callable[[Settings], tuple[Any, ...]]) -> Rule:
-    """Only the values that a function of the other keys returns, the most usual one first."""
+    """A rule that allows only the values that a function of the other keys returns.
+
+    The most common value comes first.
+    """
 
     def needs(key: str, settings: Settings) -> str:
         return f"{key}={' or '.join(map(in_words, values_of(settings)))}"
@@ -54,7 +57,7 @@ class Problem:
     key: str
     value: Any
     needs: str
-    """What the program needs, such as "model.norm=post"; empty if no value is known to work."""
+    """The required value, such as "model.norm=post"; empty if no value is known to work."""
 
 
 @dataclass(frozen=True)

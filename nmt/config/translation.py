@@ -144,7 +144,7 @@ class TranslateConfig(JobConfig):
             raise SettingError(
                 "requires format=tsv or jsonl", key="decode.n_best", value=str(n_best)
             )
-        # Other programs tell the format of a document by its suffix.
+        # Other programs recognize the format of a document by its suffix.
         of_output = document_format(self.output)
         if self.is_document and of_output not in (None, self.format):
             raise SettingError(
@@ -158,7 +158,7 @@ class TranslateConfig(JobConfig):
         return self.format in documents()
 
     def needed_results(self) -> str:
-        """What the output needs of the translator: see `TranslatorOptions.results`."""
+        """The results that the output needs from the translator; see `TranslatorOptions`."""
         # Documents need alignments to place markup, and flags need scores of tokens.
         if self.is_document or self.format == "jsonl":
             return "tokens"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 MOST_CHANGES = 4
-"""The most changes that a message lists."""
+"""The maximum number of changes that a message lists."""
 
 
 def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

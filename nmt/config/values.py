@@ -7,9 +7,9 @@ from typing import Any, get_args, get_origin
 from nmt.errors import SettingError
 
 SHOWN = 60
-"""The most characters of a user's text in a message."""
+"""The maximum number of characters of a user's text in a message."""
 LONGEST_NAME = 200
-"""In bytes; file systems allow 255, and nmt adds suffixes."""
+"""Maximum bytes in a name; file systems allow 255, and nmt adds suffixes."""
 
 exists = os.path.exists  # unlike Path.exists, False for a string that cannot be a file name
 

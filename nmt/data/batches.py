@@ -29,11 +29,11 @@ class Batch(NamedTuple):
     target_indices: Tensor
     """The positions of the M real tokens in target_out.flatten(), [M]."""
     padded: bool = True
-    """Whether `source` has padding; stored, because looking would wait for the device."""
+    """Whether `source` has padding; stored, because a check would wait for the device."""
     update: int = 0
     micro_batch: int = 0
     size: UpdateSize = UpdateSize()
-    """Of the whole update."""
+    """The size of the whole update."""
 
 
 def pad(sentences: pa.ListArray) -> Tensor:
@@ -51,11 +51,11 @@ def padded_batch(sources: pa.ListArray, targets: pa.ListArray) -> Batch:
     """Build a batch from sentences that have no end symbols yet."""
     source = pad(sources)
     target_out = pad(targets)
-    # The end symbol goes, and the start symbol comes in its place.
+    # Shift right: drop the end symbol and prepend the start symbol.
     target_in = target_out.masked_fill(target_out == EOS, PAD).roll(1, dims=1)
     target_in[:, 0] = BOS
     is_real = target_out.flatten() != PAD
-    # Here on the CPU: on a GPU, `nonzero` would wait for all queued work.
+    # Computed here, on the CPU: on a GPU, `nonzero` would wait for all queued work.
     target_indices = is_real.nonzero()[:, 0]
     has_padding = bool((source == PAD).any())
     return Batch(source, target_in, target_out, target_indices, padded=has_padding)
@@ -68,6 +68,6 @@ def dummy_batch(rows: int, source_width: int, target_width: int) -> Batch:
     """
     source = torch.full((rows, source_width), UNK)
     target = torch.full((rows, target_width), UNK)
-    # One token less than there are positions, as if the last one were padding.
+    # One token fewer than positions, as if the last position were padding.
     target_indices = torch.arange(max(target.numel() - 1, 1))
     return Batch(source, target, target, target_indices)

@@ -35,13 +35,11 @@ IdPair = tuple[list[int], list[int]]
 class Transform(Protocol):
     """Changes training pairs, for example by adding noise.
 
-    Plugins register a factory as "transform":
-    `(tokenizer_file, sources, seed) -> Transform | None`. The factory raises NMTError if the
-    transform cannot use the vocabulary.
+    A plugin adds a `TransformEntry`, whose function makes the transform for a corpus.
     """
 
     growth: NDArray[np.float64]
-    """The factor by which planning expects this transform to lengthen sentences, [sources]."""
+    """The factor by which this transform is expected to lengthen sentences, [sources]."""
 
     def __call__(self, pairs: list[IdPair], sources: Ints, planned: MicroBatch) -> list[IdPair]:
         """Change the pairs of a micro-batch.
@@ -63,7 +61,7 @@ def transforms_for(
 
 
 def fits(pair: IdPair, widths: tuple[int, int]) -> bool:
-    """Whether a pair and its end symbols have room in a micro-batch of these widths."""
+    """Whether a pair and its end symbols fit in a micro-batch of these widths."""
     # Less than, because the end symbol takes a position.
     return all(len(ids) < width for ids, width in zip(pair, widths, strict=True))
 
@@ -182,8 +180,8 @@ class UpdateDataModule(LightningDataModule):
         device = trainer.strategy.root_device.type
         workers = self.num_workers
         if workers is None:
-            # On a CPU, loader processes would take cores away from the model. Beside a GPU, cores
-            # are free.
+            # On a CPU, loader processes would take cores away from the model. With a GPU, the cores
+            # are idle.
             workers = 0 if device == "cpu" else 2
         # Lightning calls this after it restores `global_step`, so a resumed run begins with the
         # next update.

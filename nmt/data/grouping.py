@@ -18,7 +18,7 @@ from nmt.data.lengths import GrownLengths, Ints, Lengths
 from nmt.data.shuffling import integers
 
 MIN_MICRO_BATCHES = 3
-"""Per group; in a smaller group, the same pairs would be batched together in every pass."""
+"""Minimum per group; in a smaller group, every pass would batch the same pairs together."""
 
 PADDING_SHARE = 0.02
 """A group with less padding is not cut, because pairs are shuffled less in smaller groups."""
@@ -59,10 +59,11 @@ class Cut:
     """A division of cells in two."""
 
     cost: int
-    """Of the micro-batches of both parts."""
+    """The cost of the micro-batches of both parts."""
     below: Ints
     """The indices of the cells in the part with the smaller widths."""
     above: Ints
+    """The cells of the part with the larger widths."""
 
 
 def best_cut(widths: Ints, counts: Ints, side: int, budget: int) -> Cut | None:
@@ -144,7 +145,7 @@ class Groups(NamedTuple):
     """Each group's maximum source and target width, [2, groups]."""
 
     def pairs_between(self, bounds: Ints) -> Ints:
-        """How many pairs of each group lie between two bounds, [bounds - 1, groups]."""
+        """The number of pairs of each group between neighboring bounds, [bounds - 1, groups]."""
         # NumPy would copy `order` if the types differed.
         bounds_of_order = bounds.astype(self.order.dtype)
         places = []  # of each bound in each group

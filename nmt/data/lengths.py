@@ -23,7 +23,7 @@ BLOCK_ROWS = 1 << 20
 
 def map_table(file: Path) -> "tuple[pa.Buffer, pa.Table]":
     """A memory-mapped Arrow stream, as bytes and as a table of its blocks."""
-    import pyarrow as pa  # takes 0.2 seconds, which a search need not wait for
+    import pyarrow as pa  # here, because it takes 0.2 seconds that a search need not spend
 
     # The buffer keeps the file mapped after it is closed.
     with pa.memory_map(str(file)) as mapped:
@@ -55,7 +55,7 @@ class MappedLengths:
         ends = begins + np.diff(self.starts) * ITEM_BYTES
         is_inside = (begins >= 0) & (ends <= content.size)
         is_aligned = begins % ITEM_BYTES == 0
-        # pyarrow decompresses a column into memory of its own.
+        # pyarrow decompresses a column into separate memory, outside the file.
         if not np.all(is_inside & is_aligned):
             raise ValueError(f"its {name} is compressed or misaligned")
         self.places = begins // ITEM_BYTES  # where each block begins in `content`, [blocks]
@@ -124,7 +124,7 @@ class GrownLengths:
 
     def __getitem__(self, rows: slice) -> Int32s:
         begin, end, _ = rows.indices(len(self))
-        # How many of the rows belong to each source.
+        # The number of these rows in each source.
         rows_of_sources = np.diff(self.bounds.clip(begin, end))
         grown = np.ceil(self.lengths[rows] * np.repeat(self.growth, rows_of_sources))
         return grown.astype(np.int32)

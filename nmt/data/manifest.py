@@ -30,7 +30,7 @@ from nmt.files import (
 FORMAT_VERSION = 4
 
 MOST_NAMES = 5
-"""The most corpora that a message names."""
+"""The maximum number of corpora that a message names."""
 
 DATA_OF_FORMAT = (
     "name",
@@ -76,7 +76,7 @@ NAMING_KEYS = (
 """Entries of `content` that name files, among other things."""
 
 KEYS_OF_ALL_FORMATS = {"format_version", "fingerprint", "content", "counts", "tokenizer"}
-"""Entries of every manifest, also of older formats."""
+"""Entries of every manifest, including those of older formats."""
 
 
 def decisive(data: dict[str, Any]) -> dict[str, Any]:
@@ -95,9 +95,10 @@ def decisive(data: dict[str, Any]) -> dict[str, Any]:
 def without_added(
     cls: Any, tree: dict[str, Any], original: tuple[str, ...], group: str = ""
 ) -> dict[str, Any]:
-    """A group's tree without the options that are not `original` and have their value from before.
+    """A group's tree without options added later that keep the behavior from before they existed.
 
-    Corpora that were prepared before such an option existed are the same corpora.
+    `original` lists the options that are never left out. A corpus that was prepared before an
+    option existed thus has the same fingerprint as one that was prepared with this value.
     """
     kept = dict(tree)
     for member in members_of(cls):
@@ -110,7 +111,7 @@ def without_added(
             continue
         elif is_dataclass(member.type) and isinstance(kept[name], dict):
             kept[name] = without_added(member.type, kept[name], original, f"{key}.")
-            # A group added later, whose options all have their values from before, is left out.
+            # A group added later is left out if all its options keep the earlier behavior.
             if not kept[name]:
                 del kept[name]
         elif kept[name] == value_before(member, tree):
@@ -165,7 +166,7 @@ class Manifest:
 
 @dataclass
 class Counts:
-    """What the manifest says about a split."""
+    """The manifest's record of a split."""
 
     read: int
     dropped: dict[str, int]
@@ -182,7 +183,7 @@ class Counts:
 
 
 def advice_without_corpus(folder: Path) -> str:
-    """What to do if a folder is not a prepared corpus; names those beside it."""
+    """Advice if a folder is not a prepared corpus; lists the prepared corpora next to it."""
     corpora = sorted(str(path.parent) for path in folder.parent.glob("*/manifest.json"))
     if not corpora:
         return "run `nmt preprocess`, or resume a run by its command"

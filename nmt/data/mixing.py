@@ -37,7 +37,7 @@ class Mixture(NamedTuple):
 def added_up(numbers: Iterable[float]) -> float:
     """The sum, rounded after each addition.
 
-    Since Python 3.12, `sum` rounds less often. Passes would depend on the version of Python.
+    Since Python 3.12, `sum` rounds less often, so passes would depend on the Python version.
     """
     total = 0.0
     for number in numbers:
@@ -94,13 +94,13 @@ class Streams:
         # source.
         self.sizes = groups.pairs_between(mixture.bounds)
         self.begins = self.sizes.cumsum(0) - self.sizes
-        # How many pairs a pass takes, rounded so that each source's total is right.
+        # The number of pairs that a pass takes, rounded so that each source's total is right.
         exact = self.sizes.cumsum(1) * mixture.copies[:, None]
         upto = np.rint(exact).astype(np.int64)
         self.taken = np.diff(upto, axis=1, prepend=0)
         # What a pass takes from a group is ordered by source, too.
         self.taken_ends = self.taken.cumsum(0)
-        # How many pairs a pass takes from each group, [groups].
+        # The number of pairs that a pass takes from each group, [groups].
         self.pairs_per_pass: Ints = self.taken_ends[-1]
 
     def places(self, passes: Ints, groups: Ints, indices: Ints) -> Ints:

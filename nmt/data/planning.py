@@ -28,7 +28,7 @@ class MicroBatch(NamedTuple):
     update: int
     micro_batch: int
     size: UpdateSize
-    """Of the whole update."""
+    """The size of the whole update."""
     widths: tuple[int, int]
     """The maximum source and target length, including the end symbol."""
 
@@ -53,7 +53,7 @@ class BatchPlanner:
         self.seed = seed % 2**64
         self.attention_window = attention_window
         self.lengths = [source_lengths, target_lengths]
-        # Groups leave room for what transforms add. Sizes of updates count the lengths without it.
+        # Groups leave room for tokens that transforms add. Sizes of updates do not count them.
         planned: list[Lengths | GrownLengths] = [*self.lengths]
         if mixture:
             planned = [GrownLengths(side, mixture.bounds, mixture.growth) for side in self.lengths]
@@ -148,7 +148,7 @@ class BatchPlanner:
     def largest_shapes(self) -> list[tuple[int, int, int]]:
         """Rows, source width and target width of the largest micro-batches.
 
-        Those are the ones with the most positions and with the most pairs of positions.
+        These are the micro-batches with the most positions or the most pairs of positions.
         """
         # A pass over a mixture may take no pair from a group, which then has no part.
         rows = -(-self.sizes // np.maximum(self.parts, 1))

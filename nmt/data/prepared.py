@@ -86,7 +86,7 @@ class PreparedSplit:
     def check(self, vocabulary_sizes: tuple[int, int]) -> None:
         """Raise NMTError for invalid offsets, lengths or ids.
 
-        They would otherwise cause a traceback or worse.
+        Invalid values would otherwise cause a traceback or a crash.
         """
         source_size, target_size = vocabulary_sizes
         try:
@@ -153,7 +153,7 @@ class PreparedCorpus:
     folder: Path
     manifest: Manifest
     source_vocabulary_size: int | None = None
-    """None if both sides share a vocabulary."""
+    """The number of source entries; None if both sides share a vocabulary."""
 
     @property
     def source_language(self) -> str:
@@ -169,7 +169,7 @@ class PreparedCorpus:
 
     def split(self, name: str) -> PreparedSplit:
         """Open train, valid or test; NMTError if it is missing or damaged."""
-        # First, because its message says how to get a split that was not prepared.
+        # Checked first, because the message says how to get a split that was not prepared.
         kept = self.kept(name)
         target_size = self.manifest.vocabulary_size
         source_size = self.source_vocabulary_size or target_size
@@ -242,7 +242,7 @@ def open_corpus(folder: Path) -> PreparedCorpus:
     """The corpus in `folder`; NMTError if there is none, or if its tokenizer was replaced."""
     manifest = read_manifest(folder)
     path = folder / TOKENIZER
-    # With another vocabulary, the stored ids would mean other words, without any error.
+    # With another vocabulary, the stored ids would silently stand for other subwords.
     if path.is_file() and sha256(path) == manifest.tokenizer:
         tokenizer = load_tokenizer(path)
         if tokenizer.vocabulary_size == manifest.vocabulary_size:
@@ -259,7 +259,7 @@ def corpus_of(
     """The corpus in `prepared`, or the corpus on which the model in `folder` was trained.
 
     `training` is a model's or checkpoint's training record, with the `config` and the fingerprint
-    of the `corpus`. Raises NMTError if the corpus is missing or is another one.
+    of the `corpus`. Raises NMTError if the corpus is missing or has another fingerprint.
     """
     name = prepared or within(training, "config", "prepared")
     if not isinstance(name, str):
@@ -269,7 +269,7 @@ def corpus_of(
     if not prepared:
         corpus_folder = place_of_corpus(folder, name)
     corpus = open_corpus(corpus_folder)
-    # The folder may since have been prepared anew, from other files.
+    # The folder may since have been prepared again, from other files.
     if training.get("corpus") not in (None, corpus.manifest.fingerprint):
         raise NMTError(
             f"{corpus.folder} is not the corpus that {folder} was trained on; pass prepared=FOLDER"

@@ -52,7 +52,7 @@ def integers(numbers: ArrayLike) -> Ints:
 
 
 def shuffle_key(*numbers: ArrayLike) -> Ints:
-    """A key that depends on all `numbers`; an array of keys if some of them are arrays."""
+    """A key that depends on all `numbers`; an array of keys if some of the numbers are arrays."""
     key = integers(0)
     for number in numbers:
         key = splitmix((key ^ integers(number)) + INCREMENT)
@@ -60,7 +60,7 @@ def shuffle_key(*numbers: ArrayLike) -> Ints:
 
 
 def encrypted(items: Ints, sides: Ints, keys: Ints) -> Ints:
-    """Map each number below the square of its `side` to another one, by a Feistel network."""
+    """Permute the numbers below the square of their `sides` with a Feistel network."""
     left, right = np.divmod(items, sides)
     for _ in range(ROUNDS):
         keys = keys + INCREMENT
@@ -74,7 +74,7 @@ def encrypted(items: Ints, sides: Ints, keys: Ints) -> Ints:
 def shuffled(indices: NDArray[Any], size: ArrayLike, key: Ints) -> Ints:
     """The items at `indices` after shuffling range(size) with `key`.
 
-    Each index may have a size and a key of its own.
+    Each index may have its own size and key.
     """
     sizes = np.broadcast_to(integers(size), indices.shape)
     keys = np.broadcast_to(integers(key), indices.shape)

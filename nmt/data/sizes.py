@@ -16,9 +16,9 @@ class UpdateSize(NamedTuple):
     positions: int = 2
     encoder_pairs: int = 1
     decoder_pairs: int = 1
-    """In self-attention."""
+    """Query-key pairs in the decoder's self-attention."""
     cross_pairs: int = 1
-    """In cross-attention."""
+    """Query-key pairs in cross-attention."""
 
     def __add__(self, other: Any) -> "UpdateSize":
         return UpdateSize(*map(sum, zip(self, other, strict=True)))

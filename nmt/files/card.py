@@ -12,7 +12,7 @@ from nmt.files.markdown import block, cell, code, plain
 UNITS = (("days", 86_400.0), ("hours", 3600.0), ("minutes", 60.0))
 """Units of time, in seconds."""
 FINGERPRINT_DIGITS = 16
-"""How much of a SHA-256 the card shows."""
+"""The number of digits of a SHA-256 that the card shows."""
 
 
 def duration(seconds: float) -> str:

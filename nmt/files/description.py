@@ -30,24 +30,24 @@ from nmt.files.reading import check_version, parse_json, read_mapping
 FORMAT_VERSION = 1
 MODEL_FILES = ("config.json", "tokenizer.model", "model.safetensors")
 RARE_LETTERS = "rare"
-"""The key of the letters that a model's training sources have too rarely, beside the characters
-that it can learn (`characters` in `training`)."""
+"""The key of letters that are too rare in the training sources, next to the key of the characters
+that the model can learn (`characters` in `training`)."""
 
 
 @dataclass(frozen=True)
 class TrainingRecord:
-    """How a model was trained, or where it was imported from; None for what is not recorded."""
+    """How a model was trained, or where it was imported from; None: not recorded."""
 
     updates: int | None = None
     tokens: int | None = None
-    """The number of target tokens that it was trained on."""
+    """The number of target tokens that the model was trained on."""
     seconds: float | None = None
     devices: str | None = None
     """The hardware, in words."""
     averaged: list[int] | None = None
-    """The updates of the checkpoints whose mean the weights are."""
+    """The update numbers of the checkpoints whose mean is the weights."""
     candidates: dict[str, float] | None = None
-    """The validation losses of the weights that these were chosen from."""
+    """Candidate -> validation loss, for the means from which the weights were chosen."""
     score: dict[str, Any] | None = None
     """The score on the validation set."""
     corpus: str | None = None
@@ -107,7 +107,7 @@ def find_model_directory(path: str, key: str = "run") -> Path:
     still_training = (
         f"{key}={path}: still training; wait, or run `nmt average {path} output=FOLDER` for a model"
     )
-    # A training holds this lock. If it is free, the reason is another one.
+    # A training run holds this lock. If it is free, there is another reason.
     with locked_file(folder / LOCK, False, still_training, wait=0):
         raise NMTError(f"{key}={path}: {why_no_model(folder, path)}")
 
@@ -150,12 +150,12 @@ def read_description(folder: Path) -> ModelDescription:
 
 
 def check_training(path: Path, training: dict[str, Any]) -> None:
-    """Raise NMTError if an entry of `training` does not have its type; None is no value."""
+    """Raise NMTError if an entry of `training` does not have its type; None is not a value."""
     kinds = {field.name: field.type for field in fields(TrainingRecord)}
     for key, value in training.items():
         if key not in kinds:
             continue
-        # nmt leaves out what it does not know; a null comes from elsewhere.
+        # nmt leaves out unknown entries, so null was written by another program.
         if value is None or not matches(value, kinds[key]):
             raise NMTError(f"{path}, training: {key} has the wrong type")
 
@@ -171,7 +171,7 @@ def architecture(model: dict[str, Any]) -> dict[str, Any]:
 
 def within(tree: Any, *keys: str) -> Any:
     """The value at these keys in nested mappings; None if there is none."""
-    # Any level may be missing, or be no mapping in a file from elsewhere.
+    # Any level may be missing, or may not be a mapping in a file from elsewhere.
     for key in keys:
         tree = tree.get(key) if isinstance(tree, dict) else None
     return tree
@@ -188,7 +188,7 @@ def check_direction(where: str, description: ModelDescription, source: str, targ
 
 
 def structured_targets_of(description: ModelDescription) -> StructuredTargets | None:
-    """What differs for a model of structures, such as trees; None for a model of text."""
+    """The StructuredTargets of a model of structures, such as trees; None for a model of text."""
     return structured_targets(within(description.training, "config", "data", "kind"))
 
 

@@ -11,7 +11,7 @@ from nmt.config import NMTError
 
 LOCK = ".lock"
 WAIT_SECONDS = 1
-"""How long to wait for a lock. A killed process's workers also hold its locks; they exit sooner."""
+"""Seconds to wait for a lock. A killed process's workers also hold its locks; they exit sooner."""
 POLL_SECONDS = 0.1
 """The time between two attempts to lock a file."""
 
@@ -69,7 +69,8 @@ def only_process(folder: Path, key: str, replaced: bool = False) -> Iterator[Non
         path = folder.with_name(f".{folder.name}{LOCK}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Only to create it; `locked_file` opens it again. O_NONBLOCK: do not wait for a pipe.
+        # Opened only to create the file; `locked_file` opens it again. O_NONBLOCK: do not wait for
+        # a pipe.
         descriptor = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_NONBLOCK, 0o666)
         os.close(descriptor)
     except OSError as error:

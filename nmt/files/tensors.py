@@ -16,7 +16,7 @@ VALUE_LIMIT = 2**20
 def check_members(archive: zipfile.ZipFile, size: int) -> None:
     """Raise ValueError if a torch.save archive of `size` bytes is damaged.
 
-    Likewise if it claims to unpack to more bytes.
+    Also raise it if the archive claims to unpack to more bytes.
     """
     # A small compressed archive can expand to any size.
     if any(member.compress_type != zipfile.ZIP_STORED for member in archive.infolist()):

@@ -12,16 +12,16 @@ EMBEDDINGS = (
     "target_embedding.weight",
     "output.weight",
 )
-"""These may share a matrix (section 3.4)."""
+"""The names of weights that may share a matrix (section 3.4)."""
 FLOATS = {"F64", "F32", "F16", "BF16"}
 """The types of weights, as safetensors names them."""
 Shapes = dict[str, tuple[int, ...]]
 
 
 def tied(model: ModelConfig) -> tuple[str, ...]:
-    """The names of the matrices that are one.
+    """The names of the tied matrices.
 
-    Without the source embedding if the source has a separate vocabulary.
+    They exclude the source embedding if the source has a separate vocabulary.
     """
     if not model.tied_embeddings:
         return ()

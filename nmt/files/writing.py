@@ -101,7 +101,7 @@ def whole_folder(folder: Path) -> Iterator[Path]:
     old = temporary_name(folder)
     try:
         temporary.mkdir(parents=True)
-        # What the user's umask allows for a new folder.
+        # The permissions that the user's umask allows for a new folder.
         mode = temporary.stat().st_mode
         yield temporary
         # Everything is on disk before the old folder is moved away.
@@ -126,7 +126,7 @@ def whole_folder(folder: Path) -> Iterator[Path]:
 def remove_leftovers(folder: Path, names: str = ".*") -> None:
     """Remove the temporary files that killed processes left; none may be in use.
 
-    `names` is a regular expression for the names that they would have got. Links stay.
+    `names` is a regular expression for the final names of the files. Links stay.
     """
     if not folder.is_dir():
         return

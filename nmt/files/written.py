@@ -1,7 +1,7 @@
-"""The one list of the files that nmt writes: what a folder is, and which files in it are not nmt's.
+"""The only list of the files that nmt writes: the kind of a folder, and files that are not nmt's.
 
-Plugins add to it with facts of their "export" and "folder" entries: `marker`, the name of a file in
-each such folder, and `files`, a regular expression for the names of the files in it.
+Plugins add to it with an `ExporterEntry` or a `FolderEntry`: `marker` is the name of a file in each
+such folder, and `files` is a regular expression for the names of the files in the folder.
 """
 
 import re
@@ -40,7 +40,7 @@ MODEL_MARK = "config.json"
 
 
 def markers() -> set[str]:
-    """The names of the files that may tell what a folder is."""
+    """The names of the files that may identify a folder."""
     added = {entry.marker for entry in added_folders()}
     return {CORPUS_MARK, RUN_MARK, MODEL_MARK, *added}
 
@@ -78,7 +78,7 @@ def kind_of_folder(folder: Path) -> str | None:
 
     A damaged file counts as nmt's, so that the damage is reported.
     """
-    # The order matters: the folder of a run may also contain what marks the other kinds.
+    # The order matters: the folder of a run may also contain the markers of other kinds.
     if (folder / RUN_MARK).is_file():
         return "run"
     if (folder / CORPUS_MARK).is_file():
@@ -106,7 +106,7 @@ def files_beside(entry: ExporterEntry | FolderEntry | None) -> list[str]:
     """The patterns for the files in a plugin's folder. All exports have the same mark."""
     if entry is None:
         return [NO_NAMES]
-    # The mark does not tell which exporter wrote a folder, so the names of all of them count.
+    # The mark does not say which exporter wrote a folder, so the files of all exporters count.
     if isinstance(entry, ExporterEntry):
         return [export.files for export in entries_of(ExporterEntry).values()]
     return [entry.files]

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import regex
 
-# What to add to a year to get the Gregorian one: 2567 in Thailand is 2024.
+# The difference from a year to the Gregorian year: 2567 in Thailand is 2024.
 THAI = (-543,)
 VIKRAM = (-57, -56)
 SHAKA = (78, 79)
@@ -57,7 +57,7 @@ ERAS = {
 """Maps what is before a year to what must be added to the year. A year that begins in spring
 overlaps two Gregorian years."""
 FIRST_YEAR = "元"
-"""What Chinese and Japanese write for the first year of an era."""
+"""The first year of an era in Chinese and Japanese."""
 USUAL = (
     (regex.compile(r"\p{Thai}"), range(2400, 2600), THAI),
     # Letters and digits of Persian that Arabic lacks.
@@ -67,7 +67,7 @@ USUAL = (
 
 
 def shifted(years: Iterable[str], shifts: Iterable[int]) -> set[str]:
-    """Years plus each shift; decimals and numbers of more than four digits are no years."""
+    """Years plus each shift; decimals and numbers of more than four digits are not years."""
     results = set()
     for year in years:
         if year.isdigit() and len(year) <= 4:

@@ -38,12 +38,12 @@ FLAGS = (
     "low_confidence",
 )
 ANY = "any"
-"""In counts: at least one flag."""
+"""The key in counts for lines with at least one flag."""
 LENGTH_RATIO = 2.0
 LENGTH_SLACK = 20.0
-"""The maximum of letters on one side: ratio * letters on the other side + slack."""
+"""The maximum number of letters on one side: ratio * letters on the other side + slack."""
 LEAST_PROBABILITY = 0.45
-"""The least geometric mean of the probabilities of the tokens and the end symbol."""
+"""The minimum geometric mean of the probabilities of the tokens and the end symbol."""
 # A replacement character, a byte in sentencepiece's notation, or UTF-8 that was read as Latin-1:
 # \u00c3\u00a4 for \u00e4, \u00e2\u20ac\u2122 for an apostrophe. A quotation mark after a capital
 # letter, as in MEN\u00dc\u201c, is none of these.
@@ -76,13 +76,13 @@ URL_END = ".,;:!?)]}'*`"
 
 
 def broken_parts(text: str) -> int:
-    """The number of parts of a text that were damaged on the way."""
+    """The number of parts of a text that were damaged by conversions."""
     return len(BROKEN.findall(text)) + len(BROKEN_LETTERS.findall(text))
 
 
 def is_broken(source: str, translation: str) -> bool:
-    """True if a translation has more characters that were damaged on the way than the source."""
-    # More than the source: a translation may well copy what is damaged there.
+    """True if a translation has more damaged characters than the source."""
+    # More than the source: a translation may copy characters that are damaged there.
     return broken_parts(translation) > broken_parts(source)
 
 
@@ -139,7 +139,7 @@ def flags(
 
 @dataclass
 class FlagCount:
-    """How many lines have a flag, and which lines."""
+    """The share of lines with a flag, and the first such lines."""
 
     flag: str  # or ANY
     count: int

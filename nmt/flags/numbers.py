@@ -23,7 +23,7 @@ from nmt.flags.units import (
 IN_WORDS = 31
 """Numbers up to this, such as days and hours, are often written in words."""
 LONGEST_SUM = 40
-"""The maximum length of an East Asian numeral, in characters; a product of more is no number."""
+"""The maximum length of an East Asian numeral, in characters; a product of more is not a number."""
 OTHER_MEANING = ("\uc870", "\u5146", "\u4eac")
 """Units that also mean something else: an article of a law, mega, and a capital."""
 INTEGER = regex.compile(r"\d+|\d{1,3}(\D)(?:\d{2,3}\1)*\d{3}")
@@ -61,7 +61,7 @@ HAN_NUMERAL = regex.compile(rf"(?:{HAN_DIGIT}|{HAN_UNIT})+")
 HAN_YEAR = regex.compile(rf"(?P<era>{ERA})\s?(?P<year>{FIRST_YEAR}(?=年)|{HAN_NUMERAL.pattern})")
 KOREAN_NUMERAL = regex.compile(f"[{''.join(map(chr, KOREAN))}]{{2,}}")
 COUNTS_IN_WORDS = [str(count) for count in [*range(1, 100), *range(100, 1000, 100)]]
-"""What may be before a unit in words: fifty million."""
+"""Numbers that may be before a unit in words: fifty million."""
 FRACTIONS = [
     *(f"{whole}.25" for whole in range(IN_WORDS)),
     *(f"{whole}.5" for whole in range(IN_WORDS)),
@@ -74,16 +74,16 @@ PART_OF_SUM = regex.compile(rf"{PLAIN}|{HAN_DIGIT}+|{LARGE_UNIT}")
 
 @dataclass
 class Numeral:
-    """What a numeral may mean.
+    """The possible meanings of a numeral.
 
     Values are strings of decimal digits, without leading zeros, and without trailing zeros after
-    the decimal point. They are no integers, because Python refuses to convert thousands of digits.
+    the decimal point. They are not integers, because Python refuses to convert thousands of digits.
     """
 
     values: set[str]
-    """Its possible values: two for 1.234."""
+    """The possible values of the number: two for 1.234."""
     parts: set[str]
-    """The values of its parts: three for 14.3.2015."""
+    """The values of the number's parts: three for 14.3.2015."""
     scaled: set[str] = field(default_factory=set)
     """The values with the unit that follows the digits, such as million, if there is one."""
 
@@ -273,7 +273,8 @@ def han_years(text: str) -> set[str]:
 def values_in_words(text: str) -> set[str]:
     """Values that a text may have in words: Han numerals, hours after noon, and `two million`."""
     values = han_years(text)
-    # Also in ordinary words, such as 一 in 一般: a value too many only prevents an alarm.
+    # This also finds parts of ordinary words, such as 一 in 一般: an extra value only prevents an
+    # alarm.
     for han in HAN_NUMERAL.findall(text):
         if len(han) <= LONGEST_SUM:
             values.add(value_of_sum(han))

@@ -19,7 +19,7 @@ ATTRIBUTE = r"[\w:-]+=(?:\"[^\"]*\"|'[^']*'|[^\s>\"']+)"
 TAG = rf"</?(?P<tag>[A-Za-z][\w-]*)(?:\s+{ATTRIBUTE})*\s*/?>"
 PLACEHOLDER = re.compile(f"{BRACES}|{DIRECTIVE}|{TAG}")
 APART = re.compile(rf"{BRACES}|(?<![A-Za-z0-9_]){DIRECTIVE}(?![A-Za-z0-9_])|{TAG}")
-"""A placeholder that is no part of a Latin word. `100%sure` has no directive, but `ID%s` may have
+"""A placeholder that is not part of a Latin word. `100%sure` has no directive, but `ID%s` may have
 one: scripts without blanks write it for `ID %s`."""
 ELEMENTS = (INLINE | SEPARATORS | BLOCKS | {"wbr"}) - AMBIGUOUS
 NUMBER_IN_BRACES = re.compile(r"\{\d+\}")
@@ -67,7 +67,7 @@ def placeholders(text: str, pattern: "re.Pattern[str]", is_numbering: bool = Fal
 
 
 def names_of_tags(matches: list["re.Match[str]"]) -> Iterator[str]:
-    """<name> or </name> for each tag that is no text."""
+    """<name> or </name> for each tag that is not text."""
     closed = {tag["tag"].lower() for tag in matches if tag[0].startswith("</")}
     for tag in matches:
         name = tag["tag"].lower()
@@ -117,7 +117,7 @@ def without_placeholders(text: str) -> str:
 def with_distinct_placeholders(text: str) -> str:
     """A text with a number for each placeholder that follows another without a word between them.
 
-    Such a list is no repetition: `%s, %s, %s`.
+    Such a list is not a repetition: `%s, %s, %s`.
     """
     parts = []
     end = 0

@@ -1,4 +1,4 @@
-"""What the words of a translation reveal: repetitions, a copied source, and the wrong language."""
+"""Signs of failure in the words of a translation: repetition, copied source, wrong language."""
 
 import unicodedata
 from collections import Counter
@@ -64,7 +64,7 @@ IN_BRACKETS = regex.compile(
     r"\"[^\"]*\"|\([^()]*\)"
     r"|\uff08[^\uff08\uff09]*\uff09|\u201c[^\u201c\u201d]*\u201d|\u00ab[^\u00ab\u00bb]*\u00bb"
 )
-"""What is in brackets or quotes, which often repeats a term of the source."""
+"""Text in brackets or quotes, which often repeats a term of the source."""
 HAN_RUN = regex.compile(f"[{HAN}]+")
 LETTERS_OF_A_CHARACTER = (
     (regex.compile(f"[{HAN}]"), 3.0),
@@ -203,7 +203,7 @@ def is_copied(source: str, translation: str, scripts: frozenset[str] | None) -> 
     all_letters = len("".join(after))
     if common.total() < fewest or copied_letters < COPIED_SHARE * all_letters:
         return False
-    # In the target's script, the share decides. In another one, names are often right as they are.
+    # In the target's script, the share decides. In other scripts, copied names are often correct.
     if scripts is None or has_letter_of("".join(common), scripts):
         return True
     has_right_letters = has_letter_of(translation, scripts)

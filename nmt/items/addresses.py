@@ -1,4 +1,4 @@
-"""Where addresses and file names begin and end in text whose words adjoin them.
+"""Find the borders of addresses and file names in text whose words adjoin them.
 
 Addresses and file names may have letters of any script. In scripts without blanks and in Korean,
 words may follow them directly; then, only the rest of the line shows whether such letters are part
@@ -23,7 +23,7 @@ QUOTES = {
     "\u3010": "\u3011",
     "\u300a": "\u300b",
 }
-"""Opening quotation marks, and what closes them."""
+"""Opening quotation mark -> closing quotation mark."""
 BRACKETS = {
     "(": ")",
     "[": "]",
@@ -39,12 +39,12 @@ LETTERS = compiled(r"(?![\L\d])[\A]+")
 HIRAGANA_LETTER = re.compile(HIRAGANA)
 NAME_ENDING = re.compile(r"\.[A-Za-z\d]{1,8}$")
 JOINED_PREFIX = re.compile(rf"(?:{ARABIC_PREFIX.pattern}|{HEBREW_PREFIX.pattern})[-\u0640]?")
-"""What Hebrew and Arabic join to a word, with a hyphen or the letter that stretches words."""
+"""A prefix that Hebrew or Arabic joins to a word with a hyphen or with tatweel."""
 IN_HOST = re.compile(r"//[^/]*\.[^/]*$")
 LEFT_BORDER = re.compile(rf"[\s{OPENING_MARKS}]")
 RIGHT_BORDER = re.compile(r"[\s.,;:!?)\"'\u201d\u00bb\u300d\u300f\u3011\u300b\uff09\u3001\u3002]")
 CONTINUED = compiled(r"[&=#%+]|[/.][\A]")
-"""What continues an address after letters that are part of it."""
+"""Characters that continue an address after letters that are part of it."""
 
 
 def group(letter: str) -> str:
@@ -137,7 +137,7 @@ class Surroundings:
     def without_words_before(self, start: int, end: int) -> tuple[int, int]:
         """The span of a file name, after the words before it in a script without blanks.
 
-        Prefixes that Arabic and Hebrew join to a Latin file name are no part of it.
+        Prefixes that Arabic and Hebrew join to a Latin file name are not part of it.
         """
         prefix = JOINED_PREFIX.match(self.line, start, end)
         if prefix and LATIN_FILE.fullmatch(self.line, prefix.end(), end):

@@ -1,4 +1,4 @@
-"""Marks that stand for what a document copies, such as a tag or a footnote."""
+"""Marks for the elements that a document copies, such as a tag or a footnote."""
 
 import re
 
@@ -13,7 +13,7 @@ COPY = re.compile(rf"([{COPIES[0]}-{COPIES[-1]}])(?:([^\s{COPIES[0]}-{COPIES[-1]
 """A mark alone, or two equal marks with the text of the copy between them."""
 MARKS_AND_BLANKS = re.compile(f"[{COPIES[0]}-{BLANK}]")
 LONGEST_COPY = 60
-"""The most characters of a copy that a model is shown as text."""
+"""The maximum number of characters of a copy that a model is shown as text."""
 
 
 def copy_of(mark: str, text: str) -> str:

@@ -21,7 +21,7 @@ OTHER_SIGNS = {
     "¥": ("￥", "JP¥", "CN¥"),
     "₩": ("￦",),
 }
-"""Other forms of these signs."""
+"""Sign -> other forms of the sign."""
 COUNTS = 1, 2, 5
 """Numbers after which the name of a currency differs in some language."""
 FURTHER_NAMES = {
@@ -54,7 +54,7 @@ def codes_of_currencies() -> dict[str, str]:
 
 
 def names_of_currency(sign: str, language: str) -> list[str]:
-    """What a language with data in CLDR calls a currency after numbers."""
+    """The names of a currency after numbers, in a language with data in CLDR."""
     from babel.numbers import get_currency_name  # takes 30 ms, which few lines need
 
     names = list[str]()

@@ -10,7 +10,7 @@ DIRECTIVE = re.compile(
     r"%(?:(?P<number>[1-9]\d?)\$|\[(?P<index>[1-9]\d?)\]|)"
     r"(?P<type>[-+0#',]{0,5}\d{0,9}+(?:\.\d{1,9}+)?(?:hh|ll|[hlzjtL])?[diouxXaAeEfFgGcsSp@v])"
 )
-"""Without * for a width, which takes another argument."""
+"""Directives of printf, without * as a width, which takes another argument."""
 WITH_VARIABLE_WIDTH = re.compile(r"%[-+0#' \d$.]{0,12}\*")
 
 

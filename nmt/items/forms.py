@@ -26,12 +26,12 @@ FULL_WIDTH_MARK = re.compile(
 """Full-width marks of numbers; elsewhere, they are punctuation."""
 ENDING_OF_FILES = re.compile(r"\.\w+")
 JOINED_DIRECTIVE = r"(?![A-Za-z\d_-]{0,60}%)"
-"""What must not follow %d where words need no blanks: %dKB is %d and KB, but not %name%."""
+"""A lookahead after %d where words need no blanks: %dKB is %d and KB, but not %name%."""
 Span = tuple[int, int]
 
 
 def pattern_of(text: str) -> str:
-    """A pattern for an item that is no measurement.
+    """A pattern for an item that is not a measurement.
 
     Times, dates and versions may have the digits of any script.
     """
@@ -55,7 +55,7 @@ def with_narrow_numbers(text: str) -> str:
 
 
 def edge(text: str, character: str, neighbor: str) -> str:
-    """What an item that begins or ends with a character may not adjoin.
+    """The characters that an item may not adjoin at an edge with this character.
 
     The result is part of a character class. `neighbor` is what it adjoins in the source, or empty.
     """

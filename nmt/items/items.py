@@ -1,4 +1,4 @@
-"""Where translations have the items of a line, which they must keep unchanged."""
+"""Find the items of a line in its translations, which must keep them unchanged."""
 
 import re
 from collections import Counter
@@ -36,11 +36,11 @@ class Items:
         self.line = single_blanks(line)
         self.texts = [item(line, stretch) for stretch in stretches]
         self.literals = dict[str, str]()
-        """The pattern of each item that is no measurement."""
+        """The pattern of each item that is not a measurement."""
         self.joined = dict[str, str]()
-        """The same for texts without blanks between words."""
+        """The patterns of the same items for texts without blanks between words."""
         self.names = dict[str, str]()
-        """Maps the text of each of these items, also with ASCII digits, to its own text."""
+        """The text of each of these items, as it is and with ASCII digits -> its own text."""
         self.times = dict[str, str]()
         """Maps the standard form of each time of day to its own text."""
         measures = list[str]()
@@ -55,7 +55,7 @@ class Items:
             # An occurrence inside something longer has no guard, "", which is the minimum. Then the
             # other occurrences have none, either.
             guards[text] = min(before, other_before), min(after, other_after)
-        # The longest first, because an item may begin with another one.
+        # The longest first, because an item may begin with a shorter item.
         for text in sorted(guards, key=len, reverse=True):
             self.add_literal(text, *guards[text])
         self.measures = Measures(measures)
@@ -68,7 +68,7 @@ class Items:
         self.expected = in_line if Counter(in_line) >= Counter(expected) else expected
 
     def add_literal(self, text: str, before: str, after: str) -> None:
-        """Add an item that is no measurement, with lookarounds for what may adjoin it."""
+        """Add an item that is not a measurement, with lookarounds for what may adjoin it."""
         # No groups: each would take time at every position.
         pattern = pattern_of(text)
         self.literals[text] = before + pattern + after
@@ -168,7 +168,7 @@ class Items:
 
 
 def counted_items(texts: Iterable[str]) -> list[str]:
-    """Those of the items that are placeholders for the next argument."""
+    """The items that are placeholders for the next argument."""
     return [text for text in texts if is_counted(text)]
 
 

@@ -63,13 +63,13 @@ AFTER_MEASURE = rf"(?![{EUROPEAN}\d_%])"
 # one.
 SIGN_OF_NUMBER = rf"(?<![^\W{HAN}{KANA}{SOUTH_EAST}])(?<![)\]])[-+\u2212]"
 SIGNED = f"(?>{SIGN_OF_NUMBER}|){NUMBER}"
-# The 1990s, the 80s and the '80s are no seconds.
+# The 1990s, the 80s and the '80s are not seconds.
 DECADE = r"(?:\d{4}s|(?:(?<=[Tt]he )|(?<=['\u2018\u2019]))\d0s)(?![A-Za-z\d_])"
 BEFORE_ITEM = rf"{BEFORE_MEASURE}(?!{DECADE})"
 MEASURE = re.compile(rf"{BEFORE_ITEM}({SIGNED})([ \u00a0\u202f]?)({UNITS}){AFTER_MEASURE}")
 CURRENCY = f"[{''.join(map(re.escape, CURRENCIES))}]"
 MONEY = re.compile(rf"(?<![{LATIN}\d_]){CURRENCY} ?{NUMBER}(?![{LATIN}\d_])")
-# A word for minus. It is no part of an item, only of its translations.
+# A word for minus. It is not part of an item, only of its translations.
 MINUS = "零下|氷点下|マイナス|영하|마이너스|负|負|минус|мінус|ลบ|سالب|منفی|माइनस|ऋण|מינוס|მინუს"
 # A word for Fahrenheit or per hour before a number gives another meaning to what follows it.
 OTHER_UNITS = "華氏 华氏 화씨 時速 时速 시속 毎時 每小时 每小時 秒速 초속 毎秒 每秒"
@@ -82,12 +82,12 @@ POWERS = {
     "亿": 8,
     "억": 8,
 }
-"""What multiplies a number before it, as powers of ten."""
+"""East Asian multiplier after a number -> power of ten."""
 POWER_OF_TEN = f"{BLANK}?[{''.join(POWERS)}]"
 SIGNED_IN_TRANSLATION = rf"(?:(?:{MINUS})\s?{NUMBER}|{SIGNED})(?:{POWER_OF_TEN})?"
 # Marks of direction may stand before a unit in Hebrew and Arabic.
 GAP = "[ \u00a0\u202f\u2009\u200e\u200f]{0,2}"
-# 10%5 is no 5%.
+# 10%5 does not contain 5%.
 NO_PERCENT_AFTER = "(?![%\uff05\u066a])"
 # Also not as a file name or a quotient, but another measurement may follow: 30°C/86°F.
 NOT_CONTINUED = r"(?!\.?(?:[A-Za-z\d_@\\]|/(?![-+\u2212]?\d)))"
@@ -265,7 +265,7 @@ class Measures:
                 names.add(form)
         by_length = sorted(names, key=lambda form: (-len(bare(form)), form))
         # First those around a number, because a number may also have a unit of another measurement
-        # after it: 摂氏25度 is no angle.
+        # after it: 摂氏25度 is not an angle.
         patterns = [pattern_around(form) for form in by_length if NUMBER_PLACE in form]
         after_number = [pattern_after(form) for form in by_length if NUMBER_PLACE not in form]
         number = f"{BEFORE_MEASURE}{OTHER_UNIT_BEFORE}{SIGNED_IN_TRANSLATION}"
@@ -278,7 +278,7 @@ class Measures:
             units = [unit, *self.units_of_forms.get(bare(unit), ())]
             signed_and_unsigned = [number]
             if not IS_MINUS.search(measure):
-                # What looks like a sign may be a dash, but a word for minus is none.
+                # An apparent sign may be a dash, but a word for minus is never a dash.
                 signed_and_unsigned.append(number.lstrip("-+"))
             for reading in product(signed_and_unsigned, units):
                 text = self.texts.get(reading)

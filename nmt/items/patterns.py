@@ -35,8 +35,8 @@ def compiled(*patterns: str) -> re.Pattern[str]:
 
 # After letters of other scripts, a hyphen joins a prefix to an address, as in Hebrew.
 BEFORE_MAIL = r"(?:(?<![\E.+-])|(?<=(?![\E])[\A]-))(?!(?<=[\A])-)"
-# Letters of every script, because addresses and file names have them; `Surroundings` tells which of
-# them merely follow.
+# Letters of every script, because addresses and file names have them; `Surroundings` finds
+# the letters that merely follow.
 ADDRESSES = (
     r"(?<![\L])(?i:https?://|s?ftp://|file:///?|ssh://|git://|wss?://|smb://|www\.)"
     r"(?=[\w/])[\A!#-;=?-~]{1,2000}+",

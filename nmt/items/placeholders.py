@@ -1,4 +1,4 @@
-"""The patterns of placeholders: what programs replace in a text, and tags.
+"""The patterns of placeholders, which programs replace in a text, and of tags.
 
 For the rules that the patterns follow, see `patterns`, which also compiles them.
 """
@@ -19,7 +19,7 @@ CODE = (
     r"``(?>(?:[^`]|`(?!`)){1,400})``",
     r"`(?!\s)[^`]{1,400}+(?<!\s)`(?![\L%])",  # but not `%s' or `%s'
 )
-# What template engines replace, which has a mark of its own at each end.
+# Placeholders of template engines, which have a distinct mark at each end.
 TEMPLATES = (
     r"\{\{\{[^{}]{0,200}+\}\}\}",  # Handlebars: {{{html}}}
     # Angular, Go, i18next, Jinja, MediaWiki: {{ x }}

@@ -8,12 +8,12 @@ from nmt.items.measures import ascii_digits, same_digit
 TIME = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?")
 BLANK = r"[ \u00a0\u202f]?"
 HOUR = "(?:[時时点點시]|час(?:а|ов)?|ч\\.?|годин[аиу]?|год\\.?)"
-"""What follows an hour in Japanese, Chinese, Korean, Russian and Ukrainian."""
+"""The word after an hour in Japanese, Chinese, Korean, Russian and Ukrainian."""
 HALF = "[半반]"
 MINUTE = "(?:[分분]|минут[аы]?|мин\\.?|хвилин[аиу]?|хв\\.?)"
 SECOND = "[秒초]"
 COLON = "[:.\uff1ahH]"
-"""Also 12.30 and 12h30."""
+"""The separator of hours and minutes; 12.30 and 12h30 are times, too."""
 NUMBERS = re.compile(r"\d+")
 
 
@@ -26,7 +26,7 @@ def same_number(digits: str) -> str:
 
 
 def pattern_of_time(text: str) -> str | None:
-    """A pattern for the forms of a time; None for text that is no time.
+    """A pattern for the forms of a time; None for text that is not a time.
 
     Only numbers of whole hours may lack their minutes.
     """

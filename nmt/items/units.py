@@ -129,7 +129,7 @@ FURTHER_FORMS = {
     "時速{0}マイル, 时速{0}英里, 時速{0}英里, 시속{0}마일",
     **FURTHER_NAMES,
 }
-"""Forms in use besides CLDR's."""
+"""Unit -> forms in use that CLDR lacks."""
 SAME_UNITS = {
     "KB": "kB",
     "byte": "B",
@@ -170,7 +170,7 @@ SAME_UNITS = {
     "㎥": "m³",
     "㎦": "km³",
 }
-"""Maps units to how we write them."""
+"""Unit -> its standard form in nmt."""
 BEFORE_NUMBERS = {
     "%",
     "％",
@@ -217,7 +217,7 @@ def spellings(unit: str) -> list[str]:
 
 @cache
 def forms_of_unit(unit: str, script_name: str) -> list[str]:
-    """How the languages of a script write a unit, given by the form that all its spellings share.
+    """The forms of a unit in the languages of a script; `unit` is the form that spellings share.
 
     Languages that write it with Latin letters are left out.
     """
@@ -234,7 +234,7 @@ def forms_of_unit(unit: str, script_name: str) -> list[str]:
 
 
 def forms_of_quotient(numerator: str, denominator: str, script_name: str) -> list[str]:
-    """How a unit per another one is written; also with only one of them in the script."""
+    """How a ratio of two units is written, even if only one of them is in the script."""
     numerators = [*forms_of_unit(numerator, script_name), numerator]
     denominators = [*forms_of_unit(denominator, script_name), denominator]
     return ["/".join(pair) for pair in product(numerators, denominators)]
@@ -258,7 +258,7 @@ def languages_in(script_name: str) -> list[str]:
 
 
 def forms_of_language(unit: str, code: str) -> Iterator[str]:
-    """How a language writes a unit with numbers, in full and abbreviated."""
+    """The forms of a unit after numbers in a language, in full and abbreviated."""
     from babel.units import UnknownUnitError, format_unit
 
     yield from names_of_currency(unit, code)

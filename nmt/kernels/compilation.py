@@ -1,10 +1,10 @@
 """Compile the functions of a training step with torch.compile: a run always gets the same kernels.
 
-The compiler makes a kernel for all batch shapes, but it tunes the kernel for the first shape: how a
-long sum is split depends on that shape, and so do the last bits of the sum. Therefore a run
-compiles with shapes that follow from its corpus and configuration alone, before its first update,
-and keeps its kernels apart from those of other runs, because torch's cache does not distinguish
-kernels by the shape that they were tuned for.
+The compiler makes one kernel for all batch shapes, but it tunes the kernel for the first shape: how
+a long sum is split depends on that shape, and so do the last bits of the sum. Therefore a run
+compiles before its first update, with shapes that follow from its corpus and configuration alone.
+It keeps its kernels apart from the kernels of other runs, because torch's cache does not
+distinguish kernels by the shape that they were tuned for.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ CACHE = "TORCHINDUCTOR_CACHE_DIR"
 """The environment variable that names torch's cache of kernels."""
 
 PREFIX = "nmt-"
-"""Begins the names of our folders in that cache."""
+"""The prefix of the names of nmt's folders in that cache."""
 
 
 def why_not_compiled(device: torch.device) -> str:

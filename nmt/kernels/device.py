@@ -66,7 +66,7 @@ def keep_freed_memory() -> None:
     """
     if platform.libc_ver()[0] == "glibc":
         libc = ctypes.CDLL(None)
-        # By default, a large block gets pages of its own from the system and returns them when it
+        # By default, a large block gets new pages from the system and returns them when it
         # is freed. Now only blocks from 1 GiB do. Up to 2 GiB, the most that an int can express,
         # stay at the end of the heap.
         libc.mallopt(M_MMAP_THRESHOLD, 2**30)

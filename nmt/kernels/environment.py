@@ -1,6 +1,6 @@
-"""What decides which kernels compute, and so the last bits of a sum.
+"""The facts that decide which kernels run, and therefore the last bits of a sum.
 
-That is the build of torch, the instructions of the processor, and switches in the environment.
+They are the build of torch, the processor's instructions, and environment variables.
 """
 
 import os
@@ -15,7 +15,7 @@ SWITCHES = re.compile(
     r"(ATEN|ONEDNN|DNNL|MKL|OPENBLAS|BLIS|CUBLAS|CUBLASLT|CUDNN)_\w+"
     r"|(NVIDIA_TF32|TORCH_BLAS|TORCH_MKLDNN|TORCH_ALLOW_TF32)_\w+"
 )
-"""Environment variables by which the libraries below torch choose kernels."""
+"""Environment variables with which the libraries that torch uses choose kernels."""
 HARMLESS_SWITCHES = re.compile(
     r"\w*(VERBOSE|CAPACITY|DUMP|PROFILE|LOG|LOGINFO_\w+|LOGDEST_\w+|NUM_THREADS|DYNAMIC)\w*"
 )

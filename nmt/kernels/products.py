@@ -36,7 +36,7 @@ SMALLEST_REPEATED_PRODUCT = 2**20 if HAS_AVX512 else 2**62
 """The same if kernels stay cached. In a search without AVX512, MKL is at least as fast."""
 
 HAS_FEW_SHAPES = ContextVar("HAS_FEW_SHAPES", default=False)
-"""Of the current thread, because a server's threads use several models at once."""
+"""A setting of the current thread, because a server's threads use several models at once."""
 
 
 @contextmanager

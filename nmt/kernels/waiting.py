@@ -2,7 +2,7 @@
 
 On a CPU, torch computes with threads of libgomp. Between two kernels, each thread looks for work
 for milliseconds before it sleeps. On an idle machine, that is fastest. Beside a busy program, a
-thread that only looks for work takes the core from a thread that computes, and the others wait for
+thread that only looks for work takes the core from a thread that computes, and all threads wait for
 its result: a busy program on two cores makes training ten times as slow (benchmarks/busy.py).
 
 libgomp looks for work only briefly if it manages more threads than the process has cores (wait.h
@@ -22,16 +22,16 @@ from pathlib import Path
 import torch
 
 FIRST_INTERVAL = 0.25
-"""Seconds until the first look at the load, because a program may be busy from the start."""
+"""Seconds until the first check of the load, because a program may be busy from the start."""
 
 INTERVAL = 1.0
-"""Seconds between two looks at the load."""
+"""Seconds between two checks of the load."""
 
 NEGLIGIBLE = 0.2
 """Cores that other programs may keep busy before waiting threads sleep soon."""
 
 PARALLEL = 1 << 20
-"""Numbers in a tensor that torch adds with all its threads."""
+"""The size of a tensor that torch sums with all its threads."""
 
 SET_BY_USER = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY", "KMP_BLOCKTIME", "KMP_LIBRARY")
 """The environment variables that decide how the threads of OpenMP wait."""

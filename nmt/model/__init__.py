@@ -1,4 +1,4 @@
-"""The Transformer, which depends only on torch, ModelConfig and the kernels."""
+"""The Transformer, and the files that store its weights."""
 
 import lazy_loader
 

@@ -55,7 +55,7 @@ class DecoderCache:
     """Of the decoder's recurrent layers, instead of `target_keys_values`, [B, K, D]."""
 
     length: int = 0
-    """Positions so far."""
+    """The number of positions decoded so far."""
 
     @property
     def visible(self) -> slice:
@@ -127,7 +127,7 @@ class DecoderCache:
         mask.copy_(mask.gather(2, indices))
 
     def select(self, sentences: Tensor) -> "DecoderCache":
-        """A cache that contains only the given sentences."""
+        """A cache that contains only the sentences at these rows of the batch."""
 
         def rows(layers: list[KeysValues]) -> list[KeysValues]:
             return [(k.index_select(0, sentences), v.index_select(0, sentences)) for k, v in layers]

@@ -33,10 +33,10 @@ def sinusoids(length: int, d_model: int, start: int = 0, kind: str = "sinusoidal
 def random_matrix(rows: int, d_model: int) -> nn.Parameter:
     """A [rows, d_model] matrix of normally distributed numbers, standard deviation d_model^-0.5.
 
-    Times sqrt(d_model) (section 3.4), embeddings then have a standard deviation of 1.
+    Multiplied by sqrt(d_model) (section 3.4), such embeddings have a standard deviation of 1.
     """
     if torch.get_default_device().type == "meta":
-        # Only the shape counts. Arithmetic on this device would load torch's compiler.
+        # Only the shape matters. Arithmetic on this device would load torch's compiler.
         return nn.Parameter(torch.empty(rows, d_model))
     return nn.Parameter(torch.randn(rows, d_model) * d_model**-0.5)
 
@@ -65,7 +65,8 @@ class Positions(nn.Module):
         # (section 3.5).
         limit = f"the model.max_positions={len(self.table)} learned positions"
         require(self.kind != "learned", f"a sequence of {end} tokens is longer than {limit}")
-        # Only these positions: incremental decoding would compute a whole table for each token.
+        # Only these positions: otherwise, incremental decoding would compute a whole table for each
+        # token.
         return sinusoids(length, self.table.shape[1], start, self.kind).to(self.table)
 
 

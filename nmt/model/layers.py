@@ -74,8 +74,8 @@ class MultiHeadAttention(nn.Module):
             self.output_bias = nn.Parameter(torch.zeros(config.d_model))
         if self.kind == "additive":
             self.v = nn.Parameter(torch.empty(config.heads, config.d_k))
-            # Each head's vector alone: Xavier's variance would otherwise fall with the number of
-            # heads.
+            # Each head's vector is initialized alone: Xavier's variance would otherwise fall with
+            # the number of heads.
             for vector in self.v.split(1):
                 nn.init.xavier_uniform_(vector)
 
@@ -349,8 +349,8 @@ class DecoderLayer(nn.Module):
         def attend_to_memory(x: Tensor) -> Tensor:
             query_map, keys_values_map = cross.cross_maps()
             q = cross.queries(x, query_map)
-            # In training, each layer projects the memory once. A search has done so before its
-            # first step.
+            # In training, each layer projects the memory once. A search has already projected it
+            # before its first step.
             if isinstance(memory, Tensor):
                 k, v = cross.keys_values(memory, keys_values_map)
             else:

@@ -19,7 +19,7 @@ from nmt.model.layers import DecoderLayer, EncoderLayer, neighborhood
 
 
 def final_norm(config: ModelConfig) -> nn.Module:
-    """What follows a stack of layers: a norm, unless the last layer already ends in one."""
+    """The norm after a stack of layers; the identity if the last layer already ends in a norm."""
     if config.norm == "pre":
         return nn.LayerNorm(config.d_model, config.norm_epsilon)
     return nn.Identity()
@@ -49,7 +49,7 @@ class Transformer(nn.Module):
         self.encoder_norm = final_norm(config)
         self.decoder_norm = final_norm(config)
         self.output = Linear(config.d_model, vocabulary_size, bias=False)
-        # Even if it is not tied, it begins like the embedding that it could share (section 3.4).
+        # Even an untied matrix starts like the embedding that it could share (section 3.4).
         self.output.weight = random_matrix(vocabulary_size, config.d_model)
         if config.output_bias:
             self.output.bias = nn.Parameter(torch.zeros(vocabulary_size))
@@ -59,7 +59,7 @@ class Transformer(nn.Module):
     def tie_embeddings(self) -> None:
         """One matrix for both embeddings and the linear map before the softmax (section 3.4).
 
-        With one vocabulary per side, the source embedding keeps its own.
+        With one vocabulary per side, the source embedding keeps its own matrix.
         """
         if self.config.source_vocabulary_size is None:
             self.target_embedding.weight = self.source_embedding.weight
@@ -68,7 +68,7 @@ class Transformer(nn.Module):
     def real(self, source_BS: Tensor) -> Tensor:
         """True at source positions other than padding: [B, 1, 1, S].
 
-        Without `source_end`, end symbols are False, too.
+        If `source_end` is false, end symbols are masked, too.
         """
         real_BS = source_BS != PAD
         if not self.config.source_end:
@@ -78,7 +78,7 @@ class Transformer(nn.Module):
         return real_BS[:, None, None, :]
 
     def cross_mask(self, source_BS: Tensor, padded: bool = True) -> Tensor | None:
-        """True where the decoder may attend to source positions, [B, 1, 1, S]; None: to all.
+        """True where the decoder may attend to source positions, [B, 1, 1, S]; None: everywhere.
 
         Without a mask, torch can use its fastest kernels.
         """
@@ -110,8 +110,8 @@ class Transformer(nn.Module):
     def run(self, layer: nn.Module, x: Tensor, *arguments: Any) -> Tensor:
         """The output of a layer, computed by its compiled form in a training step."""
         compiler = self.training_compiler()
-        # For a batch of a single sentence, the compiler would make further kernels: torch.compile
-        # treats a size of 1 as a constant even if shapes are dynamic.
+        # For a batch of a single sentence, the compiler would build additional kernels:
+        # torch.compile treats a size of 1 as a constant even if shapes are dynamic.
         if compiler is None or len(x) == 1:
             return layer(x, *arguments)
         # The function of the class, not the method of the layer, so that all layers share one
@@ -178,7 +178,7 @@ class Transformer(nn.Module):
         return self.logits(self.decoder_states(source_BS, target_BT))
 
     def start(self, source_BS: Tensor, hypotheses: int = 1) -> DecoderCache:
-        """Encode the source and prepare incremental decoding."""
+        """Encode the source [B, S] and prepare incremental decoding with K = `hypotheses`."""
         memory_BSD = self.encode(source_BS)
         source_keys_values = []
         for layer in self.decoder_layers:
@@ -207,7 +207,7 @@ class Transformer(nn.Module):
     def step(self, tokens_BK: Tensor, cache: DecoderCache, first: int | None = None) -> Tensor:
         """Last tokens of K hypotheses [B, K] -> log P of the next tokens [B, K, N].
 
-        `first` limits K in the result.
+        `first` limits the result to the first hypotheses; None: all K.
         """
         # Before the layers, because it may make room for the columns that they append.
         ancestor_mask = cache.begin_step()

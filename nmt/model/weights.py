@@ -44,7 +44,7 @@ def check_ours(folder: Path) -> None:
         raise NMTError(
             f"{folder} contains {name}, which nmt did not write: move it, or name another folder"
         )
-    # An empty folder is free. In any other, config.json must describe a model.
+    # An empty folder may be used. In any other folder, config.json must describe a model.
     if any(folder.iterdir()):
         read_description(folder)
 
@@ -67,9 +67,9 @@ def write_model_directory(
 
 
 def distinct_tensors(model: Transformer) -> dict[str, torch.Tensor]:
-    """The model's tensors by name. Of tied matrices, only the first by name is kept.
+    """The model's tensors by name. Tied matrices appear once, under the first of their names.
 
-    safetensors' own save_model would keep any of them, so equal models would have different files.
+    safetensors' save_model may keep any of the names, so equal models would have different files.
     """
     kept: dict[str, torch.Tensor] = {}
     addresses = set()

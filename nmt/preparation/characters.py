@@ -1,4 +1,4 @@
-"""The characters of a corpus: those that a model can learn, and those that another one lacks."""
+"""The characters of a corpus that a model can learn, and those that an existing model lacks."""
 
 import re
 import unicodedata
@@ -13,18 +13,18 @@ from nmt.files import RARE_LETTERS
 from nmt.text import SOURCE, TARGET, Tokenizer
 
 BYTE = re.compile("<0x[0-9A-F]{2}>")
-"""How sentencepiece spells a byte of a character that it lacks."""
+"""The entry with which sentencepiece spells a byte of a character that it lacks."""
 SHOWN = 20
-"""The most characters that a notice lists."""
+"""The maximum number of characters that a notice lists."""
 RECORDED_CHARACTERS = 20_000
-"""Per side; a corpus with more is assumed to contain every character."""
+"""Maximum per side; a corpus with more is assumed to contain every character."""
 LEARNED = 50
 """A character spelled in bytes is assumed to be learned if train has it at least this often."""
 LETTER_OR_MARK = regex.compile(r"[\p{L}\p{M}]")
 
 
 def lacks(tokenizer: Tokenizer, character: str, side: int) -> bool:
-    """Whether a tokenizer has no entry for a character, so spells it in bytes or not at all."""
+    """Whether a tokenizer has no entry for a character and spells it in bytes, or drops it."""
     # By encoding, not by looking it up: each kind of tokenizer writes its entries differently.
     ids = tokenizer.encode([character], side)[0]
     if tokenizer.kind == "wordpiece":

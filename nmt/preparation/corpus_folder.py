@@ -93,7 +93,7 @@ def content_of(
     corpora: list[Corpus],
     initial: InitialVocabulary | None,
 ) -> dict[str, Any]:
-    """What determines a prepared corpus: its options, its files, and the initial model."""
+    """Everything that determines a prepared corpus: its options, files and initial model."""
     digests: dict[str, str] = {}
     for corpus in corpora:
         digests |= corpus.digests()

@@ -21,8 +21,7 @@ Hashes = NDArray[np.uint64]
 Rows = NDArray[np.int64]
 EMPTY = np.empty(0, np.uint64)
 RUN_PAIRS = 1 << 20
-"""The hashes that memory holds before they are written: 12 bytes each, and as much to order
-them."""
+"""Hashes in memory before they are written: 12 bytes each, and another 12 bytes to order them."""
 TASK_PAIRS = 1 << 20
 """The pairs that a task compares. With more than BUCKETS times as many pairs, tasks grow."""
 BUCKET_BITS = 10
@@ -55,7 +54,7 @@ class RunPart(NamedTuple):
     first_row: int
     """The corpus row of the run's first pair."""
     begin: int
-    """In the file of hashes, in records."""
+    """Where the part begins in the file of hashes, in records."""
     end: int
 
 
@@ -65,7 +64,7 @@ class HashFile:
     def __init__(self, file: IO[bytes]) -> None:
         self.file = file
         self.pairs = 0
-        """Those in the file, without those that wait."""
+        """The number of pairs in the file, excluding those still in `waiting`."""
         self.waiting: list[Hashes] = []
         self.waiting_pairs = 0
         self.run_rows: list[int] = []
@@ -80,8 +79,8 @@ class HashFile:
             self.write_run()
 
     def write_run(self) -> None:
-        """Write the hashes that wait, ordered by bucket."""
-        # EMPTY, because no hashes may wait, and numpy cannot concatenate nothing.
+        """Write the waiting hashes, ordered by bucket."""
+        # EMPTY, because there may be no waiting hashes, and numpy cannot concatenate an empty list.
         hashes = np.concatenate([EMPTY, *self.waiting])
         buckets = (hashes >> np.uint64(64 - BUCKET_BITS)).astype(np.uint16)
         # Stable, so that within a bucket the first of equal hashes is the first in the corpus. For

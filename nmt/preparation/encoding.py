@@ -17,16 +17,16 @@ worker_tokenizer = lru_cache(maxsize=1)(load_tokenizer)
 
 
 class EncodedBlock(NamedTuple):
-    """Encoded pairs, and what the main process would otherwise have to count."""
+    """Encoded pairs, and counts that spare the main process the work."""
 
     ids: pa.RecordBatch
     """With the schema IDS_SCHEMA."""
     dropped: int
     """Pairs that are too long."""
     lengths: list[Counter[int]]
-    """For each side, how many sentences have each length."""
+    """For each side, the number of sentences of each length."""
     characters: list[Counter[str]]
-    """For each side."""
+    """For each side, the number of times that each character occurs."""
 
 
 class SplitStatistics:
@@ -34,9 +34,9 @@ class SplitStatistics:
 
     def __init__(self) -> None:
         self.lengths = (Counter[int](), Counter[int]())
-        """For each side, how many sentences have each length."""
+        """For each side, the number of sentences of each length."""
         self.characters = (Counter[str](), Counter[str]())
-        """For each side."""
+        """For each side, the number of times that each character occurs."""
         self.of_sources: list[int] = []
         """The number of pairs of each source of the corpus."""
 
@@ -88,7 +88,7 @@ def encode_block(
 
 
 def usual_and_longest(lengths: Counter[int]) -> dict[str, int]:
-    """The length that 99 % of the sentences do not exceed, and the greatest one."""
+    """The length that 99% of the sentences do not exceed, and the maximum length."""
     if not lengths:
         return {"p99": 0, "max": 0}
     ascending = sorted(lengths)

@@ -21,9 +21,9 @@ def has_length_ratio(pair: Pair, max_ratio: float) -> bool:
     """Whether one side of a clean pair has at most `max_ratio` times as many words as the other.
 
     In scripts without blanks, the number of words is only estimated from the characters, so the
-    ratio of short lines is uncertain: lines of two words or more may exceed it by SLACK words, and
-    a line that the other side contains, such as a name with an explanation, may have twice the
-    ratio. Other lines of one word get no slack, because shifted lines of a corpus often have one.
+    ratio of short lines is uncertain. Lines of two words or more may exceed it by SLACK words. A
+    line that the other side contains, such as a name with an explanation, may have twice the ratio.
+    Other lines of one word get no slack, because shifted lines of a corpus often have one word.
     """
     fewest, most = sorted(map(words, pair))
     if most <= max_ratio * fewest:
@@ -60,7 +60,7 @@ def reason_to_drop(pair: Pair, config: FilterConfig) -> str | None:
 
 @dataclass(frozen=True)
 class Cleaning:
-    """What worker processes do to the training pairs of a source."""
+    """The work of a worker process on the training pairs of a source."""
 
     corpus: Corpus
     normalization: Normalization
@@ -114,10 +114,10 @@ class CleanBlock(NamedTuple):
     """With the schema TEXT_SCHEMA; lines are counted from 0 in the block."""
     hashes: Hashes
     pairs: int
-    """In the block, without malformed lines."""
+    """The number of pairs in the block, without malformed lines."""
     skipped: Counter[str]
     """Malformed lines by reason."""
     dropped: Counter[str]
     """Pairs that the filters drop, by reason."""
     suspicions: Suspicions
-    """Of the raw pairs, which are counted from 1 in the block."""
+    """Suspicions about the raw pairs, which are counted from 1 in the block."""

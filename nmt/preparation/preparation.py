@@ -79,7 +79,7 @@ class Preparation:
         # With init=, the pairs must have the ids that the model's embeddings have.
         tokenizer = self.initial or self.learned()
         tokenizer.save(self.tokenizer_file)
-        # Check now what training would refuse: a vocabulary unfit for a transform.
+        # Check now what training would refuse: a vocabulary that a transform cannot use.
         transforms_for(self.tokenizer_file, self.sources, self.config.seed)
         # Train comes first: if it loses all pairs to the token limit, nothing else need be encoded.
         self.write_ids("train")
@@ -100,9 +100,9 @@ class Preparation:
     def read_sources(self) -> None:
         """Read the held-out sets of all sources, and then all training pairs."""
         self.for_each_source(Reading.read_held_out)
-        # The given held-out sets of all sources are known before any training pair is read, so that
-        # one pass over each source finds its training pairs that any of them contains. EMPTY is
-        # there because numpy cannot concatenate nothing.
+        # All given held-out sets are known before any training pair is read, so that one pass over
+        # each source finds the training pairs that also occur in a held-out set. EMPTY is there
+        # because numpy cannot concatenate an empty list.
         hashes = [EMPTY]
         for reading in self.readings:
             hashes += reading.given.values()
@@ -155,7 +155,7 @@ class Preparation:
         return total
 
     def check_sources(self) -> None:
-        """Raise NMTError for what training would refuse, before work that takes long."""
+        """Raise NMTError, before the slow work, for a corpus that training would refuse."""
         sizes = [reading.pairs_left for reading in self.readings]
         source_copies(self.sources, sizes, self.config.data.temperature)
         require(

@@ -93,7 +93,7 @@ class Reading:
         self.in_given = EMPTY
         """The hashes of the training pairs that also occur in a given held-out set."""
         self.drawn: Letters = (set(), set())
-        """Of the lines drawn from train."""
+        """The letters of the lines drawn from train."""
         self.keep = np.empty(0, np.bool_)
         """For each pair in `text`, whether it stays in train."""
 
@@ -179,7 +179,7 @@ class Reading:
             dropped["duplicates"] = repeated
         self.counts["train"] = {"read": read + skipped.total(), "dropped": skipped + dropped}
         self.require_pairs(self.pairs_left > 0)
-        # Drawn last: only pairs that pass the filters and are no duplicates may be drawn.
+        # Drawn last: only pairs that pass the filters and are not duplicates may be drawn.
         missing = [split for split in HELD_OUT if split not in self.given]
         if missing:
             self.hold_out(missing)
@@ -199,7 +199,7 @@ class Reading:
         return int(np.count_nonzero(self.keep))
 
     def require_pairs(self, left: bool) -> None:
-        """Raise NMTError, with the reasons for which pairs were dropped, unless some are left."""
+        """Raise NMTError, with the reasons for dropping pairs, unless some pairs are left."""
         if left:
             return
         train = self.counts["train"]
@@ -288,11 +288,11 @@ class Reading:
     def drop_alike(self, sides: Letters, held_out: int = 0) -> None:
         """Drop training pairs with these letters on either side.
 
-        Count all of them but the `held_out` that are held out.
+        Count all of them except `held_out` pairs, which are held out.
         """
         kept = self.pairs_left
         start = 0
-        # All pairs of the file, also those that were dropped before, so that flags match rows.
+        # All pairs of the file, including pairs that were dropped before, so that flags match rows.
         for alike in self.map(partial(shares_letters, sides=sides), arrow_blocks(self.text)):
             self.keep[start : start + len(alike)] &= ~alike
             start += len(alike)

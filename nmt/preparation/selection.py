@@ -49,11 +49,12 @@ def shuffled_part(count: int, seed: int, part: slice) -> Rows:
 def random_rows(count: int, size: int, seed: int) -> Rows:
     """Draw `size` of the numbers below `count`, ascending, in a byte of memory per number."""
     random = np.random.default_rng(seed)
-    # If most numbers are drawn, the others are fewer.
+    # If most numbers are drawn, draw the numbers to leave out, which are fewer.
     fewer = min(size, count - size)
     is_among = np.zeros(count, np.bool_)
-    # Draws may hit a number twice, so the loop draws what is missing. At most half of all numbers
-    # are drawn, so every round finds at least about half of its numbers, and few rounds suffice.
+    # Draws may repeat a number, so the loop draws the missing numbers again. At most half of all
+    # numbers are drawn, so every round finds at least about half of its numbers, and few rounds
+    # suffice.
     while missing := fewer - np.count_nonzero(is_among):
         is_among[random.integers(0, count, missing)] = True
     return np.flatnonzero(is_among if fewer == size else ~is_among)
@@ -61,7 +62,7 @@ def random_rows(count: int, size: int, seed: int) -> Rows:
 
 def nth_flagged(flags: Flags, numbers: Rows) -> Rows:
     """The same as `np.flatnonzero(flags)[numbers]`, without a list of all flagged rows."""
-    # Counts per block tell in which block each number is. Only those blocks are then listed.
+    # Counts per block show which block contains each number. Only those blocks are then listed.
     blocks = range(0, len(flags), BLOCK)
     counts = [np.count_nonzero(flags[start : start + BLOCK]) for start in blocks]
     begins = np.cumsum([0, *counts])

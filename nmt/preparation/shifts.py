@@ -21,11 +21,11 @@ LARGEST_SHIFT = 3
 LEAST_AGREEMENT = 0.5
 """How well shifted lines must agree: a correlation of lengths, or a share of equal anchors."""
 LEAST_ADVANTAGE = 0.3
-"""How much better shifted lines must agree. Neighboring lines of good corpora hardly agree."""
+"""By how much shifted lines must agree better. In good corpora, neighboring lines hardly agree."""
 OF_FEW = 0.45
 """The same for fewer than CHUNK_PAIRS pairs, whose agreement is uncertain."""
 LEAST_ANCHORED = 8
-"""The lines with anchors that are needed to judge by them."""
+"""The minimum number of lines with anchors; with fewer, anchors are not compared."""
 LEAST_SHIFTED = 0.005
 """The share of chunks whose shift is reported."""
 LEAST_CHUNKS = 5
@@ -33,7 +33,7 @@ LEAST_CHUNKS = 5
 UNRELATED = 0.2
 """The largest mean agreement of sides that do not belong together."""
 ANCHOR = re.compile(r"https?://\S+|\d+(?:[.,:]\d+)*")
-"""What translations usually keep."""
+"""Text that translations usually keep: addresses and numbers."""
 
 
 @dataclass
@@ -88,7 +88,7 @@ class Agreement:
     pairs: int
 
     def shift(self) -> int:
-        """How many lines further down the targets are; 0 if they are where they belong."""
+        """The number of lines that the targets are further down; 0 if they are not shifted."""
         least_advantage = LEAST_ADVANTAGE if self.pairs >= CHUNK_PAIRS else OF_FEW
         # Either measure suffices: many texts have no anchors, and all lines may have the same
         # length. But the other measure must not speak clearly for the place where the lines are.

@@ -35,7 +35,7 @@ CLOSE = (
     "fa ps ur ar",
     "en la",
 )
-"""Languages that may be taken for each other."""
+"""Groups of languages that may be mistaken for each other."""
 
 
 @cache
@@ -50,7 +50,7 @@ def identifier() -> Any:
 
 
 def are_close(one: str, other: str) -> bool:
-    """Whether two languages are the same, or may be taken for each other."""
+    """Whether two languages are the same, or may be mistaken for each other."""
     return one == other or any({one, other} <= set(group.split()) for group in CLOSE)
 
 
@@ -76,7 +76,7 @@ def language_of_group(lines: Sequence[str], languages: tuple[str, str]) -> str:
     if not in_script or not identifier():
         return ""
     code = str(identifier().classify(text)[0])
-    # A close language counts as the expected one: the model confuses them, also in good corpora.
+    # A close language counts as the expected one: the model confuses them even in good corpora.
     for language in languages:
         if are_close(code, language):
             return language
@@ -88,7 +88,7 @@ class Group:
     """Consecutive pairs, and the languages of their sides; "" if a language is unknown."""
 
     first: int
-    """Its first pair."""
+    """The number of the group's first pair."""
     languages: tuple[str, str]
 
 
@@ -132,7 +132,7 @@ class SideLanguages:
             self.groups.append(Group(group.first + shift, group.languages))
 
     def notices(self) -> list[str]:
-        """What is wrong with the languages, at most one notice for each kind of problem."""
+        """Notices about wrong languages, at most one for each kind of problem."""
         source, target = self.languages
         # Both sides must be known, because a swap is only seen in the two together.
         identified = [group for group in self.groups if "" not in group.languages]

@@ -38,7 +38,7 @@ class Corpus:
         return None if pairs is None else pair_blocks(pairs)
 
     def digests(self) -> dict[str, str]:
-        """File -> SHA-256, or whatever else identifies the content."""
+        """File -> SHA-256, or something else that identifies the content."""
         raise NotImplementedError
 
     def as_read(self, pair: Pair, normalization: Normalization) -> Pair:

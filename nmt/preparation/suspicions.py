@@ -1,4 +1,4 @@
-"""Notices about corpora that are wrong as a whole, from a bounded sample of their pairs."""
+"""Notices about problems of whole corpora, from a bounded sample of their pairs."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -17,9 +17,9 @@ PART_PAIRS = 400
 ALL_BLOCKS = 50
 """The number of blocks at the beginning of which each one is inspected."""
 LATER_STEP = 20
-"""After ALL_BLOCKS, only one in so many blocks is inspected."""
+"""After ALL_BLOCKS, only one block in this many is inspected."""
 SPREAD_GROUPS = 40
-"""The most groups of pairs in a block whose languages are identified."""
+"""The maximum number of groups of pairs in a block whose languages are identified."""
 SPREAD_BLOCKS = 10
 """The number of blocks at the beginning with up to SPREAD_GROUPS."""
 FURTHER_GROUPS = 4
@@ -27,7 +27,7 @@ FURTHER_GROUPS = 4
 LEAST_PAIRS = 3
 """Fewer pairs with a problem are not reported, because the corpus as a whole is not wrong."""
 SHOWN = 40
-"""The most characters of an example in a notice."""
+"""The maximum number of characters of an example in a notice."""
 SENTENCE_WORDS = 4
 """Shorter lines may be names, which are often the same on both sides."""
 LEAST_IDENTICAL = 0.1
@@ -142,16 +142,16 @@ class Sample(NamedTuple):
     """The part of a block that is inspected."""
 
     pairs: int
-    """From its first pair."""
+    """The number of pairs to inspect, from the first pair of the block."""
     groups: int
-    """The most groups of pairs whose languages are identified."""
+    """The maximum number of groups of pairs whose languages are identified."""
 
 
 NO_SAMPLE = Sample(0, 0)
 
 
 class Suspicions:
-    """What the inspected pairs of one source of a corpus have in common that is wrong.
+    """Problems that many of the inspected pairs of a source have in common.
 
     Worker processes inspect a block each, with numbers counted from the start of the block. The
     main process merges what they found, in the order of the blocks.
@@ -169,7 +169,7 @@ class Suspicions:
         self.shifts = Shifts()
 
     def next_sample(self) -> Sample:
-        """What to inspect of the next block.
+        """The part of the next block to inspect.
 
         It depends on no earlier result, so that blocks need not wait.
         """

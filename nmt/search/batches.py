@@ -1,4 +1,4 @@
-"""Sentences of several lengths in one tensor."""
+"""Padding of sentences of different lengths into one tensor."""
 
 from collections.abc import Sequence
 

@@ -118,7 +118,7 @@ class Search:
         # Log probabilities of the unfinished hypotheses; -inf marks an empty slot.
         self.log_probabilities = torch.zeros(sentences, self.beam_size, device=device)
         if not config.do_sample:
-            # The search starts with one empty hypothesis. Equal ones would stay equal.
+            # The search starts with one empty hypothesis. Equal hypotheses would stay equal.
             self.log_probabilities[:, 1:] = -torch.inf
         longest = int(self.max_lengths.max())
         self.finished = FinishedHypotheses(sentences, config.n_best, longest, device)
@@ -189,8 +189,8 @@ class Search:
     def next_tokens(self) -> Tensor:
         """Log probabilities of the next token, -inf for forbidden tokens: [B, K, N].
 
-        In the first step of a beam search, all hypotheses are alike, so [B, 1, N] suffices unless N
-        is tiny.
+        In the first step of a beam search, all hypotheses are equal, so the result is [B, 1, N],
+        unless N is tiny.
         """
         logp = self.averaged_step()
         # Forbid tokens after the softmax, so that log probabilities equal those of forced decoding.
@@ -224,11 +224,11 @@ class Search:
         ]
         if len(steps) == 1:
             return steps[0]
-        # The logarithm of the mean probability, not the mean of the log probabilities.
+        # The log of the mean probability, not the mean of the log probabilities.
         return torch.stack(steps).logsumexp(0) - math.log(len(steps))
 
     def keep_lengths(self, logp_BKN: Tensor) -> None:
-        """Forbid to end before the minimum length, and to continue at the maximum length."""
+        """Forbid ending before the minimum length, and continuing at the maximum length."""
         if self.position >= self.shortest_maximum:
             end = torch.full_like(self.max_lengths, EOS)
             allow_only(logp_BKN, end, self.max_lengths <= self.position)
@@ -311,7 +311,7 @@ class Search:
         extendable = self.log_probabilities.isfinite().any(dim=1)
         if self.config.do_sample:
             return extendable
-        # The last of the n_best; -inf as long as a slot is empty.
+        # The score of the last of the n_best; -inf as long as a slot is empty.
         to_beat = self.finished.scores[self.sentences, -1]
         if self.beam_size == 1:
             return extendable & to_beat.isinf()
@@ -320,7 +320,9 @@ class Search:
         return extendable & (best_possible > to_beat)
 
     def prune_finished(self, unfinished_B: Tensor) -> None:
-        """Drop finished sentences from the batch once they are many; until then, empty their slots.
+        """Drop finished sentences once they make up DROPPED_SHARE of the batch.
+
+        Until then, clear their slots.
 
         Dropping them copies the cache, and each new batch size may need new oneDNN kernels. To
         limit the number of kernels, batch sizes above 16 are multiples of 8. On a GPU, the only

@@ -16,7 +16,7 @@ Smaller blocks have more maxima to compare, larger ones more entries to read a s
 
 
 def topk(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """The k largest values in each row, and their indices. For one value, max is faster."""
+    """The k largest values in each row, and their indices. For k = 1, max is faster."""
     if k == 1:
         return x.max(dim=1, keepdim=True)
     return x.topk(k, dim=1)

@@ -1,4 +1,4 @@
-"""What search engines share: types, the length penalty, and batches of similar length.
+"""Code that search engines share: types, the length penalty, and batches of similar length.
 
 This module does not import torch, because CTranslate2 does not need it.
 """
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from nmt.model import Transformer
 
-CPU_BATCH_TOKENS = 2000  # the smallest batches that are near the fastest
+CPU_BATCH_TOKENS = 2000  # the smallest batches that are almost as fast as the fastest
 GPU_BATCH_TOKENS = 16_000  # a step of a small batch takes as long, and the GPU waits for Python
 
 Pair = tuple[list[int], list[int]]
@@ -26,6 +26,8 @@ Pair = tuple[list[int], list[int]]
 
 @dataclass
 class TokenScores:
+    """The scores of the tokens of one translation."""
+
     log_probabilities: list[float]  # one per token, and one for the end symbol
     # [target tokens, source tokens], both without end symbols
     attention: npt.NDArray[np.float32] | None = None
@@ -33,6 +35,8 @@ class TokenScores:
 
 @dataclass(frozen=True)
 class EngineOptions:
+    """The options with which an engine loads models and searches."""
+
     decode: DecodeConfig
     device: str = "auto"
     precision: str = "float32"
@@ -43,6 +47,8 @@ class EngineOptions:
 
 @dataclass
 class Hypothesis:
+    """A translation that a search has found, as tokens."""
+
     tokens: list[int]  # without the end symbol
     log_probability: float  # log P(Y|X)
     score: float  # determines its rank
@@ -50,7 +56,7 @@ class Hypothesis:
 
 
 class Constraints(Protocol):
-    """What each sentence's translation must contain, and how to search for such translations."""
+    """Requirements on each sentence's translation, with a search for such translations."""
 
     @property
     def rows(self) -> Sequence[Sequence[Any]]:
@@ -71,7 +77,7 @@ class Constraints(Protocol):
     ) -> list[list[Hypothesis]]:
         """Like `beam_search`, but with constraints.
 
-        If a sentence cannot meet all of them, the search drops its longest ones.
+        If a sentence cannot meet all constraints, the search drops its longest constraints.
         """
 
 
@@ -124,8 +130,8 @@ def batch_tokens(config: DecodeConfig, device: str) -> int:
     if config.batch_tokens is not None:
         return config.batch_tokens
     tokens = CPU_BATCH_TOKENS if device == "cpu" else GPU_BATCH_TOKENS
-    # Greedy search has one hypothesis per sentence, so a batch of as many hypotheses as usual
-    # has four times as many sentences.
+    # Greedy search has one hypothesis per sentence instead of four by default, so a batch holds
+    # four times as many sentences.
     is_greedy = config.beam_size == 1 and not config.do_sample
     return 4 * tokens if is_greedy else tokens
 
@@ -141,8 +147,8 @@ def aligning_layer(layers: int) -> int:
 def batches_by_length(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
     """Indices of items, longest first, in batches of at most `budget` tokens, including padding.
 
-    A longer item gets its own batch. Batch sizes above 16 are multiples of 8, because
-    oneDNN builds a kernel for each shape.
+    An item longer than `budget` gets its own batch. Batch sizes above 16 are multiples of 8,
+    because oneDNN builds a kernel for each shape.
     """
     order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
     begin = 0

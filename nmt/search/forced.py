@@ -104,8 +104,8 @@ def forced_decoding(
     """Score the tokens of each pair with a model, or an ensemble that averages probabilities.
 
     The longer side of each batch has at most `budget` tokens. If `align`, also return the attention
-    to the source at the step that predicts the target token. One step later, the model attends to
-    what comes next.
+    to the source at the step that predicts the target token. One step later, the model already
+    attends to the next word.
     """
     device = next(models[0].parameters()).device
     scores: dict[int, TokenScores] = {}

@@ -46,8 +46,8 @@ def gumbel(keys_BK: Tensor, position: int, tokens: Tensor) -> Tensor:
     `tokens` has the shape [C] or, if the tokens differ by row, [B, K, C].
     """
     offset = (position * INCREMENT + 2**63) % 2**64 - 2**63  # wrapped into a signed 64-bit integer
-    # Numbers of two SplitMix64 sequences: that of the key, by position, then that of the result, by
-    # token.
+    # Two SplitMix64 sequences: one starts at the key and is indexed by position, the other starts
+    # at the result and is indexed by token.
     rows = splitmix(keys_BK + offset)
     hashes = splitmix(rows[:, :, None] + tokens * INCREMENT)
     uniform = (shifted(hashes, 64 - HASH_BITS).float() + 0.5) * 2.0**-HASH_BITS

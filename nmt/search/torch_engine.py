@@ -119,7 +119,7 @@ class TorchEngine:
         if constraints is None:
             results = self.search_part(sentences, prefixes, indices, None)
         else:
-            # Constrained sentences have batches of their own, so that they do not affect others.
+            # Constrained sentences go into separate batches, so that they do not affect the rest.
             constrained = [index for index in indices if constraints.rows[index]]
             free = [index for index in indices if not constraints.rows[index]]
             results = self.search_part(sentences, prefixes, free, None)

@@ -40,7 +40,7 @@ INVISIBLE_END = regex.compile(f"[{INVISIBLE}]+$")
 
 
 def ends_by_rules(text: str, rules: Rules) -> list[int]:
-    """Where sentences end inside a line, by the rules of its language."""
+    """The indices at which sentences end inside a line, by the rules of its language."""
     # Once per line: a search from each mark would take quadratic time in a line of many marks.
     spans = enclosures(text)
     result = []
@@ -166,7 +166,7 @@ class Candidate:
             if not span.begin < self.end <= span.end:
                 continue
             # Without capitals, nothing after the quote tells
-            # whether its sentence goes on, so it stays whole.
+            # whether its sentence continues, so it stays whole.
             if not self.rules.has_case:
                 return True
             if span.is_quote:
@@ -246,7 +246,7 @@ class Candidate:
             return True
         is_after_words = bool(self.text[self.begin : enclosure.begin].strip())
         if not is_after_words:
-            # A quote at the beginning is a sentence of its own, unless a verb of saying follows it.
+            # A quote at the beginning is a separate sentence, unless a verb of saying follows it.
             return enclosure.is_quote and self.is_before(rules.reporting)
         if not enclosure.is_quote:
             return True

@@ -17,12 +17,12 @@ EMOJI = rf"(?:{PICTURE}[\ufe0f\u200d\p{{Emoji_Modifier}}]*)"
 # An emoji belongs to the sentence before, unless a blank separates only the two.
 AFTER_MARK = rf"(?P<closing>{CLOSING})(?:{EMOJI}+|\s+{EMOJI}+(?=\s|$))?\s*"
 END = regex.compile(rf"{MARK}+{AFTER_MARK}")
-"""What may be the end of a sentence, with the blanks that follow."""
+"""A possible end of a sentence, with the blanks that follow."""
 AFTER_CLAUSE = regex.compile(
     rf"[,;:)\u060c\u061b\u3001\uff0c\uff1b\uff1a{COMMA_OF_BURMESE}]|{MARK}"
 )
 PERIOD = "[.\u06d4]"
-"""A period, also of Urdu, that may belong to an abbreviation."""
+"""A period, ASCII or Urdu, that may belong to an abbreviation."""
 
 
 @cache

@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001 - abbreviations in many scripts
-"""What sentencex does not know about the ends of sentences, by language."""
+"""Rules for the ends of sentences that sentencex lacks, by language."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -18,13 +18,13 @@ class Rules:
     """
 
     has_case: bool = False
-    """Sentences begin with capitals."""
+    """Whether sentences begin with capitals."""
     has_periods: bool = True
-    """Periods end sentences, not only abbreviations."""
+    """Whether periods end sentences, not only abbreviations."""
     abbreviations: str = ""
-    """Never end a sentence."""
+    """Abbreviations that never end a sentence."""
     before_numbers: str = ""
-    """Do not end a sentence before a number."""
+    """Abbreviations that do not end a sentence before a number."""
     after_numbers: str = ""
     """Abbreviations that may end a sentence after a number: `2005 г.`, but not `г. Москва`."""
     may_end: str = ""
@@ -32,11 +32,11 @@ class Rules:
     initial: str = r"\p{L}\p{M}*"
     """A letter that does not end a sentence if it is a whole word."""
     particles: str = ""
-    """A pattern for what continues a sentence after a quote or brackets."""
+    """A pattern for text that continues a sentence after a quote or brackets."""
     after_exclamation: str = ""
-    """A pattern for what continues a sentence after a question or exclamation mark."""
+    """A pattern for text that continues a sentence after a question or exclamation mark."""
     after_any_mark: str = "(?!)"
-    """A pattern for what continues a sentence after any mark; the default never matches."""
+    """A pattern for text that continues a sentence after any mark; the default never matches."""
     conjunctions: str = "(?!)"
     """A pattern for what continues a sentence after a question or exclamation in quotes."""
     reporting: str = ""
@@ -48,7 +48,7 @@ class Rules:
 HAN_OR_KATAKANA = rf"[{HAN}\u30a1-\u30fa]"
 LATIN_LETTER = r"[A-Za-z]"
 LATIN_ABBREVIATIONS = "Dr Mr Mrs Ms Prof St vs No e_g i_e cf p pp Vol Fig U_S U_K"
-"""In text in another script."""
+"""Abbreviations in Latin script within text of another script."""
 CYRILLIC_UNITS = "тыс тис млн млрд руб грн коп чел км м см мм кг г ч мин сек"
 RULES = {
     "ja": Rules(

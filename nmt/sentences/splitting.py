@@ -58,7 +58,7 @@ LIST_END = re.compile(r"\b(?:etc|usw|u\.\s?s\.\s?w)\.\s+(?=[A-Z])")
 In some languages, sentencex never splits after them.
 """
 SENTENCEX_MARKS = ".!?\u2026"
-"""Marks that sentencex knows well. The others have no other use than to end a sentence."""
+"""Marks that sentencex knows well. All other marks are used only to end a sentence."""
 
 
 def split_sentences(text: str, language: str) -> list[str]:

@@ -22,7 +22,7 @@ ARABIC_PRONOUN = re.compile("ها|هما|هم|هن|نا|كما|كم|كن|ه|ك|�
 ARABIC_ACCUSATIVE = "ا"
 TAA_MARBUTA = "ة"
 TAA = "ت"
-"""Before a pronoun, taa marbuta becomes taa."""
+"""The letter that taa marbuta becomes before a pronoun."""
 NO_ACCUSATIVE = ("ا", "ى", "ء", TAA_MARBUTA)
 """Words with these endings have no alif in the indefinite accusative."""
 FEWEST_LETTERS = 3
@@ -90,7 +90,7 @@ def beginning_of_word(text: str, at: int) -> int:
 
 def is_prefix(prefix: str, word: str) -> bool:
     """Whether a language joins a prefix such as an article to a word."""
-    # The word decides, not the prefix: its first letter tells the language.
+    # The word decides, not the prefix: its first letter shows the language.
     name = script(word[0])
     prefix = without_vowel_points(prefix)
     if name == "ARABIC":
@@ -116,7 +116,7 @@ def may_end(text: str, begin: int, end: int, *, plural: bool = False) -> bool:
     """
     if is_word_border(text, end):
         return True
-    # Persian writes endings after a zero-width non-joiner, which is no border of a word.
+    # Persian writes endings after a zero-width non-joiner, which is not a border of a word.
     persian_ending = PERSIAN_ENDING.match(text, end) if plural else None
     if persian_ending:
         return is_word_border(text, persian_ending.end())
@@ -151,7 +151,7 @@ def end_of_word(text: str, at: int) -> int:
 
 def is_particle(ending: str, word: str, *, plural: bool = False) -> bool:
     """Whether a language joins an ending such as a particle to a word."""
-    # Endings follow the last letter, also of a word with letters of several scripts.
+    # Endings follow the last letter, even in a word with letters of several scripts.
     name = script(word[-1])
     if name == "ARABIC":
         return is_arabic_ending(without_vowel_points(ending), word)
@@ -202,7 +202,7 @@ def particles_after(syllable: str) -> list[str]:
 
 
 def without_prefixes(word: str) -> list[str]:
-    """What a word may be without the prefixes joined to it, such as ملف for والملف."""
+    """The possible words without the prefixes joined to a word, such as ملف for والملف."""
     stems = list[str]()
     for at in range(1, min(len(word), LONGEST_AFFIX)):
         # A vowel point belongs to the letter before it, so no stem begins with one.
@@ -217,7 +217,7 @@ def without_prefixes(word: str) -> list[str]:
 
 
 def without_particles(word: str) -> list[str]:
-    """What a word may be without the particles joined to it, such as 파일 for 파일에서는."""
+    """The possible words without the particles joined to a word, such as 파일 for 파일에서는."""
     stems = list[str]()
     arabic_stems = list[str]()
     shortest = max(len(word) - LONGEST_AFFIX, 0)

@@ -21,12 +21,12 @@ LONGEST_SHARED = 9
 
 
 def blank_between(before: str, after: str) -> str:
-    """What separates two sentences or lines of a paragraph: nothing in Chinese and Japanese.
+    """The separator of two sentences, or lines of a paragraph: empty in Chinese and Japanese.
 
     Signs that these share with other scripts, such as quotation marks, are ignored. Full-width
-    marks contain their own white space, so nothing follows them whatever the script.
+    marks contain their own white space, so no separator follows them in any script.
     """
-    # Quotation marks and brackets do not tell the script; the letters behind them do. Only a few
+    # Quotation marks and brackets do not show the script; the letters behind them do. Only a few
     # characters are copied, because `joined` calls this for a text that grows.
     before = SHARED_AFTER.sub("", before[-LONGEST_SHARED:])
     after = SHARED_BEFORE.sub("", after[:LONGEST_SHARED])

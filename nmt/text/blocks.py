@@ -1,4 +1,4 @@
-"""The sentence pairs of a corpus in blocks, which are small enough for memory and quick to pass on.
+"""The sentence pairs of a corpus, in blocks that fit in memory and are quick to pass on.
 
 Worker processes decode the lines of a block, because one process alone cannot decode as fast as
 many workers use the pairs.

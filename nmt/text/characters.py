@@ -50,19 +50,19 @@ EAST_ASIAN_SIGNS = "\u3001-\u3004\u3008-\u3020\u3030\u303d\uff00-\uffef"
 WITHOUT_BLANKS = re.compile(f"[{HAN}{KANA}{SOUTH_EAST}]")
 """A letter or sign of a script that does not separate words with blanks."""
 NO_BLANK_BESIDE = re.compile(f"[{HAN}{KANA}{EAST_ASIAN_SIGNS}]")
-"""A character of a script that has no blanks at all, not even between sentences. Thai has those."""
+"""A character of a script that has no blanks at all, not even between sentences, as Thai has."""
 STACKING = "[\u1039\u17d2\u1a60]"
 """Signs of Burmese, Khmer and Tai Tham that put the next consonant below the one before."""
 SYLLABLE = rf"(?={WITHOUT_BLANKS.pattern})\X(?:(?<={STACKING})\X|\p{{M}})*+"
 """A grapheme cluster of a script without blanks, with the consonants below it and all marks."""
 WORD_CHARACTER = regex.compile(r"[\p{L}\p{M}\p{N}_]")
-"""What words consist of.
+"""A character of a word.
 
 Unlike `\\w` of `re`, this includes vowel signs of Hindi, Thai and others.
 """
 SPELLING = regex.compile(r"[\p{L}\p{N}[\p{M}--\p{sc=Inherited}--\p{sc=Hebrew}]]", regex.V1)
-"""What the length of a text is counted in: letters, digits and vowel signs, but no accents and no
-vowel points of Arabic and Hebrew, which are optional."""
+"""A character that counts in the length of a text: letters, digits and vowel signs, but not accents
+or the optional vowel points of Arabic and Hebrew."""
 EXTENDING = regex.compile(r"[\p{M}\u200c\u200d]")
 """Marks and joiners, which are part of the character before them."""
 KATAKANA = regex.compile(r"\p{Script_Extensions=Katakana}")

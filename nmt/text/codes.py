@@ -33,7 +33,7 @@ def english() -> Any:
 
 
 def data_of(name: Literal["language_aliases", "likely_subtags"]) -> Any:
-    """A table of CLDR that belongs to no language."""
+    """A table of CLDR that is not specific to a language."""
     from babel.core import get_global
 
     return get_global(name)
@@ -43,11 +43,11 @@ class Subtags(NamedTuple):
     """The parts of a language code."""
 
     language: str
-    """As CLDR writes it, such as de for deu."""
+    """The language code as CLDR writes it, such as de for deu."""
     script: str
-    """Such as Latn; the language's usual script if the code has none."""
+    """The script, such as Latn; the language's usual script if the code has none."""
     region: str
-    """Such as BR; "" if the code has none."""
+    """The region, such as BR; "" if the code has none."""
     is_plain: bool
     """Whether the code has neither a script nor a region."""
 
@@ -158,7 +158,7 @@ def match_language(code: str, codes: Iterable[str]) -> str | None:
     usual_region = usual_subtags(language).get("region")
 
     def preference(other: str) -> int:
-        """The smallest is preferred; of several, the first."""
+        """The rank of a code; the smallest is preferred, and the first of equal ranks."""
         # The same region, then no region, then the usual one: pt means pt_BR rather than pt_PT.
         regions = [region, "", usual_region]
         other_region = subtags(other).region
@@ -175,7 +175,7 @@ def normalized(code: str) -> str:
 def code_of_name(name: str, codes: list[str]) -> str:
     """The code of a language's English name, or of its name in itself if it is one of `codes`.
 
-    Returns what is no name as it is.
+    Returns what is not a name as it is.
     """
     code = names().get(name.lower(), name)
     # A code, even an unusual one, is never looked up as a name.
@@ -277,7 +277,7 @@ def name_in(locale: Any, code: str) -> str:
 def language_tag(code: str | None) -> str:
     """A language code as HTML's `lang` has it (BCP 47): zh-CN for zh_CN, ja for jpn.
 
-    Returns "", which stands for an unknown language, for None and for what is no code.
+    Returns "", which stands for an unknown language, for None and for what is not a code.
     """
     code = without_modifier(code or "")
     if not is_language(code):

@@ -12,7 +12,7 @@ from nmt.text.tab_separated import Row
 
 CELL_SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab"}
 FIRST_ROWS = 1000
-"""The number of rows that decide what separates the cells of a table."""
+"""The number of rows that decide the separator of a table's cells."""
 
 
 def comma_separated_rows(path: Path, separator: str) -> Iterator[Row]:
@@ -20,10 +20,10 @@ def comma_separated_rows(path: Path, separator: str) -> Iterator[Row]:
 
 
 def separator_of(path: Path) -> str:
-    """What separates the cells of a table.
+    """The separator of the cells of a table.
 
-    It is what gives most of its first rows the same number of cells. Of two such separators, one
-    that gives fewer cells is likelier, since the other one occurs in sentences.
+    It is the separator that gives most of the first rows the same number of cells. Of two such
+    separators, the one that gives fewer cells is likelier, since the other occurs in sentences.
     """
     likely = ","
     most = (0, 0)
@@ -69,7 +69,7 @@ class RowReader:
                 )
                 yield self.row[0][0], MalformedLine("malformed", problem)
                 # Only the first line of the malformed row is
-                # lost; the others may be good rows of their own.
+                # lost; the rest may be good rows.
                 self.read_again.extendleft(reversed(self.row[1:]))
                 parser = self.parser()
                 continue

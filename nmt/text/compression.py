@@ -1,4 +1,4 @@
-"""Compressed files, also of several streams, as parallel compressors and `cat` write them."""
+"""Compressed files, including files of several streams, which parallel compressors write."""
 
 import bz2
 import gzip
@@ -125,11 +125,11 @@ def open_stream(file: BufferedReader, compression: str) -> Any:
 
 
 def decompressed(file: BufferedReader, name: str) -> BufferedReader:
-    """The decompressed content of a file, whose first bytes tell whether it is compressed.
+    """The decompressed content of a file, whose first bytes show whether it is compressed.
 
     EOFError if its name says that it is compressed but its content is not.
     """
-    # `peek` leaves the bytes in place, also in a pipe, which cannot be rewound.
+    # `peek` leaves the bytes in place, even in a pipe, which cannot be rewound.
     first_bytes = file.peek(10)
     suffix = Path(name).suffix
     for compression, magic in MAGIC.items():
@@ -137,8 +137,8 @@ def decompressed(file: BufferedReader, name: str) -> BufferedReader:
             content = BufferedReader(open_stream(file, compression), CHUNK)
             finalize(content, file.close)  # closing `content` does not close `file`
             return content
-    # A compressed file is read whatever its name. A name that promises compression must keep the
-    # promise: the content may be what is left of a damaged file.
+    # A compressed file is read under any name. But a file whose name ends in a compression suffix
+    # must be compressed: otherwise, it may be the rest of a damaged file.
     if suffix not in MAGIC:
         return file
     file.close()

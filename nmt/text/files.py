@@ -18,13 +18,13 @@ from nmt.config import IF_LATIN_1, NMTError
 from nmt.text.compression import COPY_AGAIN, decompressed
 
 Notice = Callable[[str], None]
-"""Reports what the user should know."""
+"""Reports a message to the user."""
 LINE_BYTES = 2**20
 """The maximum length of a line in bytes, about the length of a book."""
 TOO_LONG = f"longer than {LINE_BYTES:,} bytes: is it a text file?"
 INVALID_UTF_8 = "invalid UTF-8"
 LINES_TO_CHECK = 10
-"""How many lines at the beginning of a file show whether it is text."""
+"""The number of lines at the beginning of a file that are checked to be text."""
 UTF_16 = re.compile(rb"\xff\xfe(?!\0\0)|\xfe\xff")
 """The byte order marks of UTF-16, but not of UTF-32."""
 BINARY = {
@@ -51,7 +51,7 @@ def reading(name: str | Path) -> Iterator[None]:
     """Turn errors from a missing or damaged file into an NMTError."""
     try:
         yield
-    # Before OSError, of which it is a subclass: its own message does not say what to do.
+    # A subclass of OSError, so it comes first: its own message does not say what to do.
     except gzip.BadGzipFile as error:
         problem = f"damaged compressed data, or something else after it ({error}): {COPY_AGAIN}"
         raise NMTError(f"{name}: cannot be read ({problem})") from error
@@ -60,7 +60,7 @@ def reading(name: str | Path) -> Iterator[None]:
 
 
 def words_of(error: Exception) -> str:
-    """What an error says, without its number and the name of the file."""
+    """The text of an error, without its number and the name of the file."""
     return getattr(error, "strerror", None) or str(error)
 
 
@@ -89,7 +89,7 @@ def open_bytes(name: str) -> BufferedReader:
 def bounded_lines(file: BufferedReader, name: str | Path) -> Iterator[bytes]:
     """UTF-8 lines with line endings, yielded as soon as they are read.
 
-    Lines over LINE_BYTES are cut, but stay longer than that. Raises NMTError for what is not text.
+    Lines over LINE_BYTES are cut, but stay longer than that. Raises NMTError for binary content.
     """
     with reading(name):
         # Cut, not refused: the caller decides whether a long line is an error or only counted.
@@ -149,7 +149,7 @@ def problem_of(content: bytes, first: bool = True) -> str:
 def without_end(line: bytes) -> bytes:
     """A line without the LF or CRLF at its end."""
     # Not `strip`: white space may be part of a line,
-    # and a carriage return within it is no line end.
+    # and a carriage return within it is not a line end.
     return line.removesuffix(b"\n").removesuffix(b"\r")
 
 

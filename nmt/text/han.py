@@ -39,7 +39,7 @@ def foreign_characters(writing: str) -> frozenset[str]:
 
 
 def lacking_han(text: str) -> dict[str, int]:
-    """How many different Han characters of a text each writing lacks.
+    """Writing -> the number of different Han characters of a text that it lacks.
 
     No encoding has every rare character, so only differences between the counts mean something.
     """

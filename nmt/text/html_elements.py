@@ -1,4 +1,4 @@
-"""HTML elements by what they do to the words around them (https://html.spec.whatwg.org)."""
+"""HTML elements by their effect on the words around them (https://html.spec.whatwg.org)."""
 
 import re
 from html import unescape

@@ -21,7 +21,7 @@ VERSION = 1
 MARIAN_SYMBOLS = ("</s>", "<unk>", "<pad>")
 TAG = re.compile(">>.*?<<")
 BYTE = re.compile("<0x[0-9A-F]{2}>")
-"""How sentencepiece spells a byte of a character that it does not know."""
+"""The piece with which sentencepiece spells a byte of an unknown character."""
 
 
 def with_characters(pieces: Iterable[str]) -> list[str]:
@@ -123,5 +123,5 @@ class MarianTokenizer(Tokenizer):
 
 
 def distinct_from_symbols(entry: str) -> str:
-    """An entry of a table as a symbol of ours; <s> in a table is not our <s>."""
+    """An entry of a table as a symbol of nmt; <s> in a table is not nmt's <s>."""
     return entry + META if entry in SYMBOLS else entry

@@ -47,7 +47,7 @@ An emoji with its skin tone, for example, is a single cluster.
 
 
 def foldings() -> dict[int, str]:
-    """Maps each folded character to what models read instead."""
+    """Folded character -> the text that models read instead."""
     forms = dict[int, str]()
     for first, last in PRESENTATION_FORMS:
         for code in range(first, last + 1):
@@ -101,7 +101,7 @@ def compatible(line: str) -> str:
 
 @dataclass(frozen=True)
 class Normalization:
-    """How lines of each side are normalized before they are encoded.
+    """The functions that normalize the lines of each side before they are encoded.
 
     Both functions are idempotent.
     """
@@ -119,7 +119,7 @@ NORMALIZATIONS = {
     "nfkc": Normalization("nfkc", compatible, compatible),
     "none": Normalization("none", single_blanks, single_blanks),
 }
-"""By the names that `tokenizer.normalization` accepts."""
+"""Value of `tokenizer.normalization` -> the normalization."""
 
 
 def clusters(text: str) -> Iterator[tuple[int, int]]:

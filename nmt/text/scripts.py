@@ -1,4 +1,4 @@
-"""Scripts: which letters belong to them, and which of them a text is written in."""
+"""Scripts: the letters of each script, and the scripts in which a text is written."""
 
 import re
 import unicodedata
@@ -9,7 +9,7 @@ from functools import cache
 import regex
 
 OF_ALL_SCRIPTS = ("MODIFIER", "IDEOGRAPHIC")
-"""How the names of letters begin that belong to no script."""
+"""The first words in the names of letters that belong to no script."""
 ALPHABET = 20
 """A corpus counts as written in a script if it has at least this many different letters of it."""
 NO_LETTERS = regex.compile(r"[^\p{L}\p{Mn}\p{Mc}]+|[\ufe00-\ufe0f\U000e0100-\U000e01ef]+")
@@ -47,7 +47,7 @@ def scripts_of_text(lines: Iterable[str]) -> frozenset[str]:
 def scripts_of_characters(characters: str) -> frozenset[str]:
     """The scripts that a corpus with these characters is written in.
 
-    Those of foreign names are not among them.
+    Scripts that occur only in foreign names are not included.
     """
     # Lower case, so that scripts with two cases do not count each letter twice.
     counts = Counter(script(character) for character in set(characters.lower()))

@@ -9,13 +9,13 @@ from nmt.text.normalization import NORMALIZATIONS, SOURCE, TARGET, Normalization
 from nmt.text.tokenizers import BEFORE_NORMALIZATION, META, Tokenizer
 
 ESCAPE = "\ue000"
-"""Begins the escape of a META, or of this character itself, in a text."""
+"""The first character of the escape of a META, or of this character, in a text."""
 FEW_TEXTS = 32
-"""Fewer texts are encoded one by one."""
+"""Fewer texts than this are encoded one by one."""
 MANY_TEXTS = 1000
-"""More texts are encoded by several threads."""
+"""More texts than this are encoded by several threads."""
 OF_SENTENCEPIECE = "nmt_"
-"""Precedes our normalization in a sentencepiece model, which itself normalizes nothing."""
+"""The prefix of nmt's normalization in a sentencepiece model, which itself normalizes nothing."""
 
 
 def escaped(line: str) -> str:

@@ -1,4 +1,4 @@
-"""Compare spellings that readers take for the same, such as those without optional marks."""
+"""Compare spellings that readers consider equal, such as spellings without optional marks."""
 
 import regex
 

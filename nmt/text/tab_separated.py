@@ -11,11 +11,11 @@ from pathlib import Path
 from nmt.text.files import MalformedLine, decode, read_lines
 
 RECORD_LINES = 1000
-"""The most lines in a row whose quoted cells contain line breaks."""
+"""The maximum number of lines in a row whose quoted cells contain line breaks."""
 CELL = r'"[^"]*(?:""[^"]*)*"|[^"\t]*'
 QUOTED_ROW = re.compile(rf"(?:{CELL})(?:\t(?:{CELL}))*")
 Row = tuple[int, list[str] | MalformedLine]
-"""The number of a row's first line, and its cells or why it has none."""
+"""The number of a row's first line, and its cells or the reason why it has none."""
 Rows = Callable[[], Iterator[Row]]
 """Reads a table from its beginning with every call."""
 log = logging.getLogger(__name__)
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class Quotes:
-    """What a whole table shows about its quotation marks."""
+    """Statistics of the quotation marks of a whole table."""
 
     widths: Counter[int] = field(default_factory=Counter)
     """The number of lines by the number of tabs in them."""
@@ -37,7 +37,7 @@ class Quotes:
     bare: int = 0
     """Cells without quotation marks."""
     bare_commas: int = 0
-    """Those with a comma, which spreadsheets quote."""
+    """Cells without quotation marks that contain a comma, which spreadsheets quote."""
     first_problem: int = 0
     """The line of the first row that breaks the rules of quoted cells."""
 

@@ -21,7 +21,7 @@ FEWEST_ROWS = 3
 """Fewer rows do not show what a column contains."""
 LETTERS = re.compile(r"[^\W\d_]{2}")
 FEW_CELLS = 20
-"""So few cells may be equal by chance."""
+"""Up to this many cells may be equal by chance."""
 LARGEST_REPETITION = 0.02
 """The largest share of distinct cells in a column of labels, such as language codes."""
 log = logging.getLogger(__name__)
@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class Survey:
-    """What a whole table shows about its columns."""
+    """Statistics of the columns of a whole table."""
 
     widths: Counter[int] = field(default_factory=Counter)
     """The number of rows by their number of columns."""
@@ -63,7 +63,7 @@ def survey_of(rows: Rows) -> Survey:
 
 
 def titles(code: str, *others: str) -> set[str]:
-    """What the header of a column in a language may say."""
+    """The possible headers of a column in a language."""
     language = re.split("[-_]", code)[0]
     # A header may say en_US, en, English, or the language's name in itself.
     return {code.casefold(), language.casefold(), *all_names(code), *others}
@@ -116,7 +116,7 @@ def is_text_column(cells: Iterable[str]) -> bool:
 
 def text_columns(path: Path, survey: Survey, config: DataConfig) -> tuple[int, int]:
     """The columns of source and target, counted from 0; NMTError if they are not evident."""
-    # The user's choice comes first, then what the header says, then what the columns contain.
+    # The user's choice comes first, then the header, then the content of the columns.
     if config.columns:
         if max(config.columns) > survey.width:
             raise NMTError(f"data.columns={config.columns}: {path} has {survey.width} columns")
@@ -133,7 +133,7 @@ def text_columns(path: Path, survey: Survey, config: DataConfig) -> tuple[int, i
 
 
 def columns_of_sample(path: Path, sample: list[list[str]]) -> tuple[int, int]:
-    """The columns of source and target in rows of equal width, by what they contain."""
+    """The columns of source and target in rows of equal width, by their content."""
     width = len(sample[0])
     candidates = columns_of_text(sample)
     if width == 2:

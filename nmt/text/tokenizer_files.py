@@ -15,7 +15,7 @@ VOCABULARY_ENTRIES = 2**20
 
 
 def load_tokenizer(path: Path) -> Tokenizer:
-    """Read an untrusted tokenizer file; NMTError if it is missing or not one of ours."""
+    """Read an untrusted tokenizer file; NMTError if it is missing or not a tokenizer of nmt."""
     content = read_bytes(path)
     if not content:
         raise NMTError(f"{path}: not a tokenizer (an empty file)")

@@ -61,7 +61,7 @@ def train_sentencepiece(
             model_type=config.kind,
             input_format=input_format,
             vocab_size=config.vocabulary_size,
-            hard_vocab_limit=False,  # a small corpus may not have so many subwords
+            hard_vocab_limit=False,  # a small corpus may not have enough subwords
             max_sentence_length=1_000_000,
             # Characters too rare for the vocabulary are spelled as bytes.
             byte_fallback=True,

@@ -34,7 +34,7 @@ class Tokenizer(ABC):
     vocabulary_size: int
     """The number of entries of the target side."""
     source_vocabulary_size: int | None = None
-    """None: both sides share a vocabulary."""
+    """The number of entries of the source side; None: both sides share a vocabulary."""
     normalization: Normalization = NORMALIZATIONS[BEFORE_NORMALIZATION]
 
     def __init__(self, content: bytes) -> None:

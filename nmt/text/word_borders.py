@@ -1,4 +1,4 @@
-"""What a word is in each script: where it begins and ends, and how many a text has."""
+"""Words in each script: where a word begins and ends, and the number of words in a text."""
 
 import re
 

@@ -25,7 +25,7 @@ def settle_trainer(
     `notice` is called with the reason. Raises NMTError if trainer.compile=true is impossible.
     """
     asked = config.trainer
-    # Nothing to choose, so no trainer is made only to learn the device.
+    # Nothing to choose: do not create a trainer just to learn the device.
     if asked.precision != "auto" and asked.compile is False:
         return config
     run = Path(config.run)
@@ -68,7 +68,7 @@ def settled_precision(asked: str, begun: Mapping[str, Any], device: torch.device
 def settled_compile(
     config: ExperimentConfig, begun: Mapping[str, Any], device: torch.device
 ) -> bool:
-    """Whether to compile, like `settled_precision`; the device may turn out to lack a compiler."""
+    """Whether to compile, as `settled_precision` chooses; the device may still lack a compiler."""
     asked = config.trainer.compile
     if asked != "auto":
         return bool(asked)

@@ -69,8 +69,8 @@ class Average:
 
 
 def model_of(state: RunState) -> dict[str, Any]:
-    """What must be equal in checkpoints whose mean makes sense."""
-    # All else, such as the seed or the data, leaves the meaning of each weight as it is.
+    """The settings that must be equal in checkpoints for their mean to make sense."""
+    # Other settings, such as the seed or the data, do not change the meaning of a weight.
     return {
         "model": state.config["model"],
         "vocabulary_size": state.vocabulary_size,
@@ -123,7 +123,7 @@ def delivered_model(
         candidates = candidates_of(newest, paths, best, loss_of)
     lowest = min(candidates.values(), key=lambda candidate: candidate.loss)
     chosen = Average(*lowest.paths)
-    # The run's own numbers, also if the newest checkpoint is not part of the mean.
+    # The numbers of the run, even if the newest checkpoint is not part of the mean.
     chosen.state = state
     chosen.made = made
     chosen.skipped = skipped

@@ -12,7 +12,7 @@ class UpdateCallback(Callback):
     """Calls `on_update_end` after each update; Lightning's own hooks run after each micro-batch."""
 
     batch: Batch | None = None
-    """The last micro-batch of the last update, of this process."""
+    """This process's last micro-batch of the last update; None before the first update."""
 
     def on_train_batch_end(
         self,

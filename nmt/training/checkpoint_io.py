@@ -12,7 +12,7 @@ from torch import Tensor
 from nmt import files
 
 AfterWrite = Callable[[], None]
-"""What to do once a checkpoint is on disk, such as removing the checkpoints that it replaces."""
+"""Called once a checkpoint is on disk, for example to remove the checkpoints that it replaces."""
 
 
 class DirectCheckpointIO(TorchCheckpointIO):
@@ -55,7 +55,7 @@ class DirectCheckpointIO(TorchCheckpointIO):
 class BackgroundCheckpointIO(DirectCheckpointIO):
     """Copies a checkpoint to host memory and writes the copy in a thread while training continues.
 
-    Lightning's AsyncCheckpointIO does not suit, even as a base class: it clones the tensors on
+    Lightning's AsyncCheckpointIO is unsuitable, even as a base class: it clones the tensors on
     their own device, which needs memory for a second set of weights and moments there; any number
     of clones may wait; and it raises the error of a write only after it has queued the next one.
     Here, at most one copy exists, and a save first waits for the write before it and raises its
@@ -101,7 +101,7 @@ def checkpoint_io(device: torch.device) -> DirectCheckpointIO:
 
 
 class Storage(NamedTuple):
-    """What identifies the numbers of a tensor: two tensors with equal ones share their memory."""
+    """Identifies the memory of a tensor: tensors with equal `Storage` share their numbers."""
 
     device: str
     address: int

@@ -20,7 +20,7 @@ from nmt.model import check_shapes
 FORMAT_VERSION = 3
 
 PREFIX = "model."
-"""Begins the names of the Transformer's weights."""
+"""The prefix of the names of the Transformer's weights."""
 
 CONTENT = {
     "global_step": int,
@@ -43,7 +43,7 @@ class RunState:
     source: str
     target: str
     tokenizer: str
-    """SHA-256 of the file."""
+    """SHA-256 of tokenizer.model."""
     corpus: str
     """The fingerprint in the corpus's manifest."""
     files: dict[str, str] = field(default_factory=dict)
@@ -74,13 +74,13 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
     """
     require(path.is_file(), f"{path}: no such checkpoint")
     try:
-        # Memory-mapped, so that a check of gigabytes of weights reads only what it looks at.
+        # Memory-mapped, so that a check of gigabytes of weights reads only the parts that it uses.
         content: dict[str, Any] = load_plain(path)
         state = content.get("nmt") if isinstance(content, dict) else None
         if not isinstance(state, dict) or "format_version" not in state:
             raise ValueError("it has no entry 'nmt'")
-        # Of another format, check_version reports both versions, which helps more than a missing
-        # key.
+        # For another format, check_version reports both versions, which is more helpful than a
+        # missing key.
         if state["format_version"] == FORMAT_VERSION:
             check_content(content)
     except (NMTError, ValueError, TypeError) as error:

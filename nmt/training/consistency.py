@@ -16,7 +16,7 @@ from nmt.model import Transformer
 
 
 def hide(ids: Tensor, share: float) -> Tensor:
-    """Replace this share of the tokens by the unknown token, but no padding, start or end."""
+    """Replace this share of the tokens, except padding, start and end, with the unknown token."""
     is_drawn = torch.rand(ids.shape, device=ids.device) < share
     is_word = ids > UNK  # the special symbols come first
     return ids.masked_fill(is_drawn & is_word, UNK)
@@ -43,15 +43,15 @@ def consistent_losses(
     loss = (1 - smoothing) * likelihood - smoothing * mean_M.sum()
     # torch's argument order: the second distribution first, KL(second argument || first).
     divergence = F.kl_div(log_q_MN, log_p_MN, reduction="sum", log_target=True)
-    # From the pairs alone, so that the reported perplexity compares with that of other runs.
+    # From the pairs alone, so that the reported perplexity is comparable between runs.
     return loss + weight * divergence, likelihood.detach()
 
 
 def log_probabilities(model: Transformer, states: Tensor, batch: Batch) -> Tensor:
     """log P of each target token, without padding: [B T, D] -> [M, N].
 
-    The vocabulary begins after the symbols that no model predicts. The softmax is in float32, also
-    with mixed precision.
+    The vocabulary begins after the symbols that the model never predicts. The softmax is in
+    float32, even with mixed precision.
     """
     logits_MN = model.output(states.index_select(0, batch.target_indices))
     logits_MN = logits_MN[:, model.config.unpredicted :].float()

@@ -19,13 +19,13 @@ from nmt.training.peak import (
 )
 
 PEAK_SECONDS = 60.0
-"""The time between two short measurements of a CPU's peak, which other programs lower."""
+"""Seconds between two short measurements of a CPU's peak, which other programs lower."""
 
 NOTHING = UpdateSize(0, 0, 0, 0, 0, 0)
 
 
 def update_flops(model: Transformer, size: UpdateSize) -> int:
-    """The FLOPs of updates of this size together."""
+    """The total FLOPs of updates whose sizes add up to this size."""
     tokens = (size.source_tokens, size.target_tokens)
     pairs = (size.encoder_pairs, size.decoder_pairs, size.cross_pairs)
     return training_flops(model.config, model.vocabulary_size, tokens, pairs)
@@ -43,7 +43,7 @@ class TrainingCost:
         self.seconds = 0.0
         self.flops = 0
         self.cost = 0.0
-        self.process_seconds = 0.0  # of this process
+        self.process_seconds = 0.0  # training time of this process
         # Size and training time of all updates since the last report, including skipped ones, which
         # take just as long.
         self.interval = NOTHING
@@ -97,7 +97,7 @@ class TrainingCost:
         return update_flops(self.model, self.interval) / self.interval_seconds
 
     def measure_peak_again(self) -> None:
-        """Raise the peak if training is faster, or if a short measurement on a CPU is."""
+        """Raise the peak if training, or a short measurement on a CPU, is faster."""
         self.add_time()
         speed = self.speed()
         if speed > self.peak:
@@ -120,7 +120,7 @@ class TrainingCost:
             self.peak = peak
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint stores, apart from `seconds`."""
+        """The state to store in a checkpoint, apart from `seconds`."""
         return {
             "flops": self.flops,
             "cost": self.cost,

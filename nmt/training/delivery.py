@@ -65,13 +65,13 @@ def write_average(
     output: Path,
     validation: ValidationScore | None = None,
 ) -> str:
-    """Write an average as a model directory, and return what users should know about that.
+    """Write an average as a model directory, and return a notice for the user, or an empty string.
 
     Exports of an older model in that directory are removed with it. Raises NMTError if the
     tokenizer in the run folder is missing or is not the one used in training.
     """
     tokenizer = run / TOKENIZER
-    # A model with another vocabulary translates into fluent nonsense, and nobody would know why.
+    # With another vocabulary, the model would translate into fluent nonsense without any error.
     if not tokenizer.is_file() or sha256(tokenizer) != average.state.tokenizer:
         raise NMTError(
             f"{tokenizer}: missing, or not the tokenizer that the checkpoints were trained with"
@@ -80,7 +80,7 @@ def write_average(
     model = average.make_model()
     parameters = sum(parameter.numel() for parameter in model.parameters())
     card = model_card(description, parameters)
-    # Listed before the directory is replaced. An export is a folder in it.
+    # Listed before the directory is replaced. Each export is a folder in the directory.
     entries = output.iterdir() if output.is_dir() else []
     exports = sorted(path.name for path in entries if path.is_dir())
     write_model_directory(output, model, tokenizer, description, card)
@@ -93,7 +93,7 @@ def write_average(
 
 
 def moved_link(run: Path) -> str:
-    """Point the run's link `latest` to the run; return what happened.
+    """Point the run's link `latest` to the run; return a message about the result.
 
     The folder of the link may belong to another user.
     """
@@ -107,7 +107,7 @@ def validation_score(
     model: Transformer, config: ExperimentConfig, corpus: PreparedCorpus
 ) -> ValidationScore:
     """The score of a model for the first validation.bleu_sentences of each domain."""
-    # PyTorch, as in validation during training, so that the two scores compare.
+    # PyTorch, as in validation during training, so that the two scores are comparable.
     engine = search.TorchEngine([model], config.decode)
     tokenizer = text.load_tokenizer(Path(config.run) / TOKENIZER)
     translator = translation.Translator(engine, tokenizer)
@@ -121,8 +121,8 @@ def validation_score(
 def deliver(config: ExperimentConfig, corpus: PreparedCorpus, console: Console) -> None:
     """Score the model on the validation set, write its directory, and point `latest` to the run."""
     run = Path(config.run)
-    # A process that was killed between a save and its pruning, or another checkpoints.keep, leaves
-    # more checkpoints than are averaged.
+    # There are too many checkpoints if a process was killed between a save and its pruning, or if
+    # checkpoints.keep has changed.
     prune(run, config.checkpoints)
     gc.collect()  # reference cycles would otherwise keep the trained model in memory
     # The trainer of the run is gone, but candidates are validated on the same kind of device.

@@ -7,11 +7,11 @@ from nmt.data import accumulation
 from nmt.training.reduction import has_fixed_order
 
 DEVICES = "number of devices"
-"""The fact that counts only where devices add gradients in another order than a single one."""
+"""A fact that matters only if several devices add gradients in another order than one device."""
 
 
 def environment_of(state: Mapping[str, Any]) -> dict[str, Any]:
-    """What the last bits depend on, by name; `state` is a checkpoint's entry "nmt"."""
+    """The facts that the last bits depend on, by name; `state` is a checkpoint's entry "nmt"."""
     # As devices_in_words writes it: the number and the kind.
     count, _, device = state["devices"].partition(" x ")
     facts: dict[str, Any] = {}
@@ -30,7 +30,7 @@ def has_other_environment(before: Mapping[str, Any], now: Mapping[str, Any]) -> 
     """
     recorded = environment_of(before)
     current = environment_of(now)
-    # An older nmt recorded less. DEVICES is missing where the number does not count.
+    # Older versions of nmt recorded less. DEVICES is missing if the number does not matter.
     names = {*recorded, DEVICES}
     return any(recorded.get(name) != current.get(name) for name in names)
 

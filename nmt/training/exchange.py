@@ -2,8 +2,8 @@
 
 In each round of the exchange, a process sends half of what it has and adds the other half
 (recursive halving). At the end it has the total of one part of the numbers, and the same rounds in
-reverse order bring the other parts. This moves 2 (1 - 1 / n) times the size of the gradients for n
-processes, as a ring does, and only 1 / n of them goes the longest way, between machines.
+reverse order bring the other parts. For n processes, this moves 2 (1 - 1 / n) times the size of the
+gradients, as a ring does. Only 1 / n of the gradients goes the longest way, between machines.
 """
 
 from dataclasses import dataclass

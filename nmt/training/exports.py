@@ -12,7 +12,7 @@ from nmt.registry import entries_of
 
 
 def exports_in_words(config: ExperimentConfig, vocabulary_size: int) -> str:
-    """What the model can be exported to and what other exports need; empty for parsers."""
+    """The possible exports of the model, and the needs of the other exports; empty for parsers."""
     if structured_targets(config.data.kind):
         return ""
     tokenizer = {**to_tree(config.tokenizer), "vocabulary_size": vocabulary_size}

@@ -1,4 +1,4 @@
-"""What `nmt train` prints about a run before its first update."""
+"""The lines that `nmt train` prints about a run before its first update."""
 
 from nmt.config import ExperimentConfig
 from nmt.data import UpdateDataModule
@@ -12,7 +12,7 @@ def opening_line(
     devices: str,
     update: int,
 ) -> str:
-    """What a run trains from `update` on; `devices` are their number and kind."""
+    """A description of the run, which starts after `update`; `devices` is their number and kind."""
     settings = f"trainer.precision={config.trainer.precision}"
     if config.trainer.compile:
         settings += " trainer.compile=true"

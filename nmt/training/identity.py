@@ -1,7 +1,7 @@
-"""What decides a run's weights and the model that it delivers: options and files. No torch import.
+"""The options and files that decide a run's weights and its delivered model. No torch import.
 
-Every option decides, unless its field is declared with `decides=False`; so a new option decides
-until somebody shows that it does not. Every file counts by its content.
+Every option decides, unless its field is declared with `decides=False`. A new option therefore
+decides until somebody shows that it does not. Files are compared by content, not by name.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ def decisive_keys(cls: Any = ExperimentConfig, group: str = "") -> Iterator[str]
     for member in members_of(cls):
         if not member.metadata.get("decides", True):
             continue
-        # The options of such a record have no prefix of their own.
+        # The options of an inline record have no additional prefix.
         if "inline" in member.metadata:
             yield from decisive_keys(member.type, group)
         elif is_dataclass(member.type):
@@ -68,8 +68,8 @@ def split_of(name: str) -> str:
 def corpus_hashes(corpus: "PreparedCorpus", splits: Iterable[str] = TRAINED_ON) -> dict[str, str]:
     """Name -> SHA-256 of everything in a prepared corpus that decides, except its tokenizer.
 
-    That is each split's pairs, the raw lines of the validation set, and where each source of a
-    mixture begins. `split_of` understands the names.
+    The entries are each split's pairs, the raw lines of the validation set, and the sizes of a
+    mixture's sources. `split_of` parses the names.
     """
     hashes = {}
     for split in splits:

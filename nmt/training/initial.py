@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from nmt.data import PreparedCorpus
 
 SEARCH_KEYS = ("length_penalty", "length_penalty_kind")
-"""What a training record says about search; a model keeps it when it is trained further."""
+"""The search options in a training record; a model keeps them when it is trained further."""
 
 
 def initial_directory(init: str, prepared: Path, manifest: Manifest) -> Path:
-    """The model directory of `init`; NMTError if the corpus in `prepared` has other subwords."""
+    """The model directory of `init`; NMTError if the corpus has another vocabulary."""
     folder = files.find_model_directory(init, "init")
-    # Embeddings belong to the subwords of one vocabulary file, so an equal size is not enough.
+    # Each embedding belongs to a subword of one vocabulary file, so an equal size is not enough.
     if files.read_description(folder).tokenizer != manifest.tokenizer:
         raise NMTError(
             f"init={init} has a different vocabulary than {prepared}: "
@@ -38,7 +38,7 @@ def initial_model(
     folder = initial_directory(config.init or "", corpus.folder, corpus.manifest)
     description = files.read_description(folder)
     files.check_direction(where, description, corpus.source_language, corpus.target_language)
-    # Only what shapes the weights: dropout, for example, may differ.
+    # Only options that determine the shapes of the weights; dropout, for example, may differ.
     theirs = files.architecture(description.model)
     changed = difference(theirs, files.architecture(asdict(config.model)))
     if changed:
@@ -47,7 +47,7 @@ def initial_model(
 
 
 def seen_by_both(record: dict[str, Any], seen: dict[str, Any]) -> dict[str, Any]:
-    """What a model has seen that was trained further on a corpus.
+    """The lengths and characters that a model has seen after further training on a corpus.
 
     `record` is the model's training record, `seen` are the corpus's lengths and characters.
     """
@@ -61,8 +61,8 @@ def joined(before: Any, now: Any) -> Any:
 
     A key that one of them lacks is dropped.
     """
-    # Without its record, what the model has seen before is unknown, and the corpus's alone would
-    # claim to be complete.
+    # Without the model's own record, the record of the corpus alone would wrongly claim to be
+    # complete.
     if isinstance(before, dict):
         return {key: joined(before[key], now[key]) for key in before if key in now}
     if isinstance(before, str):

@@ -1,4 +1,4 @@
-"""What the launcher of several processes told this process. No torch import."""
+"""The launcher's environment variables: this process's place among several. No torch import."""
 
 import os
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from nmt.config import NMTError
 
 ADDRESS_VARIABLES = ("TORCHELASTIC_RUN_ID", "SLURM_NTASKS", "MASTER_ADDR")
-"""One of them is set if this process knows where the processes on other machines are."""
+"""At least one is set if a launcher told this process the addresses of the other machines."""
 
 INTERACTIVE_JOBS = ("bash", "interactive")
 """The names of SLURM's jobs in which a user types commands."""
@@ -17,7 +17,7 @@ def is_first_process(environment: Mapping[str, str] = os.environ) -> bool:
 
     Checks the launchers' variables in the same order as Lightning.
     """
-    # torchrun within a SLURM job sets both kinds of variables, and its own decide.
+    # torchrun within a SLURM job sets both kinds of variables; torchrun's take precedence.
     if "TORCHELASTIC_RUN_ID" in environment:
         return environment["RANK"] == "0"
     # srun started this process as a task. In an interactive shell, Lightning launches processes

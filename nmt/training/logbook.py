@@ -32,7 +32,7 @@ class Logbook:
 
     A restart keeps the rows up to the update `step` from which the run resumes. If training stopped
     between two regular reports, the last report covers only a part of its updates: unless `whole`,
-    it is dropped, because the next report repeats its updates. `domain_columns` follow the others.
+    it is dropped, because the next report repeats its updates. `domain_columns` come last.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Logbook:
             if int(row["step"]) <= (last_report if is_report else step):
                 kept.append(row)
         header = dict(zip(self.columns, self.columns, strict=True))
-        # The whole file, because an older nmt may have written other columns.
+        # The whole file, because an older version of nmt may have written other columns.
         files.write_file(self.path, self.lines(header, *kept))
 
     def lines(self, *rows: dict[str, str]) -> str:
@@ -72,10 +72,10 @@ class Logbook:
 
 
 def read_metrics(run: Path, last: int = 0) -> list[dict[str, str]]:
-    """The complete rows of metrics.csv, or its `last` ones.
+    """The complete rows of metrics.csv; if `last` is not 0, only that many rows from the end.
 
-    A row that is half written or cut off is left out, as is one with zeros, which some file systems
-    write when the power fails.
+    Incomplete rows are left out, as are rows with null bytes, which some file systems write when
+    the power fails.
     """
     path = run / "metrics.csv"
     if not path.exists():
@@ -91,7 +91,7 @@ def read_metrics(run: Path, last: int = 0) -> list[dict[str, str]]:
     rows = []
     try:
         for row in csv.DictReader(header + body):
-            # DictReader puts superfluous fields under the key None, and None for missing ones.
+            # DictReader stores extra fields under the key None, and None for missing fields.
             is_complete = None not in row and None not in row.values()
             if is_complete and re.fullmatch("[0-9]{1,15}", row.get("step", "")):
                 rows.append(row)

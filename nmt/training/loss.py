@@ -51,11 +51,11 @@ def product_dtype(x: Tensor) -> torch.dtype:
 def chunk_terms(
     logits_RN: Tensor, targets_R: Tensor, smoothing: float, dtype: torch.dtype
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """What a chunk of logits adds to the loss.
+    """The contribution of a chunk of logits to the loss.
 
-    Returns the gradient by the logits without its uniform part,
-    softmax - (1 - smoothing) onehot, [R, N] in `dtype`, and the sums of -log p(target) and of the
-    logarithms of the softmax's normalizers.
+    Returns three tensors: the gradient with respect to the logits without its uniform part,
+    softmax - (1 - smoothing) onehot, [R, N] in `dtype`; the sum of -log p(target); and the sum of
+    the logarithms of the softmax's normalizers.
     """
     logits_RN = logits_RN.float()
     targets_R1 = targets_R[:, None]
@@ -66,13 +66,13 @@ def chunk_terms(
         gradient_RN = torch.softmax(logits_RN, dim=-1)
     else:  # in place, because new memory takes longer than the arithmetic
         gradient_RN = torch.softmax(logits_RN, dim=-1, out=logits_RN)
-    # Get log-sum-exp from the largest probability, which cannot underflow; this needs only softmax
-    # and maxima.
+    # Compute log-sum-exp from the largest probability, which cannot underflow, so that only softmax
+    # and maxima are needed.
     largest_R1 = gradient_RN.amax(dim=-1, keepdim=True)
     normalizer_R1 = highest_R1 - largest_R1.log()
     nll = (normalizer_R1 - target_logits_R1).sum()
     if kernels.on_cpu(logits_RN):
-        # softmax - (1 - e) onehot changes one number per row, so only these are touched.
+        # Subtracting (1 - e) onehot changes only one number per row.
         minus_onehot = gradient_RN.new_full(targets_R1.shape, smoothing - 1)
         gradient_RN.scatter_add_(1, targets_R1, minus_onehot)
     else:
@@ -91,7 +91,7 @@ def weight_gradient(grad_RN: Tensor, x_RD: Tensor, weight_ND: Tensor) -> Tensor:
 
 
 class Gradients:
-    """The gradients by hidden states, weight and bias, added up chunk by chunk."""
+    """The gradients of hidden states, weight and bias, added up chunk by chunk."""
 
     def __init__(self, bias_N: Tensor | None) -> None:
         self.hidden_chunks: list[Tensor] = []
@@ -99,15 +99,15 @@ class Gradients:
         self.bias_N = None if bias_N is None else torch.zeros_like(bias_N)
 
     def add(self, grad_RN: Tensor, x_RD: Tensor, weight_ND: Tensor) -> None:
-        """Add a chunk; `grad_RN` is the gradient by the logits of the map from x by the weight."""
+        """Add a chunk; `grad_RN` is the gradient with respect to its logits, x W^T."""
         if self.bias_N is not None:
             self.bias_N += grad_RN.sum(0)
             grad_RN = grad_RN.to(x_RD.dtype)
-        # The backward pass of logits = x W^T: the gradient by x is grad W, and by W it is grad^T x.
+        # The backward pass of logits = x W^T: x has the gradient grad W, and W has grad^T x.
         self.hidden_chunks.append(kernels.linear(grad_RN, weight_ND.t()))
         chunk_ND = weight_gradient(grad_RN, x_RD, weight_ND)
         if self.weight_ND is None:
-            # float32 also in mixed precision: a sum over many chunks would lose bits in bfloat16.
+            # float32 even in mixed precision: a sum over many chunks would lose bits in bfloat16.
             self.weight_ND = chunk_ND.float()
         else:
             self.weight_ND.add_(chunk_ND)
@@ -115,11 +115,11 @@ class Gradients:
     def without_uniform_part(
         self, sum_hidden_D: Tensor, sum_weight_D: Tensor, tokens: int, share: float
     ) -> tuple[Tensor, Tensor, Tensor | None]:
-        """The whole gradients: subtract `share`, smoothing / N, from each gradient by a logit."""
+        """The complete gradients: subtract `share`, smoothing / N, from each logit's gradient."""
         assert self.weight_ND is not None
-        # Subtracting e / N from the gradients of all N logits of a token subtracts e / N times the
-        # summed rows of the weight from its hidden gradient, and e / N times the summed hidden
-        # states from each row of the weight's gradient.
+        # Let share = e / N be subtracted from the gradients of all N logits of a token. Its hidden
+        # gradient then falls by share times the sum of the weight's rows, and each row of the
+        # weight's gradient falls by share times the sum of the hidden states.
         hidden_MD = torch.cat(self.hidden_chunks).sub_(sum_weight_D * share)
         weight_ND = self.weight_ND.sub_(sum_hidden_D * share)
         if self.bias_N is not None:
@@ -134,7 +134,7 @@ class LabelSmoothedCrossEntropy(torch.autograd.Function):
 
         (1 - e) (-log p(target)) + e (log Z - mean of the logits),
 
-    where Z is the softmax's normalizer, and its gradient by the logits is
+    where Z is the softmax's normalizer, and its gradient with respect to the logits is
 
         softmax - (1 - e) onehot - e / N.
 
@@ -167,7 +167,7 @@ class LabelSmoothedCrossEntropy(torch.autograd.Function):
         normalizers = torch.zeros_like(nll)
         hidden_chunks = hidden_MD.to(dtype).split(rows)
         for x_RD, y_R in zip(hidden_chunks, targets_M.split(rows), strict=True):
-            # torch's compiler would make another kernel for a single row.
+            # torch's compiler would build a separate kernel for a single row.
             form = terms if len(y_R) > 1 else chunk_terms
             logits_RN = kernels.linear(x_RD, matrix_ND, row_N)
             grad_RN, chunk_nll, chunk_normalizers = form(logits_RN, y_R, smoothing, grad_dtype)
@@ -188,7 +188,7 @@ class LabelSmoothedCrossEntropy(torch.autograd.Function):
             ctx.gradients = gradients.without_uniform_part(
                 sum_hidden_D, sum_weight_D, tokens, smoothing / vocabulary
             )
-        # Reports use it; only the smoothed loss is trained.
+        # Only reports use `nll`; training minimizes the smoothed loss.
         ctx.mark_non_differentiable(nll)
         return (1 - smoothing) * nll + smoothing * uniform, nll
 

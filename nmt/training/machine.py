@@ -15,9 +15,9 @@ from nmt import files, hardware, kernels
 from nmt.config import difference
 
 BIT_KEYS = ("torch", "processor", "threads", "device", "kernels")
-"""What may change the last bits of a sum."""
+"""The keys whose values may change the last bits of a sum."""
 PEAK_KEYS = ("processor", "devices", "precision", "torch")
-"""What the peak of idle devices depends on."""
+"""The keys that the peak of idle devices depends on."""
 PEAK = "peak_flops_per_second"
 
 
@@ -32,7 +32,7 @@ def devices_in_words(trainer: Trainer) -> str:
 
 
 def describe_machine(trainer: Trainer, peak: float) -> dict[str, Any]:
-    """What environment.json records; `peak` is the peak of all devices together."""
+    """The content of environment.json; `peak` is the total FLOP/s of all devices."""
     devices = devices_in_words(trainer)
     _, _, kind = devices.partition(" x ")
     return {
@@ -42,7 +42,7 @@ def describe_machine(trainer: Trainer, peak: float) -> dict[str, Any]:
         "devices": devices,
         "precision": str(trainer.precision),
         "threads": torch.get_num_threads(),
-        # Without the threads, which have a key of their own.
+        # Without the number of threads, which has its own key.
         "device": kind.partition(" (")[0],
         "kernels": kernels.environment_record(),
         PEAK: peak,
@@ -52,14 +52,14 @@ def describe_machine(trainer: Trainer, peak: float) -> dict[str, Any]:
 
 def changed_bit_keys(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """The changes that may change the last bits of the weights; empty if there are none."""
-    recorded = [key for key in BIT_KEYS if key in before]  # an older nmt recorded less
+    recorded = [key for key in BIT_KEYS if key in before]  # older versions of nmt recorded less
     old = {key: before[key] for key in recorded}
     new = {key: now[key] for key in recorded}
     return difference(old, new)
 
 
 def greater_peak(before: Mapping[str, Any], now: Mapping[str, Any]) -> float:
-    """The greater of two recorded peaks, if they are of the same devices; otherwise the peak now.
+    """The greater of two recorded peaks if the devices are the same; otherwise the current peak.
 
     The devices may have been less busy with other programs before.
     """
@@ -68,7 +68,7 @@ def greater_peak(before: Mapping[str, Any], now: Mapping[str, Any]) -> float:
         if before.get(key) != now[key]:
             return peak
     recorded = before.get(PEAK)
-    # Somebody may have edited environment.json, or a crash damaged it.
+    # Somebody may have edited environment.json, or a crash may have damaged it.
     if isinstance(recorded, int | float) and math.isfinite(recorded):
         peak = max(peak, float(recorded))
     return peak

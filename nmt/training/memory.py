@@ -16,7 +16,7 @@ RESERVED_BYTES = 2**26
 """64 MiB for threads and buffers, whatever the size of the model."""
 
 RESERVED_SHARE = 0.2
-"""For gaps between tensors: 5 % of the weights, the gradients and the two moments."""
+"""For gaps between tensors, as a share of the weights: 5% of weights, gradients and two moments."""
 
 
 def make_resident(module: TranslationModule, optimizer: Optimizer) -> None:

@@ -42,7 +42,7 @@ class MetricsCallback(UpdateCallback):
         self.config = config
         self.line = line
         self.every = int(config["trainer"]["log_every_n_steps"])
-        self.columns: list[str] = []  # for domains
+        self.columns: list[str] = []  # of metrics.csv, for the domains
         self.cost = TrainingCost()
         self.tokens = 0  # target tokens up to the last report, across all restarts
         self.environment = EnvironmentFile(self.run)
@@ -63,7 +63,7 @@ class MetricsCallback(UpdateCallback):
     def record_environment(self, trainer: Trainer) -> None:
         """Write environment.json; print a notice if the last bits of the weights may change."""
         environment = describe_machine(trainer, self.cost.peak)
-        # A run that starts from scratch replaces what an unfinished attempt left.
+        # A run that starts from scratch replaces the file of an unfinished attempt.
         before = self.environment.read() if trainer.global_step else None
         if before is not None:
             changed = changed_bit_keys(before, environment)
@@ -77,7 +77,7 @@ class MetricsCallback(UpdateCallback):
 
     def open_loggers(self, trainer: Trainer) -> None:
         step = trainer.global_step
-        # Nothing since the last report: the checkpoint was saved right after it.
+        # No updates since the last report: the checkpoint was saved right after it.
         is_whole = self.cost.interval == NOTHING
         self.loggers = [Logbook(self.run, step, self.columns, whole=is_whole)]
         if "tensorboard" in self.config["logger"]:
@@ -96,7 +96,7 @@ class MetricsCallback(UpdateCallback):
     def on_update_end(self, trainer: Trainer, module: TranslationModule, step: int) -> None:
         assert self.batch
         is_report = step % self.every == 0
-        # Where the program runs ahead of the device, the check would wait for it.
+        # If the program runs ahead of the device, the check waits for the device.
         waits = kernels.runs_ahead(module.device)
         if not waits or is_report or step == trainer.max_steps:
             module.check_finite()

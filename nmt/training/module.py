@@ -21,10 +21,10 @@ from nmt.training.reduction import FixedOrderSum, has_fixed_order
 from nmt.training.schedule import learning_rate
 
 SUMS = 3
-"""The smoothed loss, the negative log likelihood and the number of target tokens."""
+"""The number of sums: smoothed loss, negative log likelihood, and target tokens."""
 
 REQUESTS = 2 + len(STOPPING)
-"""Requests to save, to stop because time is up, and to stop for each of the signals."""
+"""The number of requests: to save, to stop because time is up, and to stop for each signal."""
 
 
 def adam(model: Transformer, precision: str, **options: Any) -> Adam:
@@ -33,7 +33,7 @@ def adam(model: Transformer, precision: str, **options: Any) -> Adam:
 
 
 def dropout_seed(seed: int, update: int, micro_batch: int) -> int:
-    """The dropout seed of a micro-batch: neighboring updates share no random numbers."""
+    """The dropout seed of a micro-batch. Neighboring updates share no random numbers."""
     sequence = np.random.SeedSequence([seed, update, micro_batch])
     hashed = sequence.generate_state(1, np.uint64)[0]
     return int(hashed >> np.uint64(1))  # not negative as a signed number
@@ -95,7 +95,7 @@ class TranslationModule(LightningModule):
         return losses(self.model, batch, self.optim.label_smoothing)
 
     def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
-        """Check that the planner, Lightning and the optimizer agree on what comes next."""
+        """Check that the planner, Lightning and the optimizer agree on the next micro-batch."""
         share = self.trainer.accumulate_grad_batches
         update, number = divmod(batch_idx, share)
         due = self.global_step
@@ -223,7 +223,7 @@ class TranslationModule(LightningModule):
         optimizer.zero_grad()
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        # A run resumed between two reports reports the same numbers as an uninterrupted run.
+        # A run that resumes between two reports prints the same numbers as an uninterrupted run.
         checkpoint["sums"] = self.sums
         checkpoint["skipped"] = self.skipped
 

@@ -27,9 +27,9 @@ ROOT_MEAN_SQUARE = 0.2
 """Of an update, as in Adam's updates (Liu et al. 2025)."""
 
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
-"""Of a quintic polynomial that brings most singular values into the range 0.7 to 1.2."""
+"""The coefficients of a quintic polynomial that brings most singular values into 0.7 to 1.2."""
 ITERATIONS = 3
-"""How often to apply it; more iterations learn no faster."""
+"""How often to apply the polynomial; with more iterations, models learn no faster."""
 
 
 def nearly_orthogonal(matrices_GPQ: Tensor) -> Tensor:
@@ -91,7 +91,7 @@ class Muon(Adam):
         groups = self.param_groups
         others, matrices = groups
         self.update_matrices(matrices)
-        # Adam updates whatever groups there are.
+        # Adam updates all parameter groups, so hide the matrices from it.
         self.param_groups = [others]
         try:
             super().step()
@@ -152,7 +152,7 @@ class Muon(Adam):
     def maps_of(self, matrix: Tensor, values: Tensor) -> list[Tensor]:
         """Views of a matrix, or of an update for it: one per map, with rows <= columns."""
         rows = self.rows[matrix]
-        # Splitting off a single part would cost an operation, although it changes nothing.
+        # A split into a single part would cost an operation and change nothing.
         parts = values.split(rows) if len(rows) > 1 else (values,)
         maps = []
         for part in parts:

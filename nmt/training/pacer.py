@@ -1,4 +1,4 @@
-"""How many updates fit in the rest of a run's time, from how long the last ones took."""
+"""How many updates fit in the rest of a run's time, given the time of the last updates."""
 
 from nmt.training import time_limit
 
@@ -118,7 +118,7 @@ class Pacer:
         return time_limit.FINAL_VALIDATIONS * pauses
 
     def seconds_per_validation(self) -> float:
-        """The time of a validation, which other programs delay as much as an update."""
+        """The time of a validation, scaled like updates, which other programs delay as much."""
         if self.validation_seconds is None:
             return time_limit.assumed_validation(self.update_seconds)
         if not self.measured_at or not self.update_seconds:

@@ -36,7 +36,7 @@ def precision_dtype(precision: str | int | None) -> torch.dtype:
 
 
 def synchronize(device: torch.device) -> None:
-    """Wait until a device has computed all that is queued there."""
+    """Wait until a device has finished all queued work."""
     if device.type != "cpu":
         torch.accelerator.synchronize(device)
 
@@ -81,7 +81,7 @@ def peak_flops_per_second(device: torch.device, dtype: torch.dtype) -> float:
     end = time.monotonic() + MAX_SECONDS
     while idle < IDLE_ROUNDS and time.monotonic() < end:
         speed = fastest_flops_per_second(products, device)
-        # Differences of up to 2 % are noise.
+        # Differences of up to 2% are noise.
         if speed > 1.02 * peak:
             idle = 0
         else:

@@ -7,14 +7,14 @@ from datetime import timedelta
 from rich.console import Console
 
 REPORT_SECONDS = 10
-"""The minimum time between two lines."""
+"""Minimum seconds between two lines."""
 
 
 class ProgressLine:
     """Shows the number of updates, the time left and the last report.
 
-    `max_seconds` is this process's time limit. A terminal gets a line that changes, anything else a
-    new line for each report, but not more often than every REPORT_SECONDS.
+    `max_seconds` is this process's time limit; None: no limit. On a terminal, one line changes in
+    place. Otherwise each report is a new line, at most one every REPORT_SECONDS.
     """
 
     def __init__(self, console: Console, max_seconds: float | None) -> None:
@@ -39,7 +39,7 @@ class ProgressLine:
         return time.monotonic() - self.begin - self.reported >= REPORT_SECONDS
 
     def show(self, step: int, report: str = "") -> None:
-        """Show that update `step` is done, with the new report or else the last one."""
+        """Show that update `step` is done, with the report; empty: repeat the last report."""
         seconds = time.monotonic() - self.begin
         if report:
             self.report = report

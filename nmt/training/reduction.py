@@ -3,8 +3,7 @@
 The order is a tree: ((0 + 1) + (2 + 3)) + ((4 + 5) + (6 + 7)) for eight micro-batches. Each process
 computes neighboring micro-batches, so it adds whole subtrees by itself. Then the processes exchange
 their sums: first each with its neighbor, then with the process two away, and so on. Each sum has
-two terms and a + b equals b + a, so every process gets the bits that one process would get by
-itself.
+two terms, and a + b equals b + a, so every process gets the same bits as a single process.
 """
 
 import math
@@ -43,7 +42,7 @@ class Piece:
     """A part of a parameter's gradient, seen as a vector."""
 
     parameter: int
-    """Its index in the list of parameters."""
+    """The parameter's index in the list of parameters."""
     start: int
     stop: int
 
@@ -53,7 +52,7 @@ class Bucket:
     """Pieces of gradients that are exchanged at once."""
 
     pieces: list[Piece]
-    """In the order in which the backward pass computes them."""
+    """The pieces in the order in which the backward pass computes them."""
     missing: set[int]
     """The parameters whose gradients this backward pass has not computed yet."""
 
@@ -92,11 +91,11 @@ class Subtree:
     """The sums over neighboring micro-batches of this process."""
 
     micro_batches: int
-    """Their number, a power of two."""
+    """The number of micro-batches, a power of two."""
     gradients: list[Tensor | None]
-    """By parameter; None for a parameter that got no gradient."""
+    """One per parameter; None for a parameter that got no gradient."""
     sums: Tensor
-    """The numbers that are added besides the gradients."""
+    """The vector that is added along with the gradients."""
 
 
 class FixedOrderSum:
@@ -114,7 +113,7 @@ class FixedOrderSum:
     def __init__(self, module: nn.Module, micro_batches: int, others: int) -> None:
         """`micro_batches` is the number of this process's micro-batches in an update.
 
-        `others` is the length of the vector that `end` adds besides the gradients.
+        `others` is the length of the vector that `end` adds along with the gradients.
         """
         self.parameters = [x for x in module.parameters() if x.requires_grad]
         self.micro_batches = micro_batches
@@ -158,7 +157,7 @@ class FixedOrderSum:
         return math.ceil(numbers / self.processes) * self.processes
 
     def hook(self, index: int) -> Callable[[Tensor], None]:
-        """What PyTorch calls when it has added to the gradient of a parameter."""
+        """The hook that PyTorch calls after it has added to the gradient of a parameter."""
 
         def computed(parameter: Tensor) -> None:
             if self.is_last:
@@ -212,7 +211,7 @@ class FixedOrderSum:
             torch.cuda.current_stream().wait_stream(self.stream)
 
     def push(self, sums: Tensor) -> None:
-        """Move the sums of the last two micro-batches into the tree, and start with empty ones."""
+        """Move the sums of the last two micro-batches into the tree and reset them."""
         # Moved, not copied: the parameters get new gradients in the next backward pass.
         gradients = [parameter.grad for parameter in self.parameters]
         subtree = Subtree(micro_batches=2, gradients=gradients, sums=sums.clone())
@@ -281,7 +280,7 @@ class FixedOrderSum:
 
     @contextmanager
     def beside(self) -> Iterator[None]:
-        """Compute beside the backward pass, after what it has computed so far."""
+        """Run a block in parallel with the backward pass, after the work queued so far."""
         if self.stream is None:
             yield
             return

@@ -25,10 +25,10 @@ SHARED_DECISIONS = 200
 """Several processes agree on the end about this many times, because agreeing makes them wait."""
 
 SMALL_PART = 0.1
-"""A model that sees less of the corpus is undertrained, whatever its size."""
+"""A model that sees less than this share of the corpus is undertrained, whatever its size."""
 
 TOKENS_PER_PARAMETER = 3.0
-"""With fewer target tokens and less than a pass, a model is undertrained."""
+"""A model is undertrained if it sees fewer target tokens and less than a whole pass."""
 
 
 def with_max_steps(config: ExperimentConfig, updates: int) -> ExperimentConfig:
@@ -73,7 +73,7 @@ class Replan(UpdateCallback):
                 validate_every=config.validation.every_steps,
                 save_every=config.checkpoints.every_steps,
             )
-        self.before = 0.0  # the time that the run took until it was stopped
+        self.before = 0.0  # seconds that the run took until it was stopped
         self.announced: int | None = None  # the number of updates that was reported last
 
     def state_dict(self) -> dict[str, Any]:
@@ -118,13 +118,13 @@ class Replan(UpdateCallback):
     def decide(self, trainer: Trainer, module: TranslationModule, step: int) -> None:
         """Move the end if the run would otherwise miss its time.
 
-        All processes take the decision of the first.
+        All processes follow the decision of the first process.
         """
         assert self.pacer is not None
         planned = trainer.max_steps
         end = self.pacer.new_end(planned, step, self.spent())
         if trainer.world_size > 1:
-            # Each process has measured another speed.
+            # Each process has measured a different speed.
             end = trainer.strategy.broadcast(end)
         if end is None:
             return
@@ -160,7 +160,7 @@ class Replan(UpdateCallback):
             self.metrics.line.console.print(text)
 
     def passes(self, updates: int) -> float:
-        """How many passes over the corpus these updates are."""
+        """The number of passes over the corpus in this number of updates."""
         return updates * self.planner.micro_batches / self.planner.micro_batches_per_pass
 
     def is_undertrained(self, module: TranslationModule, updates: int) -> bool:
@@ -176,7 +176,7 @@ class Replan(UpdateCallback):
         return passes < 1 and tokens < TOKENS_PER_PARAMETER * parameters
 
     def change(self, trainer: Trainer, module: TranslationModule, step: int, end: int) -> None:
-        """Move the end of the run after update `step`, and record that."""
+        """Move the end of the run after update `step`, and record the change."""
         self.config = with_new_end(self.config, step, end)
         module.optim = self.config.optim
         # trainer.max_steps, which callbacks read, returns this.

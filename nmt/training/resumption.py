@@ -26,7 +26,7 @@ class Resumption:
 
 
 def check_run(config: ExperimentConfig, corpus: PreparedCorpus, now: RunState) -> Resumption:
-    """Where a run resumes; `now` is its state if it started now.
+    """Where a run resumes; `now` is the state that it would have if it started now.
 
     Raises NMTError if the run cannot resume, or if its options or files changed.
     """
@@ -58,7 +58,7 @@ def check_run(config: ExperimentConfig, corpus: PreparedCorpus, now: RunState) -
             f"{path} has no optimizer state to resume with: run `nmt average {run} output=FOLDER` "
             "and pass init=FOLDER name=OTHER for a new run from its weights"
         )
-    # Somebody has renamed or copied the file, whose name decides what is averaged and removed.
+    # If somebody renamed or copied the file, its name would mislead averaging and pruning.
     if update != checkpoint_step(path):
         raise NMTError(
             f"{path} is the checkpoint of update {update:,}: restore the file, or delete it"
@@ -86,7 +86,7 @@ def lacks_optimizer_state(content: dict[str, Any]) -> bool:
 
 
 def changed_settings(content: dict[str, Any], tree: dict[str, Any]) -> str:
-    """How a configuration differs from a checkpoint's in what decides; empty if it does not.
+    """How the decisive settings differ from a checkpoint's; empty if they do not.
 
     Changes of the schedule's end after the checkpoint do not count: a run that was killed may have
     written them to config.yaml, but not yet to a checkpoint.
@@ -120,8 +120,8 @@ def check_origin(
 ) -> None:
     """Raise NMTError if a checkpoint was trained on other data or with another vocabulary.
 
-    `files` are the `corpus_hashes` of the splits to compare. A file that an older nmt did not
-    record is not compared.
+    `files` are the `corpus_hashes` of the splits to compare. Files that an older version of nmt did
+    not record are not compared.
     """
     # `nmt average` compares only the validation set.
     splits = {split_of(name) for name in files}
@@ -141,7 +141,7 @@ def check_origin(
 def check_characters(path: Path, state: RunState, now: RunState) -> None:
     """Raise NMTError if the corpus's record of lengths and characters changed.
 
-    The model gets this record. What an older nmt did not record is not compared.
+    The model stores this record. Keys that an older version of nmt did not record are not compared.
     """
     before = flatten(state.seen)
     after = flatten(now.seen)

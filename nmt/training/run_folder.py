@@ -71,8 +71,8 @@ def kept_checkpoints(run: Path, every_steps: int, keep: int) -> list[Path]:
     Those are the checkpoints at multiples of `every_steps` and the last one.
     """
     paths = list_checkpoints(run)
-    # The others were saved by the clock or a signal. Without them, a run that was stopped or
-    # extended averages the same checkpoints as a run that was not.
+    # Other checkpoints were saved after a time or a signal. Without them, a run that was stopped or
+    # extended averages the same checkpoints as an uninterrupted run.
     regular = [path for path in paths[:-1] if checkpoint_step(path) % every_steps == 0]
     return [*regular, *paths[-1:]][-keep:]
 
@@ -87,7 +87,7 @@ def prune(run: Path, config: CheckpointConfig) -> None:
 
 def check_no_links(run: Path) -> None:
     """Raise NMTError if a folder that training writes to is a link."""
-    # Training removes and replaces files in them; what lies outside of the run stays as it is.
+    # Training removes and replaces files in these folders, and must not touch files elsewhere.
     for name in WRITTEN_FOLDERS:
         path = run / name
         if path.is_symlink():
@@ -110,13 +110,13 @@ def read_config(run: Path) -> dict[str, Any]:
 
 def is_begun(run: Path) -> bool:
     """Whether the folder has a run's configuration and results."""
-    # A configuration alone is what a run leaves that ended before its first checkpoint.
+    # A run that ended before its first checkpoint leaves only a configuration.
     has_results = bool(list_checkpoints(run)) or (run / "model").exists()
     return (run / "config.yaml").exists() and has_results
 
 
 def as_set_by_user(change: Change) -> Change:
-    """The change of a key that follows from another one, under the name of that one."""
+    """Rename the change of a derived key to the key that the user sets."""
     if change.key != "optim.decay_steps":
         return change
     return replace(change, key="trainer.max_steps, where optim.schedule ends")
@@ -125,7 +125,7 @@ def as_set_by_user(change: Change) -> Change:
 def check_configuration(run: Path, config: ExperimentConfig) -> None:
     """Raise NMTError if the folder has a run with a different configuration.
 
-    The same goes for a link that training would follow.
+    Also raise it for a link that training would follow.
     """
     check_no_links(run)
     if not is_begun(run):
@@ -148,7 +148,7 @@ def check_configuration(run: Path, config: ExperimentConfig) -> None:
 
 
 def ends_with_schedule(tree: dict[str, Any]) -> bool:
-    """Whether a run's last update is the one at which its schedule ends."""
+    """Whether a run's schedule ends at its last update."""
     return bool(within(tree, "optim", "decay_steps") == within(tree, "trainer", "max_steps"))
 
 
@@ -161,7 +161,7 @@ def open_folder(run: Path, config: dict[str, Any], tokenizer: Path) -> None:
             text = yaml.safe_dump(config, sort_keys=False, allow_unicode=True)
             write_file(run / "config.yaml", text)
             write_file(run / "tokenizer.model", tokenizer.read_bytes())
-            # This process holds the lock of the run, so nobody else is writing here.
+            # This process holds the lock of the run, so no other process is writing here.
             remove_leftovers(run)
             remove_leftovers(run / "checkpoints")
     except OSError as error:
@@ -190,7 +190,7 @@ def run_state(run: Path, update: int, planned: int, delivered: int) -> str:
     updates of the last checkpoint.
     """
     try:
-        # A shared lock, so that two listings do not take each other for a training.
+        # A shared lock, so that two listings do not mistake each other for a training run.
         with files.locked_file(run / files.LOCK, False, "", wait=0):
             pass
     except NMTError:

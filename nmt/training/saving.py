@@ -27,7 +27,7 @@ AGREEMENT_UPDATES = 10
 
 @dataclass
 class Requests:
-    """What to do after an update. The processes add up their requests, so that all do the same."""
+    """Actions after an update. The processes add up their requests, so that all act alike."""
 
     save: bool = False
     time_is_up: bool = False
@@ -39,12 +39,12 @@ class Requests:
         return self.time_is_up or any(self.signals)
 
     def flags(self) -> list[bool]:
-        """As many flags as TranslationModule has sums for requests."""
+        """The requests as flags, one for each of TranslationModule's sums for requests."""
         return [self.save, self.time_is_up, *self.signals]
 
     @classmethod
     def of_counts(cls, counts: list[float]) -> "Requests":
-        """What any process requests; `counts` are the sums of their flags."""
+        """The requests of any process; `counts` are the sums of the processes' flags."""
         save, time_is_up, *signals = [count > 0 for count in counts]
         return cls(save, time_is_up, tuple(signals))
 
@@ -104,7 +104,7 @@ class CheckpointCallback(UpdateCallback):
             signal.signal(number, handler)
 
     def our_requests(self) -> Requests:
-        """What this process requests now."""
+        """The requests of this process now."""
         now = time.monotonic()
         requests = Requests(signals=tuple(self.signal == number for number in STOPPING))
         minutes = self.config.every_minutes
@@ -128,7 +128,7 @@ class CheckpointCallback(UpdateCallback):
                 pl_module.update_sums[place] = 1
 
     def agreed_requests(self, trainer: Trainer, module: TranslationModule, step: int) -> Requests:
-        """What all processes do after update `step`."""
+        """The requests that all processes follow after update `step`."""
         if trainer.world_size == 1:
             return self.our_requests()
         # Reading the counts waits for the device: free on a CPU, not on a GPU that runs behind.
@@ -150,7 +150,7 @@ class CheckpointCallback(UpdateCallback):
             # Save best.ckpt first: a run killed after the regular checkpoint would resume without
             # saving best.ckpt.
             trainer.save_checkpoint(self.run / "checkpoints" / "best.ckpt")
-        # A run that stops always saves, so that nothing is lost.
+        # A run that stops always saves, so that no update is lost.
         is_last = trainer.should_stop or step == trainer.max_steps
         if is_last or requests.save or step % self.config.every_steps == 0:
             path = self.run / "checkpoints" / f"step={step:08d}.ckpt"
@@ -165,7 +165,7 @@ class CheckpointCallback(UpdateCallback):
     def on_exception(
         self, trainer: Trainer, pl_module: LightningModule, exception: BaseException
     ) -> None:
-        # The second interrupt raises KeyboardInterrupt. After any other error, the write goes on.
+        # The second interrupt raises KeyboardInterrupt. After any other error, the write continues.
         if isinstance(exception, KeyboardInterrupt):
             self.writer(trainer).abandon()
 

@@ -39,7 +39,7 @@ def translated(
     texts = []
     for domain in domains:
         rows = domain.rows[:sentences]
-        # Every nth line, so that all processes get about as many long lines.
+        # Every nth line, so that all processes get a similar number of long lines.
         # Stored lines are raw text, without the tag that a source's lines get in preparation.
         our_lines = [domain.tag + sources[row] for row in rows[rank::processes]]
         our_translations = translate(translator, our_lines)

@@ -1,4 +1,4 @@
-"""How much time a run with `minutes=` has, and what it needs besides updates."""
+"""How much time a run with `minutes=` has, and how much it needs besides updates."""
 
 import os
 import re
@@ -13,10 +13,10 @@ MINUTES = "-[0-9][0-9.e+]*min"
 """The suffix of a run's name, a regular expression."""
 
 VALIDATIONS = 4
-"""Validations during training, if the speed does not change."""
+"""The number of validations during training, if the speed does not change."""
 
 VALIDATION_SECONDS = 4.0
-"""Least time for a validation until one has been measured (small model, two cores)."""
+"""Minimum seconds of a validation until one has been measured (small model, two cores)."""
 
 VALIDATION_UPDATES = 8.0
 """Until one has been measured, a validation takes at least as long as this many updates.
@@ -25,10 +25,10 @@ On a busy machine, both take longer.
 """
 
 FINAL_VALIDATIONS = 4
-"""The end of a run takes as long as this many: the last validation, three for the averages."""
+"""The end of a run takes as long as this many validations: the last, and three for averages."""
 
 AIM = 0.97
-"""Share of the time after which a run should end; the rest is for what nobody can foresee."""
+"""Share of the time after which a run should end; the rest is for unforeseen delays."""
 
 
 class Clock:
@@ -50,11 +50,11 @@ command_clock = Clock()
 
 
 def seconds_beside(limit: float) -> float:
-    """The time that a run of `limit` seconds needs besides its updates.
+    """Seconds that a run of `limit` seconds needs besides its updates.
 
-    Until now, for its validations and at its end.
+    They are the time until now, the validations, and the end of the run.
     """
-    # The last validation is among the final ones.
+    # FINAL_VALIDATIONS includes the last validation.
     validations = VALIDATIONS - 1 + FINAL_VALIDATIONS
     unforeseen = (1 - AIM) * limit
     return command_clock.seconds() + validations * VALIDATION_SECONDS + unforeseen
@@ -104,7 +104,7 @@ def seconds_of(config: ExperimentConfig) -> float:
     assert config.minutes is not None
     spent = 0.0
     for minutes in begun(Path(config.run)):
-        # The run continues the longest shorter one, whose minutes are part of the total.
+        # The run continues the longest of the shorter runs, whose minutes are part of the total.
         if minutes < config.minutes:
             spent = max(spent, minutes)
     return 60 * (config.minutes - spent)

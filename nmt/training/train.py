@@ -170,7 +170,7 @@ class Training:
         self.finished = resumption.finished
 
     def run(self) -> int | None:
-        """Make the remaining updates and the model.
+        """Make the remaining updates, then write the model.
 
         Returns the number of the signal that stopped the run, or None.
         """
@@ -209,7 +209,7 @@ class Training:
             trainer.accumulate_grad_batches = accumulation(
                 config.batching.micro_batches, trainer.world_size
             )
-            # Without a launcher, this process would wait forever for those on the other machines.
+            # Without a launcher, this process would wait forever for the other machines.
             check_launcher(config.trainer.num_nodes)
             self.prepare_device(trainer.strategy.root_device, trainer.accumulate_grad_batches)
             module = self.make_module(trainer)
@@ -225,7 +225,7 @@ class Training:
                 raise KeyboardInterrupt from error
             except Exception as error:
                 is_explained = isinstance(error, NMTError) or is_out_of_memory(error)
-                # After the first update, the checkpoint cannot be the cause any more.
+                # After the first update, the checkpoint can no longer be the cause.
                 has_updated = metrics.batch is not None
                 if is_explained or self.checkpoint is None or has_updated:
                     raise
@@ -302,8 +302,8 @@ class Training:
                     "or pass trainer.accelerator=cpu"
                 )
             return
-        # null means true here. true is set again, because Lightning, which has set it already,
-        # leaves torch's filling of new tensors on.
+        # null means true here. Even true is set again: Lightning has set it already, but leaves
+        # torch's filling of new tensors on.
         if self.config.trainer.deterministic in (None, True):
             kernels.use_deterministic_kernels(True)
         batching = self.config.batching

@@ -27,7 +27,7 @@ class Pace(NamedTuple):
     """The speed of training."""
 
     seconds: float
-    """Per update."""
+    """Seconds per update."""
     tokens: float
     """Target tokens per update, without padding."""
 
@@ -55,7 +55,7 @@ def measured_pace(config: ExperimentConfig, corpus: PreparedCorpus, seconds: flo
             batch = move_data_to_device(data.batches.batch(micro_batch), device)
             loss = strategy.training_step(batch, 0)
             strategy.backward(loss, None)  # type: ignore[arg-type]
-            # It would keep the memory of this pass alive during the next.
+            # The loss would keep the memory of this pass alive during the next pass.
             del loss
         optimizer.step()
         optimizer.zero_grad()
@@ -70,8 +70,8 @@ def measured_pace(config: ExperimentConfig, corpus: PreparedCorpus, seconds: flo
     # The median, because the first updates after a pause can take ten times as long while memory is
     # mapped.
     per_update = median(times[WARM_UP:] or times)
-    # In the trial, one process did the work of all; dividing it saves no time on a CPU, where they
-    # share the cores.
+    # In the trial, one process did the work of all processes. On a CPU, dividing the work saves no
+    # time, because the processes share the cores.
     if device.type != "cpu":
         per_update /= trainer.world_size
     return Pace(per_update, sum(tokens) / len(tokens))

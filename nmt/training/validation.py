@@ -26,15 +26,15 @@ class Measurement:
     """The results for the whole validation set, or for one of its domains."""
 
     domain: str
-    """Empty for the whole set."""
+    """The domain's name; empty for the whole set."""
     loss: float
     """The smoothed loss per target token."""
     perplexity: float
     score: evaluation.Score | None
-    """None with validation.bleu_sentences=0."""
+    """The score of the translations; None with validation.bleu_sentences=0."""
 
     def metrics(self, score_column: str) -> dict[str, float]:
-        """The columns of metrics.csv; a corpus kind may name the column of its score."""
+        """Column of metrics.csv -> value; `score_column` is the column of the score."""
         suffix = f"/{self.domain}" if self.domain else ""
         metrics = {
             f"valid_loss{suffix}": self.loss,
@@ -99,14 +99,14 @@ class Validation(UpdateCallback):
         )
         # Training time and cost exclude validation, as section 5.2 counts the time of updates.
         with self.metrics.cost.paused(), enough_memory_or(advice):
-            # No dropout, and losses without consistency training.
+            # Switch off dropout and the loss of consistency training.
             module.eval()
             measurements = self.measure(trainer, module)
             module.train()
             metrics: dict[str, float] = {}
             for measurement in measurements:
                 metrics.update(measurement.metrics(self.kind.column))
-            # An extended run would lack the extra validation at the end, so it must not count.
+            # The extra validation at the end must not count, because an extended run would lack it.
             if is_regular:
                 self.compare_with_best(metrics)
             self.metrics.report(step, metrics)
@@ -189,7 +189,7 @@ class Validation(UpdateCallback):
         # Every nth batch, because batches are sorted by length.
         for number in range(trainer.global_rank, len(batches), trainer.world_size):
             batch = trainer.strategy.batch_to_device(self.split.batch(batches[number]))
-            # Outside of Lightning's own loop, so autocast must be entered by hand.
+            # Outside Lightning's own loop, autocast must be entered explicitly.
             with trainer.precision_plugin.val_step_context():
                 loss, likelihood = module.losses(batch)
             tokens = torch.full_like(loss, len(batch.target_indices))

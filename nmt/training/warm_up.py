@@ -87,7 +87,7 @@ class WarmUp(Callback):
         try:
             self.compile(trainer, module)
         except (RuntimeError, OSError) as error:
-            # Not a problem of the compiler: the caller's message for missing memory fits.
+            # Not a compiler problem: the caller reports missing memory.
             if is_out_of_memory(error):
                 raise
             where = os.environ.get("TORCHINDUCTOR_CACHE_DIR", "")
@@ -107,6 +107,6 @@ class WarmUp(Callback):
             # Autocast, as in a training step, decides the types that a kernel is compiled for.
             with trainer.precision_plugin.train_step_context():
                 loss, _ = module.losses(move_data_to_device(batch, module.device))
-            # The backward pass has kernels of its own.
+            # The backward pass has separate kernels.
             loss.backward()
             module.zero_grad()

@@ -1,4 +1,4 @@
-"""A watch over processes that train together: one that exits early ends the others."""
+"""A watch over processes that train together: if one exits early, the rest exit, too."""
 
 import os
 import re
@@ -24,10 +24,10 @@ LOST_CONNECTION = re.compile(
     r"|NCCL (communicator was aborted|error)|ncclRemoteError|ncclSystemError"
     r"|collective operation timeout"
 )
-"""In messages from gloo, NCCL and DataLoader after another process has exited."""
+"""Matches the errors of gloo, NCCL and DataLoader after another process has exited."""
 
 LOOK_SECONDS = 0.3
-"""The time between two looks at the other processes."""
+"""Seconds between two checks of the other processes."""
 
 EXIT_SECONDS = 2.0
 """A process may still be exiting this long after its connections close."""
@@ -87,7 +87,7 @@ def cause_of(error: Exception, trainer: "Trainer") -> str:
     """Which exit of another process caused an error; empty if none did."""
     from torch.distributed import DistError
 
-    # Lost connections raise only these; anything else is an error of this process.
+    # Lost connections raise only these types; any other error belongs to this process.
     if not isinstance(error, RuntimeError | OSError) or is_out_of_memory(error):
         return ""
     deadline = time.monotonic() + EXIT_SECONDS
@@ -119,7 +119,7 @@ def watched(trainer: "Trainer") -> Iterator[None]:
         yield
     except Exception as error:
         message = cause_of(error, trainer)
-        for process in launched_processes(trainer):  # they would wait for this one forever
+        for process in launched_processes(trainer):  # otherwise, they would wait forever
             process.kill()
         if not message:
             raise

@@ -39,7 +39,7 @@ class Details(PairScore):
     alignment: list[tuple[int, int]]
     """(source word, target word) pairs, counted from 0."""
     word_log_probabilities: list[float | None]
-    """None for a word that was copied. A token that covers several words is divided among them."""
+    """One per word; None for a copied word. Words share the value of a token that covers them."""
 
 
 @dataclass

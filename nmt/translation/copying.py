@@ -34,7 +34,7 @@ def copied_spans(
     Spans with no letter or digit between them are joined. The first span begins with the line if no
     letter or digit precedes it; likewise, the last span ends with the line if none follows.
     """
-    # Most lines have only known characters. Sets tell that without running a pattern over the line.
+    # Most lines have only known characters. Sets show that without running a pattern on the line.
     used = set(line)
     unknown = used & cut_at
     if characters is not None:

@@ -16,7 +16,7 @@ from nmt.config import JobConfig, NMTError, TranslatorOptions
 from nmt.preparation import begin, worker_pool
 
 worker_options: TranslatorOptions
-"""In a process of the pool: the options, with this process's device."""
+"""The options of this process of the pool, with its device."""
 
 
 def device_names(config: JobConfig) -> list[str]:

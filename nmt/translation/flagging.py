@@ -38,7 +38,7 @@ def target_scripts(descriptions: list[ModelDescription]) -> frozenset[str] | Non
 
     None if both are unknown.
     """
-    # A language may have several scripts, as Serbian has; the corpus tells which of them it uses.
+    # A language may have several scripts, as Serbian has; the corpus shows which script it uses.
     characters = within(descriptions[0].training, "characters", "target")
     if isinstance(characters, str):
         scripts = scripts_of_characters(characters)

@@ -72,11 +72,11 @@ ADVICE = {
     " vsdx wav webp woff": CONVERT,
     "7z bz2 gz lz4 rar tar tgz xz z zip": "unpack it",
 }
-"""What to do with other files, by their suffixes."""
+"""Suffixes of other files -> advice to the user."""
 
 
 def advice_by_suffix() -> dict[str, str]:
-    """What to do with a file that nmt does not read, by its suffix in lower case."""
+    """Suffix in lower case -> advice for a file that nmt does not read."""
     by_suffix = dict[str, str]()
     for converter, suffixes in CATALOGS.items():
         advice = THROUGH_PO.format(converter)

@@ -1,4 +1,4 @@
-"""What decides a line's output: the files of the models, and options that can change it."""
+"""Everything that decides a line's output: the model files, and the options that can change it."""
 
 import json
 from collections.abc import Mapping
@@ -20,15 +20,15 @@ from nmt.files import MODEL_FILES, find_model_directory, sha256
 WEIGHTS = "model.safetensors"
 """Recorded as "model"."""
 Identity = str | dict[str, Any]
-"""What determines an output, or a name for it; empty if a command cannot be resumed."""
+"""Everything that determines an output, or a name for it; empty if it cannot be resumed."""
 MOST_NAMES = 4
-"""How many changes a message lists."""
+"""The maximum number of changes that a message lists."""
 
 
 def deciding_options(config: JobConfig | TranslatorOptions) -> dict[str, Member]:
     """The options of a job that may not change when it resumes, by key.
 
-    These are all that are not declared otherwise.
+    These are all options except those declared with `affects_output=False`.
     """
     members = keys_of(cast(Any, type(config)))
     return {
@@ -46,7 +46,8 @@ def what_affects_output(config: JobConfig | TranslatorOptions) -> dict[str, Any]
     translator = config.translator if isinstance(config, JobConfig) else config
     folders = [find_model_directory(name) for name in translator.run]
     values = dict[str, Any]()
-    # Files count by content, because a run's folder may be moved, or trained again under its name.
+    # Files are compared by content, because a run's folder may be moved, or trained again under the
+    # same name.
     for file_name in MODEL_FILES:
         name = "model" if file_name == WEIGHTS else file_name
         values[name] = [sha256(folder / file_name) for folder in folders]

@@ -16,7 +16,7 @@ from nmt.translation.contents import kind_of_content
 from nmt.translation.formats import ADVICE_BY_SUFFIX, Kind
 
 HEAD_BYTES = 2**16
-"""How much of an input decides what it is."""
+"""Bytes at the beginning of an input that decide its format."""
 CORPUS_WORD = re.compile(
     r"bpe|clean|dedup|detok|dev|devtest|filtered|hyp|hypo|hypothesis|in|input|lc|lines|mono|mt"
     r"|norm|orig|out|output|pe|pred|predictions|raw|ref|references?|sents?|sentences|shuf|sorted"
@@ -55,7 +55,7 @@ def may_be_code(suffix: str) -> bool:
 
 
 def advice_for(suffix: str) -> str:
-    """How to convert files with a suffix (without its dot) that nmt does not read.
+    """Advice to convert files with a suffix (without its dot) that nmt does not read.
 
     Empty if unknown.
     """

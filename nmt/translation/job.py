@@ -1,4 +1,4 @@
-"""A job that processes the lines of an input, and resumes after it was killed."""
+"""A job that processes the lines of an input, and can resume after it was killed."""
 
 import hashlib
 import io
@@ -40,7 +40,7 @@ def input_lines(file: Iterable[bytes], first: int = 1) -> Iterator[str]:
 
 
 def name_of_input(config: JobConfig) -> str:
-    """How messages name the input."""
+    """The name of the input in messages."""
     return "standard input" if config.input == "-" else config.input
 
 
@@ -80,7 +80,7 @@ def open_document(config: JobConfig, stack: ExitStack) -> tuple[bytes, Output]:
     """Read a document, and open an output for its translation."""
     name = name_of_input(config)
     with reading(name):
-        # One byte more than allowed tells a file that is too large without reading all of it.
+        # One byte more than allowed reveals a file that is too large without reading all of it.
         content = open_source(config, stack).read(LARGE + 1)
     if len(content) > LARGE:
         raise NMTError(f"{name}: larger than {LARGE:,} bytes, the limit for a document")

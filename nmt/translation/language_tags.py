@@ -1,4 +1,4 @@
-"""The tags by which a line of a multilingual model names its target language, such as <2de>."""
+"""The tags with which a line for a multilingual model names its target language, such as <2de>."""
 
 import re
 

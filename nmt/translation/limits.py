@@ -1,4 +1,4 @@
-"""What a model can read: lengths, languages and characters."""
+"""The limits of a model: lengths, languages and characters that it can read."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +8,7 @@ from nmt.files import RARE_LETTERS, ModelDescription, is_parser, positions, with
 
 @dataclass(frozen=True)
 class Limits:
-    """What a model can read; None means no limit."""
+    """The limits of a model's input; None means no limit."""
 
     split: bool = False
     """Lines are translated sentence by sentence."""
@@ -21,7 +21,7 @@ class Limits:
     characters: frozenset[str] | None = None
     """The characters of the training sources. Words with other characters are copied."""
     rare: frozenset[str] = frozenset()
-    """Those of `characters` that are letters too rare to be learned."""
+    """The letters in `characters` that are too rare to be learned."""
     copies_signs: bool = False
     """Text without a letter is copied, such as a rule or a smiley."""
     target: str = ""
@@ -86,7 +86,7 @@ def learned_characters(
         frequent.append(frozenset(text))
         seen.append(frozenset(text + rare_letters))
     # An ensemble reads each character with all of its models, so each must know it.
-    # A space is no reason to copy, even if no training source had one.
+    # A space is not a reason to copy, even if no training source had one.
     characters = frozenset.intersection(*seen) | {" "}
     rare = characters - frozenset.intersection(*frequent) - {" "}
     return characters, rare

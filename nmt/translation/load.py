@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from nmt.translation.devices import DeviceTranslator
 
 Notice = Callable[[str], None]
-"""Reports what the user should know."""
+"""Reports a message to the user."""
 
 
 def stages_of(options: TranslatorOptions, models: Models | None = None) -> tuple[Stage, ...]:

@@ -1,4 +1,4 @@
-"""The models that a command names, and the target language that it asks of them."""
+"""The models that a command names, and the target language that it asks for."""
 
 from pathlib import Path
 from typing import NamedTuple

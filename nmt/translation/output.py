@@ -28,14 +28,14 @@ from nmt.text import MAGIC, compressor
 from nmt.translation.identity import Identity, changed_names, is_same
 
 COPY_BYTES = 2**20
-"""How much of an output to compress at once."""
+"""The number of bytes to compress at once."""
 SAVE_SECONDS = 5.0
-"""Time between saves, each of which syncs the file to disk."""
+"""Seconds between saves, each of which syncs the file to disk."""
 
 
 @dataclass
 class Notes:
-    """What this command has written to an output, with any earlier ones that it resumes."""
+    """The progress of an output, including earlier commands that this command resumes."""
 
     identity: Identity = ""
     lines: int = 0
@@ -65,7 +65,7 @@ class Output:
         try:
             self.file.write(content)
             self.file.flush()
-        # No error to report: the reader, such as `head`, has seen enough. The caller ends quietly.
+        # Not an error: the reader, such as `head`, has seen enough. The caller ends quietly.
         except BrokenPipeError:
             raise
         except OSError as error:

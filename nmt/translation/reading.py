@@ -109,7 +109,7 @@ class ReadLine:
         return origins(self.typed, self.normalize)
 
     def as_typed(self, begin: int, end: int) -> str:
-        """What the user typed for a span of `text`, on a single line."""
+        """The text that the user typed for a span of `text`, on a single line."""
         if self.origins:
             typed = self.typed[self.origins[begin] : self.origins[end]]
         else:

@@ -1,4 +1,4 @@
-"""What a job reports about its lines: warnings, notes and progress, all on standard error."""
+"""The reports of a job about its lines: warnings, notes and progress, all on standard error."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence

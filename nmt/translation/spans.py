@@ -12,7 +12,7 @@ from nmt.text import META, TARGET, Tokenizer, origins, word_spans
 from nmt.translation.lines import Span
 
 UNDECODED = "\ufffd"
-"""What decoding returns for a byte without the others of its character."""
+"""The result of decoding a byte without the other bytes of its character."""
 FAR = 64
 """How many characters the vocabulary may lack, or spell in another way, between two tokens.
 

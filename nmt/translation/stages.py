@@ -1,8 +1,8 @@
 """The chain of stages around the search, and the translations that they exchange.
 
 A stage changes lines on their way in, calls the rest of the chain, and reverses the change in the
-translations. It may call the rest more than once. Plugins register entries of kind "stage"; lines
-pass through them in ascending `order`.
+translations. It may call the rest more than once. A plugin adds a stage with a `StageEntry`;
+lines pass through the stages in ascending `order`.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,7 +40,7 @@ class Translation:
     flags: list[str] = field(default_factory=list)
     """Likely failures."""
     notes: dict[str, str] = field(default_factory=dict)
-    """Maps what the user should know to details, which may be empty."""
+    """Message for the user -> details, which may be empty."""
 
 
 Outcome = list[Translation] | RefusedLine
@@ -56,7 +56,7 @@ class Stage:
         return rest(lines)
 
     def constraints(self, segments: Sequence[Segment]) -> Constraints | None:
-        """What the translations of segments must contain."""
+        """What the translations of segments must contain; None: no constraints."""
 
     def report(self, line: str, best: Translation) -> dict[str, Any]:
         """Additional fields for a line's record; may add notes to the translation."""

@@ -56,13 +56,13 @@ class Translator:
     target_prefix: str = ""
     """The beginning of each translation."""
     details: bool = False
-    """Translations have details."""
+    """Whether translations have details."""
     stages: tuple[Stage, ...] = ()
-    """In the order in which lines pass through them."""
+    """The stages in the order in which lines pass through them."""
     ahead: bool = False
-    """The engine searches in its own threads and accepts more work in the meantime."""
+    """Whether the engine searches in its own threads and accepts more work in the meantime."""
     options: TranslatorOptions = field(default_factory=TranslatorOptions)
-    """With engine=auto already resolved."""
+    """The options, in which engine=auto is already resolved."""
     models: Models | None = None
     searched: Callable[[int], None] = ignore
     """Called with the number of lines after each search."""
@@ -219,7 +219,7 @@ class Translator:
         return results
 
     def constraints(self, segments: list[Segment]) -> Constraints | None:
-        """The constraints of the first stage that has some."""
+        """The constraints of the first stage that has constraints."""
         for stage in self.stages:
             # The engine takes one object. Only the stage that made it
             # knows its type, so those of two stages cannot be merged.
@@ -288,7 +288,7 @@ class Translator:
         return score
 
     def notes_on(self, line: Line, segments: list[Segment], copied: list[str]) -> dict[str, str]:
-        """What the user should know about the translation of a line, with details."""
+        """Messages for the user about the translation of a line, with details."""
         notes = dict[str, str]()
         # 0 unless a sentence is longer than the model's limit, and was cut into parts.
         longest = max((segment.sentence_tokens for segment in segments), default=0)

@@ -73,7 +73,7 @@ def start_clock(config: ExperimentConfig, begin: float | None) -> None:
 
 
 def check_time(config: ExperimentConfig) -> None:
-    """Raise NMTError, before the trials, if the time does not even suffice for validation."""
+    """Raise NMTError, before the trials, if the time is too short even for validation."""
     limit = time_limit.seconds_of(config)
     beside = time_limit.seconds_beside(limit)
     if beside >= limit:
@@ -86,7 +86,7 @@ def check_time(config: ExperimentConfig) -> None:
 
 
 def chosen_settings(config: ExperimentConfig) -> str:
-    """What a run prints when it begins."""
+    """The line about its settings that a run prints when it begins."""
     model = config.model
     line = (
         f"{time_limit.setting(config)}: model={model.name} (d_model {model.d_model}, "

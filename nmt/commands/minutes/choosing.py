@@ -33,7 +33,7 @@ FEWEST_UPDATES = 10
 """With fewer, the speed and the time of a validation cannot be measured."""
 
 MODELS = ("tiny", "small", "base", "big")
-"""From small to large."""
+"""The sizes to choose from, in ascending order."""
 
 
 @dataclass
@@ -45,7 +45,7 @@ class Candidate:
     pace: Pace
     """The tokens and seconds of an update."""
     tokens: float
-    """The target tokens that it sees in the time of the run."""
+    """The target tokens that the model sees in the time of the run."""
 
 
 def sizes(config: ExperimentConfig) -> Iterator[ModelConfig]:
@@ -72,8 +72,8 @@ def choose(
 ) -> ExperimentConfig:
     """Set the largest model that is worth its size, batches and updates.
 
-    `limit` is the time of the run in seconds. Raises NMTError if it does not suffice for the
-    smallest model.
+    `limit` is the time of the run in seconds. Raises NMTError if it is too short for the smallest
+    model.
     """
     if int(os.environ.get("WORLD_SIZE", 1)) > 1:
         # The trials of several processes could have different results.
@@ -160,12 +160,12 @@ def tried(config: ExperimentConfig, corpus: PreparedCorpus, limit: float) -> Can
 
 
 def updates_that_fit(limit: float, pace: Pace) -> int:
-    """How many updates a run of `limit` seconds can make, at least 1."""
+    """The number of updates that fit into `limit` seconds, at least 1."""
     return max(1, int((limit - time_limit.seconds_beside(limit)) / pace.seconds))
 
 
 def too_few(candidate: Candidate, corpus: PreparedCorpus, limit: float) -> str:
-    """The message that the time does not suffice for a model."""
+    """The message that the time is too short for a model."""
     config = candidate.config
     pace = candidate.pace
     assert config.minutes is not None

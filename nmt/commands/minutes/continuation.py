@@ -26,14 +26,14 @@ def continued(
     assert minutes is not None
     spent = max(runs)
     before = runs[spent]
-    # The run before is the initial model, so there is no place for another one.
+    # The previous run provides the initial model, so `init` cannot name another model.
     if minutes <= spent or config.init is not None:
         raise NMTError(
             f"{before} was started with minutes={spent:g}: "
             f"pass more to continue it (without init=), or {NEW_RUN}"
         )
     config = as_begun(config, before)
-    # The user's own keys must be those of the run before, because its model goes on.
+    # The user's own keys must match the previous run, because its model is trained further.
     training.check_configuration(before, config)
     # 0, because a run has a model only once it has ended, after any number of updates.
     if not training.is_finished(before, 0, corpus.manifest.fingerprint):

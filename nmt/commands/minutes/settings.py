@@ -26,7 +26,7 @@ TOKENS_PER_WIDTH = 6
 """The smallest update / d_model: below it, Muon's matrix products cost more than the layers'."""
 
 MICRO_BATCH = 5000
-"""Tokens on a CPU, where larger micro-batches are no faster."""
+"""Tokens per micro-batch on a CPU, where larger micro-batches are no faster."""
 
 HIGHEST_RATE = 0.5
 """The peak learning rate of long runs, in units of 1 / d_model."""
@@ -35,15 +35,15 @@ SHORT_RUN = 1500
 DECAY = 8.0
 """Peak learning rate x weight decay x updates."""
 WARMUPS = 12
-"""Warm-up takes this part of a run."""
+"""Warm-up takes 1 / WARMUPS of a run."""
 
 DROPOUT = ((12, 0.05), (24, 0.1), (60, 0.2))
-"""(the most passes over the corpus, dropout)."""
+"""(maximum passes over the corpus, dropout)."""
 HIGHEST_DROPOUT = 0.3
-"""For more passes."""
+"""The dropout for more passes than the table lists."""
 
 SAVES = 25
-"""Checkpoints in a run."""
+"""The number of checkpoints in a run."""
 
 
 def kept_keys(config: ExperimentConfig, group: str) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def batching_for(config: ExperimentConfig, corpus: PreparedCorpus, tokens: float
 
 
 def dropout_for(passes: float) -> float:
-    """More passes over a corpus need more regularization."""
+    """The dropout for a number of passes; more passes need more regularization."""
     for most, dropout in DROPOUT:
         if passes <= most:
             return dropout

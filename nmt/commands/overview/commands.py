@@ -39,7 +39,7 @@ def run(config: RunsConfig) -> None:
         names = list(dict.fromkeys(config.delete))
         try:
             delete(names, folder, rows, config.yes)
-        # Between the listing and the deletion.
+        # The folder disappeared between the listing and the deletion.
         except FileNotFoundError as error:
             raise NMTError(f"{error.filename}: another program has deleted this") from error
         return
@@ -73,7 +73,7 @@ def print_rows(rows: list[Row], details: list[tuple[str, str]]) -> None:
     if details:
         print()
     for name, value in details:
-        # Values come from files of other people, which may contain control sequences of a terminal.
+        # Values come from untrusted files, which may contain control sequences of a terminal.
         print(files.printable(f"{name:12}{value}"))
 
 

@@ -1,6 +1,6 @@
 """`nmt --complete`, which shells run at each Tab, and `nmt --install-completion`.
 
-A Tab must not take seconds: this file imports little.
+This file imports little, because a Tab must not take seconds.
 """
 
 import os
@@ -69,7 +69,7 @@ def complete(words: list[str]) -> None:
 
 
 def holds_another(reply: str, replies: list[str]) -> bool:
-    """Whether a reply is a folder, and runs or corpora in it are also offered."""
+    """Whether a reply is a folder that contains runs or corpora that are also offered."""
     if not reply.endswith("/"):
         return False
     return any(f"{other}/".startswith(reply) for other in replies if other != reply)

@@ -51,7 +51,7 @@ def choose(name: str, folder: Path, rows: list[Row]) -> Doomed:
     path = Path(row["name"])
     if "problem" in row:
         raise NMTError(f"{path}: {row['problem']}; nmt deletes only what it wrote")
-    # Its own deletion checks and locks that folder.
+    # That folder must be deleted separately, which checks and locks it.
     inside = [row["name"] for row in rows if path in Path(row["name"]).parents]
     if inside:
         raise NMTError(f"{path}: contains {', '.join(inside)}; delete that first")
@@ -83,13 +83,13 @@ def delete(names: list[str], folder: Path, rows: list[Row], yes: bool) -> None:
     with ExitStack() as locks:
         for doomed in all_doomed:
             in_use = f"{doomed.path}: another nmt is using it; wait until it exits"
-            # Held until the end, so that no process begins to use a folder while the user thinks.
+            # Held until the end, so that no process begins to use a folder before the user answers.
             locks.enter_context(files.locked_file(doomed.lock, True, in_use))
             # A file name could contain control sequences of the terminal.
             console.print(files.printable(announcement(doomed)))
         if not yes:
             ask(console)
-        # Before the deletion, because a broken link no longer tells where it led.
+        # Before the deletion, because a broken link no longer shows where it pointed.
         links = latest_links_to(paths)
         for doomed in all_doomed:
             delete_folder(doomed.path, doomed.kept)
@@ -116,7 +116,7 @@ def ask(console: "Console") -> None:
 def delete_folder(path: Path, kept: list[Path]) -> None:
     """Delete a folder as a whole, or everything in it except for certain files."""
     if not kept:
-        # Renamed first, so that an interruption leaves no half of a run under its name.
+        # Renamed first, so that an interruption leaves no partial run under its name.
         shutil.rmtree(path.rename(files.temporary_name(path)))
         return
     contents = sorted(path.rglob("*"), reverse=True)  # a folder after its contents
@@ -132,7 +132,7 @@ def delete_folder(path: Path, kept: list[Path]) -> None:
 def latest_links_to(folders: list[Path]) -> list[Path]:
     """The `latest` links above these folders that lead to one of them.
 
-    All others are not nmt's to change.
+    nmt must not change any other link.
     """
     targets = {folder.resolve() for folder in folders}
     links = set()

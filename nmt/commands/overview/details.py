@@ -1,4 +1,4 @@
-"""What `nmt runs RUN` prints about one run: languages, corpus, training, scores and exports."""
+"""The output of `nmt runs RUN`: languages, corpus, training, scores and exports of one run."""
 
 import json
 import shlex
@@ -13,7 +13,7 @@ from nmt.config import NMTError, in_words, matches, structured_targets
 from nmt.files import ModelDescription, within
 
 LARGEST_STATEMENT = 2**20
-"""Bytes of a bundle.json that is read."""
+"""The maximum size of a bundle.json to read, in bytes."""
 Detail = tuple[str, str]
 
 
@@ -54,7 +54,7 @@ def about_model(description: ModelDescription) -> Iterator[Detail]:
 
 
 def about_training(record: dict[str, Any]) -> Iterator[Detail]:
-    """How a model came about, from the training record of its description."""
+    """How a model was trained or imported, from the training record of its description."""
     imported = record.get("imported")
     if imported:
         yield "origin", f"{imported}, imported"
@@ -118,7 +118,7 @@ def exports(model: Path) -> Iterator[Detail]:
 def command_for(run: Path, description: ModelDescription) -> str:
     """The command line that uses a model."""
     kind = within(description.training, "config", "data", "kind")
-    # Parsers have a command of their own.
+    # Parsers have a separate command.
     structured = structured_targets(in_words(kind))
     command = structured.command if structured else "translate"
     return f"nmt {command} {shlex.quote(str(run))} < input.{description.source}"

@@ -15,7 +15,7 @@ FIRST_KINDS = ("run", "corpus", "export")
 FOREIGN = "foreign"
 """The kind of a folder in runs/ or data/ that nmt did not write."""
 LAST_ROWS = 500
-"""Rows of metrics.csv to read; the last validation is among them."""
+"""Rows of metrics.csv to read from the end; the last validation is among them."""
 SCORES = ("valid_loss", "valid_bleu", "valid_f1")
 
 
@@ -91,13 +91,13 @@ def facts_about(folder: Path, kind: str) -> Row:
 
 
 def size_of(folder: Path) -> Row:
-    """The bytes of all files, and when a file that marks nmt's folders was last modified."""
+    """The total bytes of all files, and when a file that marks nmt's folders last changed."""
     marks = ("metrics.csv", *files.markers())
     total = 0
     modified = 0.0
     for path in folder.rglob("*"):
         if not path.is_dir():
-            # lstat: a link counts with its own size, not with that of what it leads to.
+            # lstat: a link counts with its own size, not with the size of its target.
             stat = path.lstat()
             total += stat.st_size
             if path.name in marks:

@@ -15,7 +15,7 @@ from nmt.commands.overview.listing import Row
 from nmt.config import shown
 
 WIDE = 10_000
-"""Columns of an output that is not a terminal, so that no cell is wrapped."""
+"""The width of an output that is not a terminal, so that no cell is wrapped."""
 
 
 def print_tables(rows: list[Row]) -> None:

@@ -28,14 +28,14 @@ LANGUAGE = re.compile(r"[a-z]{2,3}([-_]\w+)?")
 OF_EPOCHS = "trainer.max_steps=20000"
 """The example for a number of epochs."""
 WARMUP_PART = 10
-"""The warm-up of a short training is this part of its updates."""
+"""The warm-up of a short run takes 1 / WARMUP_PART of its updates."""
 
 
 class Advice(NamedTuple):
     """The two parts of an answer; either may be empty."""
 
     example: str
-    """Words of our command line."""
+    """Words of nmt's command line."""
     note: str
 
 
@@ -45,7 +45,7 @@ class Word:
 
     name: str
     joint: str
-    """What stands between name and value: "=" or " "."""
+    """The text between name and value: "=" or " "."""
     value: str
 
     @property
@@ -82,7 +82,7 @@ def answer(command: str, words: list[str]) -> str:
     """One line about all words of other toolkits and all our keys with dashes.
 
     Empty if there are none. Of several answers, only the first clauses are given. The command "nmt"
-    stands for a first word that is no command.
+    stands for a first word that is not a command.
     """
     names_by_text: dict[str, list[str]] = {}
     for word in words_to_answer(command, words):
@@ -98,7 +98,7 @@ def answer(command: str, words: list[str]) -> str:
 
 def words_to_answer(command: str, words: list[str]) -> Iterable[Word]:
     """The words that may be keys or options of another toolkit; of `nmt` itself, only the first."""
-    # The last word has no following one: "--" is an option, so it is no value.
+    # The last word has no following one: "--" is an option, so it is not a value.
     pairs = [read_word(word, following) for word, following in pairwise([*words, "--"])]
     if command == "nmt":
         return pairs[:1]
@@ -144,7 +144,7 @@ def advice_on(command: str, word: Word) -> Advice:
     """The table's advice on a word, or else the key of ours that it means."""
     ours = our_keys(command)
     is_ours = any(f"{our}.".startswith(f"{word.key}.") for our in ours)
-    # A key of nmt is no foreign word, unless the user wrote it as an option with dashes.
+    # A key of nmt is not a foreign word, unless the user wrote it as an option with dashes.
     if is_ours and not word.is_option:
         return NO_ADVICE
     names = [word.key]
@@ -164,7 +164,7 @@ def similar_words(command: str, key: str) -> list[str]:
 
 
 def advice_on_key(command: str, key: str, ours: list[str]) -> Advice:
-    """How to write a key of ours, or the only one that ends with `key`.
+    """Advice to write a key of nmt, or the only key that ends with `key`.
 
     A switch without a value means true.
     """
@@ -177,7 +177,7 @@ def advice_on_key(command: str, key: str, ours: list[str]) -> Advice:
     if len(meant) != 1:
         return NO_ADVICE
     [key] = meant
-    # Keys that accept any string accept "true", too, but are no switches.
+    # Keys that accept any string accept "true", too, but are not switches.
     is_switch = accepts(command, key, "true") and not accepts(command, key, "x")
     default = "true" if is_switch else "VALUE"
     return Advice(f"{key}=<{default}>", note="")

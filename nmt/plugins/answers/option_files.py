@@ -132,7 +132,7 @@ class Diagnosis:
                 raise mistake(file.path, 1, f"{effect}; delete the group from the file")
 
     def problem_of(self, entry: Entry, group: str) -> str:
-        """What is wrong with an entry in a file of a group; empty if it did not cause the error."""
+        """The problem of an entry in a file of a group; empty if it did not cause the error."""
         if entry.is_default:
             return self.problem_of_default(entry, group)
         # Such as `model: big`, which would replace the group by a string.
@@ -153,7 +153,7 @@ class Diagnosis:
         return explain(self.command.name, [word], entry.name, [*keys, *self.options])
 
     def problem_of_default(self, entry: Entry, group: str) -> str:
-        """What is wrong with an entry of `defaults` in a file of a group."""
+        """The problem of an entry of `defaults` in a file of a group."""
         target = entry.group or group
         value = entry.value
         if target not in self.options:
@@ -173,7 +173,7 @@ class Diagnosis:
 def check_files(
     command: Command, words: list[str], config_dir: Path | None, error: Exception | None
 ) -> None:
-    """Raise NMTError with file and line if a file of the user caused `error`.
+    """Raise NMTError with file and line if one of the user's files caused `error`.
 
     Without an error, raise it if a file leaves a word without effect.
     """

@@ -63,7 +63,7 @@ KEYS = "".join(key + key.upper() for key in LATIN | RUSSIAN | UKRAINIAN)
 def keyboard_of(line: str) -> Keyboard:
     """The keyboard that a line was typed on.
 
-    Only letters that a single language has tell the keyboard. Other Cyrillic lines, such as
+    Only letters that a single language has identify the keyboard. Other Cyrillic lines, such as
     Belarusian ones, which have letters of both, get only letters that are on both.
     """
     letters = set(line.lower())

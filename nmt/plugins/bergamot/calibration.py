@@ -78,7 +78,7 @@ def may_be_factor(x: Any) -> bool:
 def scales(model: Transformer, sources: Sequence[list[int]], is_shared: bool) -> dict[str, Array]:
     """The factor by which to multiply the activations of each product before rounding to int8.
 
-    `is_shared` tells whether source and target have the same embeddings.
+    `is_shared` says whether source and target have the same embeddings.
     """
     engine = search.TorchEngine([model], GREEDY)
     largest = Largest(model)

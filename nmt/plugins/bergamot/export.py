@@ -65,7 +65,7 @@ class ModelFiles:
 
 @dataclass(frozen=True)
 class Inputs:
-    """What an export needs, checked before the slow steps begin."""
+    """The inputs of an export, checked before the slow steps begin."""
 
     description: ModelDescription
     tokenizer: Tokenizer
@@ -106,7 +106,7 @@ def export(
         notes = [NOT_COMPARED]
     sizes = [f"{name} {megabytes(content)}" for name, content in files.items()]
     notes.append(f"{megabytes(*files.values())} MB: {', '.join(sizes)}")
-    # The name of the run tells more than "model".
+    # The name of the run says more than "model".
     name = folder.parent.name if folder.name == "model" else folder.name
     descriptions = descriptions_of(description, name, settings, files)
     if inputs.engine:
@@ -124,7 +124,7 @@ def export(
 
 
 def checked_inputs(folder: Path, config: ExportConfig) -> Inputs:
-    """What an export of a model directory needs; NMTError if the engine cannot use it."""
+    """The inputs for exporting a model directory; NMTError if the engine cannot use the model."""
     description = read_description(folder)
     options = config.plugins["bergamot"]
     tokenizer = read_tokenizer(folder)

@@ -22,8 +22,8 @@ class BergamotConfig:
     one."""
 
     def check(self, owner: Any) -> None:
-        # Keys of this plugin stand next to those of all formats, for which they would be ignored
-        # silently.
+        # The keys of this plugin are next to those of all formats. Other formats would silently
+        # ignore them.
         for key, value in vars(self).items():
             if value is not None and owner.format != "bergamot":
                 raise NMTError(f"{key} is for format=bergamot; omit it")

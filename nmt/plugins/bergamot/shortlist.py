@@ -1,9 +1,12 @@
-"""Lexical shortlists: which target subwords the engine considers for each source subword.
+"""Lexical shortlists: the target subwords that the engine considers for each source subword.
 
-A file has, in little-endian order, six u64 (SHORTLIST, a checksum of what follows, the number of
-target subwords that every sentence can use, the maximum number of subwords in a list, the number of
-source subwords plus 1, and the number of entries in all lists); as u64, where each list begins, and
-where the last one ends; and as u32, the target subwords of all lists.
+A file contains, in little-endian order:
+
+- six u64: SHORTLIST, a checksum of the rest of the file, the number of target subwords that every
+  sentence can use, the maximum number of subwords in a list, the number of source subwords plus 1,
+  and the number of entries in all lists
+- u64 for where each list begins, and where the last list ends
+- u32 for the target subwords of all lists
 """
 
 import struct
@@ -28,9 +31,9 @@ PAIRS = 20_000
 BATCH_TOKENS = 4096
 """Tokens per batch when the pairs are aligned."""
 LISTED = 50
-"""Target subwords per source subword."""
+"""The number of target subwords per source subword."""
 FREQUENT = 100
-"""Subwords that every sentence can use besides bytes."""
+"""The number of subwords, besides bytes, that every sentence can use."""
 
 
 def shortlist(targets: Sequence[Sequence[int]], first: int, best: int) -> bytes:
@@ -149,7 +152,7 @@ def likely_targets(model: Transformer, corpus: data.PreparedCorpus) -> dict[int,
 def sample_pairs(corpus: data.PreparedCorpus) -> Any:
     """The ids of at most PAIRS training pairs, the same ones each time."""
     split = corpus.split("train")
-    # A corpus may be sorted, so its beginning is no sample.
+    # A corpus may be sorted, so its beginning is not a sample.
     order = np.random.default_rng(0).permutation(len(split))
     rows = np.sort(order[:PAIRS])
     sides = [side.to_pylist() for side in split.rows(rows)]

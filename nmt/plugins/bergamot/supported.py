@@ -1,4 +1,4 @@
-"""What Firefox's engine can reproduce of a model, as in `experiment=bergamot`.
+"""The properties of a model that Firefox's engine can reproduce, as in `experiment=bergamot`.
 
 Imports no heavy library.
 """
@@ -16,7 +16,7 @@ SHARED_VOCABULARY = Rule(
     lambda size, settings: size is None or has_marian_vocabulary(settings),
     lambda key, settings: f"{key}=null",
 )
-"""Of model.source_vocabulary_size: for one vocabulary, the engine has only one embedding."""
+"""A rule for model.source_vocabulary_size: the engine has one embedding matrix per vocabulary."""
 SUBWORDS = only("unigram", "bpe", "marian")
 BERGAMOT = Program(
     "format=bergamot",

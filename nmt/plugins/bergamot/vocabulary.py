@@ -10,9 +10,9 @@ from nmt.plugins.exchange.normalization import sentencepiece_normalizer
 from nmt.text import MarianTokenizer, SentencePieceTokenizer, Tokenizer
 
 MULTIPLE = 8
-"""The engine needs vocabularies of a multiple of this size."""
+"""The size of a vocabulary of the engine must be a multiple of this number."""
 UNUSED = -1
-"""Our id for the pieces that pad a vocabulary, which ours does not have."""
+"""The id that stands for pieces that pad a vocabulary, which nmt's vocabulary lacks."""
 
 
 @dataclass
@@ -22,7 +22,7 @@ class Vocabulary:
     model: Any
     """sentencepiece's ModelProto."""
     our_ids: list[int]
-    """Our id for each of its ids."""
+    """nmt's id for each id of the engine's vocabulary."""
 
     def pad(self) -> None:
         """Add unused pieces up to a multiple of MULTIPLE."""

@@ -1,4 +1,4 @@
-"""Document formats: which parts of a file are translated, and how their markup is put back."""
+"""Document formats: the parts of a file to translate, and the placement of their markup."""
 
 import lazy_loader
 

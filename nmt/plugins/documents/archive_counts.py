@@ -22,7 +22,7 @@ VALIDATION = (
     rf"<(?:\w+:)?dataValidation\s[^<>]*?\b(?:prompt|error)(?:Title)?={WORDS}"
     rf"|<(?:\w+:)?formula1>\s*(?:\"|&quot;)[^<>]*{LETTER}"
 )
-# A shape with text that is no placeholder, whose text would only tell authors what to enter.
+# A shape with text that is not a placeholder, whose text would only tell authors what to enter.
 MASTERS = r"ppt/(?:slide|notes|handout)(?:Master|Layout)s/[^/]+\.xml"
 NO_PLACEHOLDER = r"(?:(?!<(?:\w+:)?(?:ph|sp)[\s/>]|</(?:\w+:)?sp>).)*?"
 SHAPE = rf"(?s)<(?:\w+:)?sp[\s>]{NO_PLACEHOLDER}<a:t>[^<>]*{LETTER}"
@@ -53,7 +53,7 @@ class Counted:
     files: str
     """A pattern for the names of the files with such texts."""
     pattern: str
-    """What to count in these files."""
+    """A pattern for the texts to count in these files."""
     in_spreadsheets: bool = False
     """Whether only spreadsheets have such texts, among OpenDocument files."""
 
@@ -97,7 +97,7 @@ READINGS = (
 
 
 def texts_left(contents: Mapping[str, bytes]) -> Counter[str]:
-    """How many texts in the files of a document stay in the source language, by kind."""
+    """The number of texts in a document's files that stay in the source language, by kind."""
     counts = Counter[str]()
     is_spreadsheet = SPREADSHEET in contents.get("content.xml", b"")
     for counted in COUNTED:
@@ -112,7 +112,7 @@ def texts_left(contents: Mapping[str, bytes]) -> Counter[str]:
 
 
 def readings_in(contents: Mapping[str, bytes]) -> int:
-    """How many words in the files of a document have readings."""
+    """The number of words with readings in the files of a document."""
     count = 0
     for files, pattern in READINGS:
         for name, content in contents.items():

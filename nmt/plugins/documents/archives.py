@@ -72,7 +72,7 @@ UNREADABLE = (
     struct.error,
     zlib.error,
 )
-"""What zipfile may raise for a damaged or encrypted archive."""
+"""The exceptions that zipfile may raise for a damaged or encrypted archive."""
 REPEATED = "cell texts that formulas, filters or table headers contain"
 DAMAGED = "damaged properties and styles"
 
@@ -138,7 +138,7 @@ class Archive(Document):
         old_contents = self.unpacked.contents
         contents = old_contents.copy()
         for name, member in self.members.items():
-            # What was not translated, such as a text in a formula, is its own translation.
+            # Text that was not translated, such as in a formula, is its own translation.
             translated = [new.get(line, Translated(line)) for line in member.lines]
             contents[name] = member.join(translated)
         readings = readings_in(old_contents) - readings_in(contents)

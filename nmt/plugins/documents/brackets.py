@@ -25,9 +25,9 @@ SIGN = regex.compile(r"[\p{Ps}\p{Pe}\p{Pi}\p{Pf}\"'\uff02♪♫♬]")
 STRAIGHT_OR_LAST = "\"'”»\u203a"
 """Marks that begin a quotation in some languages and end it in others."""
 DEEPEST = 50
-"""How many open signs may be around another one; the outermost ones are forgotten."""
+"""The maximum depth of nested open signs; beyond it, the outermost signs are forgotten."""
 IN_WORDS = "\"'\u2019"
-"""Apostrophes, and what Hebrew writes in abbreviations."""
+"""Apostrophes, and the marks of Hebrew abbreviations."""
 BASIC_PLANE = range(0x10000)
 """The code points of Unicode that have brackets."""
 
@@ -80,7 +80,7 @@ def find_brackets(text: str) -> list[Pair]:
         is_after_opening = bool(opened) and opened[-1] == at - 1
         may_open = sign in CLOSING
         only_opens = may_open and begins_only(text, at, is_after_opening)
-        # A straight mark could close a quotation, but before a word, it begins another one.
+        # A straight mark could close a quotation, but before a word, it begins a new one.
         if partner is not None and not only_opens:
             # Signs that were opened since have no partner.
             while opened.pop() != partner:
@@ -116,9 +116,9 @@ def is_letter_in_word(character: str) -> bool:
 
 
 def begins_only(text: str, at: int, is_after_opening: bool) -> bool:
-    """Whether a sign stands where one can begin but not end.
+    """Whether a sign stands where a quotation can begin but not end.
 
-    That is before a word, and after a blank or after a sign that begins something.
+    That is before a word, and after a blank or another opening sign.
     """
     is_after_blank = at == 0 or text[at - 1].isspace()
     is_before_word = WORD_CHARACTER.match(text, at + 1) is not None
@@ -126,7 +126,7 @@ def begins_only(text: str, at: int, is_after_opening: bool) -> bool:
 
 
 def ends_only(text: str, at: int) -> bool:
-    """Whether a sign that begins or ends quotations stands where it can only end one."""
+    """Whether a sign that can begin or end a quotation stands where it can only end one."""
     if text[at] not in STRAIGHT_OR_LAST or at == 0 or text[at - 1].isspace():
         return False
     after = text[at + 1 : at + 2]

@@ -19,7 +19,7 @@ KIND = re.compile(r'msgstr|msg\w+|"|#~\||#[~,|]?|')
 class CatalogLines:
     """The text of a catalog, in which messages are replaced in place.
 
-    polib would write the whole catalog anew and thereby wrap comments and references at another
+    polib would rewrite the whole catalog and thereby wrap comments and references at another
     width, drop empty comments, and sort comments by their kind.
     """
 

@@ -57,9 +57,9 @@ class CatalogMessage:
     """A message to translate."""
 
     index: int
-    """Of its entry in the catalog."""
+    """The index of the message's entry in the catalog."""
     strings: list[String]
-    """Its text, and its plural if it has one."""
+    """The message's text, and its plural if there is one."""
 
 
 class Catalog(Document):
@@ -73,7 +73,7 @@ class Catalog(Document):
         check_header(catalog.metadata, target)
         nplurals = FORMS.search(catalog.metadata.get(PLURAL_FORMS, ""))
         self.forms = int(nplurals[1]) if nplurals else 0
-        self.language: str | None = None  # what the header of the translation declares
+        self.language: str | None = None  # declared by the header of the translation
         # A notice, if the header declared a third language.
         self.relabeled = ""
         declared = catalog.metadata.get(LANGUAGE)
@@ -95,7 +95,7 @@ class Catalog(Document):
         with_spaces = FLAGS_WITHOUT_SPACE.sub("#, ", text) + "\n"
         try:
             catalog = polib.pofile(with_spaces)
-        # What polib raises for damaged files.
+        # The exceptions that polib raises for damaged files.
         except (OSError, ValueError, IndexError) as error:
             raise NMTError(f"not a message catalog, or it is damaged: {error}") from error
         # polib reads some catalogs that msgfmt rejects.
@@ -181,7 +181,7 @@ class Catalog(Document):
         return "; ".join(filter(None, notices))
 
     def advice(self) -> str:
-        """How to get plural messages translated, if they were left out."""
+        """Advice to get plural messages translated, if they were left out."""
         if not self.left[WITHOUT_FORMS] or not self.target:
             return ""
         line = plural_header(self.target)

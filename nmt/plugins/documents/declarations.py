@@ -1,4 +1,4 @@
-"""What pages in HTML declare about their text: its language and its direction.
+"""The declarations of HTML pages about their text: its language and its direction.
 
 https://html.spec.whatwg.org, sections 3.2.6.2 and 3.2.6.4.
 """
@@ -124,7 +124,7 @@ class Declarations:
     def is_foreign(self, text: str, spans: Spans) -> bool:
         """Whether an element declares a language other than the source language.
 
-        False if the source language is unknown, and for what is no language code.
+        False if the source language is unknown, and for what is not a language code.
         """
         if not self.source:
             return False

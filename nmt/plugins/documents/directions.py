@@ -169,7 +169,7 @@ class Turn:
             yield with_attribute(element, f"{prefix_of(element)}val", self.switch_value)
 
     def drawing(self, element: Element) -> Iterator[Part]:
-        """Turn what slides and drawings declare; alignments are to a side of the page."""
+        """Turn the declarations of slides and drawings; alignments are to a side of the page."""
         attributes = element.attributes
         if attributes.get("rtl") == self.switch_value:  # a text in the other direction already
             return
@@ -240,7 +240,7 @@ class Turn:
 
 
 def twins(properties: Element, is_rtl: bool) -> Iterator[Part]:
-    """The formatting of a run of Word, also for text in its new direction."""
+    """The formatting of a run of Word, copied for text in its new direction."""
     names = {child.name for child in properties.children}
     for of_ltr, of_rtl in TWINS.items():
         before = of_ltr if is_rtl else of_rtl
@@ -290,7 +290,7 @@ def with_switch(
 
 
 def inherited(level: Element) -> Iterator[Part]:
-    """Set what a style of a presentation leaves to the usual direction."""
+    """Set the properties that a style of a presentation leaves to the usual direction."""
     if not LEVEL.fullmatch(level.name):
         return
     for name, value in (("rtl", "1"), ("algn", "r")):

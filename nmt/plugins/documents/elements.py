@@ -1,6 +1,6 @@
 """XML, parsed with the offsets of all elements.
 
-So a file can be changed in some places, and all others stay the same to the byte.
+The offsets allow changes in some places, while the rest of the file keeps its bytes.
 """
 
 import re

@@ -31,12 +31,12 @@ class Run(MarkupToken):
 
     @property
     def fewest(self) -> int:
-        """How many signs a pair takes from each run, at least."""
+        """The minimum number of signs that a pair takes from each run."""
         return 2 if self.sign == STRIKE else 1
 
     @property
     def kind_of_closer(self) -> tuple[str, bool, int]:
-        """What determines which openers match this run as a closer."""
+        """The properties that determine which openers match this run as a closer."""
         return self.sign, self.opens, len(self.raw) % 3
 
     def can_open_for(self, closer: "Run") -> bool:

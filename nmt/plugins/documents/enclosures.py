@@ -106,7 +106,7 @@ def pairs_around(tokens: Tokens, run: range) -> Iterator[TokenPair]:
 
 
 def count_inside(source: list[TokenPair], inside: int, target: list[TokenPair]) -> int:
-    """How many of the pairs around translated words belong to their element.
+    """The number of pairs around translated words that belong to their element.
 
     `source` are the pairs around the source words, and the first `inside` ones belong to the
     element there.

@@ -19,7 +19,7 @@ ADDRESS = re.compile(
 """The address of a link that a template computes, in its brackets."""
 ATTRIBUTE = r"(?:[#.][\w:.-]+|[\w-]+=(?:\"[^\"\n]*\"|'[^'\n]*'|[\w%.-]+))"
 ATTRIBUTES = rf"\{{:?[ \t]*{ATTRIBUTE}(?:[ \t]+{ATTRIBUTE}){{0,20}}[ \t]*\}}"
-"""What headings, links and other elements have after them: {#name .class key="value"}."""
+"""Attributes after headings, links and other elements: {#name .class key="value"}."""
 OPENING_OF_TAG = re.compile(r"\{\{[<%]|\{%")
 CLOSING_OF_TAG = {"{{<": ">}}", "{{%": "%}}", "{%": "%}"}
 MOST_LINES_OF_TAG = 50
@@ -46,7 +46,7 @@ WITHOUT_TEXT = frozenset(
         "verbatim",
     ]
 )
-"""Tags whose content is no text."""
+"""Tags whose content is not text."""
 CONTAINER = re.compile(
     r":{3,}[ \t]*(?:(?:\{[^{}]*\}|[\w-]+)[ \t]*)?"
     r"(?:\[(?P<label>[^\[\]]*)\]|(?P<title>[^\s{\[][^{}]*?))?[ \t]*(?:\{[^{}]*\})?[ \t]*"
@@ -110,7 +110,7 @@ def line_with_end(
 
 
 def read_template(state: StateBlock, first: int, end: int, silent: bool) -> bool:
-    """A rule of markdown-it for lines of tags, with their content if it is no text."""
+    """A rule of markdown-it for lines of tags, with their content if it is not text."""
     line = line_of(state, first)
     if state.is_code_block(first) or not line.startswith(("{", "<%")):
         return False
@@ -147,7 +147,7 @@ def long_tag(state: StateBlock, first: int, end: int) -> str:
 
 
 def end_of_element(state: StateBlock, first: int, end: int) -> int | None:
-    """The number of the line after an element whose content is no text; None if there is none."""
+    """The number of the line after an element whose content is not text; None if there is none."""
     line = line_of(state, first)
     tag = NAME_OF_TAG.match(line)
     name = (tag[1] or tag[2]) if tag else ""
@@ -179,7 +179,7 @@ def read_line_of_site(state: StateBlock, first: int, end: int, silent: bool) -> 
 
 
 def read_formula(state: StateBlock, first: int, end: int, silent: bool) -> bool:
-    """A rule of markdown-it for formulas on lines of their own."""
+    """A rule of markdown-it for formulas on separate lines."""
     if state.is_code_block(first):
         return False
     line = line_of(state, first)
@@ -199,7 +199,7 @@ def read_formula(state: StateBlock, first: int, end: int, silent: bool) -> bool:
 
 
 def marks_of_formula(line: str) -> tuple[str, str] | None:
-    """What opens and closes the formula at the beginning of a line; None if there is none."""
+    """The marks around the formula at the beginning of a line; None if there is no formula."""
     environment = ENVIRONMENT.match(line)
     if environment:
         return environment[0], rf"\end{{{environment[1]}}}"

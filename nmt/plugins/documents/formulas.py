@@ -1,13 +1,13 @@
 """Formulas of TeX in the text of Markdown."""
 
 TWO_WORDS = r"(?<![\\\w{])[^\W\d_]{2,}[ \t]+[^\W\d_]{2,}"
-"""Prose, which is no formula: it costs $5 or maybe 10$."""
+"""Prose, which is not a formula: it costs $5 or maybe 10$."""
 FORMULA = (
     r"\$\$(?=\S)[^$]{1,1000}\$\$"
     rf"|(?<![\w$\\])\$(?=[^\s$])(?![^$\\]{{0,150}}?{TWO_WORDS})"
     r"(?:[^$\\`\n]|\\.|\n(?!\s*\n)){1,200}(?<!\s)\$(?![\w$])"
 )
-"""A formula in dollars, as Pandoc and GitHub know it. Amounts and variables of a shell are none."""
+"""A formula in dollars, as in Pandoc and GitHub. Amounts and shell variables are not formulas."""
 
 
 def in_brackets(opening: str, closing: str) -> str:

@@ -1,4 +1,4 @@
-"""Places between the words of a translation, for tags without words of their own.
+"""Places between the words of a translation, for tags without words.
 
 A gap is identified by the token that follows it.
 """
@@ -94,7 +94,7 @@ class Gaps:
         """The best gap for a line break, which falls between phrases; None if there is none.
 
         The candidates are sorted by their distance from the expected gap. An optional line break
-        must not be next to another one.
+        must not be next to another.
         """
         expected = self.expected(node, parent)
         best: int | None = None

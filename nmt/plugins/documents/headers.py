@@ -1,4 +1,4 @@
-"""What the header of a message catalog declares: its language and its plural forms."""
+"""The declarations in the header of a message catalog: its language and its plural forms."""
 
 from nmt.text import language_tag, match_language, script_name, subtags, usual_subtags
 
@@ -15,11 +15,11 @@ def gettext_code(code: str) -> str:
         return code
     language = tag.partition("-")[0]
     _, script, region, _ = subtags(tag)
-    # The script that readers of the region expect without being told.
+    # The script that readers of the region expect by default.
     by_region = usual_subtags(f"{language}_{region}") or usual_subtags(language)
     if script == by_region.get("script"):
         return f"{language}_{region}" if region else language
-    # A region may tell the script: zh_TW has traditional characters.
+    # A region may determine the script: zh_TW has traditional characters.
     likely = region or usual_subtags(f"{language}_{script}").get("region", "")
     if usual_subtags(f"{language}_{likely}").get("script") == script:
         return f"{language}_{likely}"

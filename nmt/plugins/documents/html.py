@@ -139,7 +139,7 @@ class Page(Part):
         return self.first
 
     def add_changes(self, index: int, is_untranslated: bool) -> None:
-        """Add what changes in the declarations of a tag."""
+        """Add the changes of a tag's declarations."""
         if self.declarations is None:
             return
         tag = self.tags[index]
@@ -248,7 +248,7 @@ class Page(Part):
         self.left[TEXTS_IN_IMAGES] += sum(map(has_letters, texts))
 
     def changes(self, index: int, declarations: Declarations, is_kept: bool) -> Iterable[Part]:
-        """What changes in an opening tag; the text of an element that `is_kept` stays as it is."""
+        """The changes of an opening tag; the text of an element that `is_kept` stays as it is."""
         tag = self.tags[index]
         spans = tag.attributes
         is_outermost = self.is_outermost(tag)
@@ -269,7 +269,7 @@ class Page(Part):
         return changes
 
     def is_outermost(self, tag: Tag) -> bool:
-        """Whether the element of a tag is in no other one, in a fragment of a page."""
+        """Whether no other element contains the element of a tag, in a fragment of a page."""
         if self.has_root or tag.name in INLINE:
             return False
         return tag.begin >= self.outermost
@@ -334,7 +334,7 @@ class Html(MarkedUp):
         return [page] if page.lines else []
 
     def notice_with(self, readings: int) -> str:
-        """What stays untranslated, and how many readings are left out."""
+        """A notice of the texts left untranslated and the number of readings left out."""
         counts = [(f"{what} left untranslated", number) for what, number in self.left.items()]
         return notice_of(*counts, (READINGS_LEFT_OUT, readings))
 

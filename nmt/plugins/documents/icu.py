@@ -51,7 +51,7 @@ class Argument:
     kind: str = ""
     """plural, select and others; for {name}, empty; for the number sign, "#"."""
     shown: str = ""
-    """What stands for it in a sentence."""
+    """The stand-in for the argument in a sentence."""
     branches: dict[str, Message] = field(default_factory=dict)
 
 
@@ -202,7 +202,7 @@ def write_plural(text: str) -> str:
 
 
 def skeleton(message: Message) -> Counter[object]:
-    """What a translation of a message must keep: its arguments and the order of their branches."""
+    """The parts that a translation must keep: arguments and the order of their branches."""
     result = Counter[object]()
     for argument in message.arguments:
         # Quoted text has no name, and a translation may quote other signs.

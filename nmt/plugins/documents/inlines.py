@@ -27,7 +27,7 @@ ACTIVE_OR_BRACKET = re.compile(rf"{ACTIVE}|[\[\]]")
 ACTIVE_OR_LABEL = re.compile(rf"{ACTIVE}|(?<=\^)\[|\[(?=[\[\]^!@])|\](?=[\[(:])")
 """Leaves most brackets, because the document rarely defines the label in them."""
 TEXTS = frozenset(["text", "text_special", "softbreak", "hardbreak"])
-"""Types of tokens of markdown-it that are no markup."""
+"""Types of tokens of markdown-it that are not markup."""
 EMPHASIS = "*_~"
 MAY_BE_LEFT_OUT = re.compile(r"(?:em|strong|s)_|html_inline \{\} </?(?i:ruby|rb|rt|rp|rtc)\b")
 """Markup that a translation may lack, as `Inline.markup_of` describes it: emphasis and readings."""
@@ -37,11 +37,11 @@ FIRST_TAGS = re.compile(
 )
 """Comments, and elements without content, at the beginning of a block."""
 MAY_BE_OTHER = re.compile(r"(?:\A|\n)[ \t]*[\[<]")
-"""The beginning of a block that may be no paragraph."""
+"""The beginning of a block that may not be a paragraph."""
 BEGINS_BLOCK = re.compile(r"((?:\A|\n[ \t>]*+)(?:\d{1,9}(?=[.)]\s)|(?=[#>+=-]|\*\s|~~~)))")
-"""What would begin a list, a heading or the like, up to the sign to escape."""
+"""The beginning of a list, heading or similar block, up to the sign to escape."""
 CONTINUES_URL = re.compile(r"-?[^\W_]")
-"""What would become part of the bare address before it."""
+"""Text that would become part of the bare address before it."""
 
 
 def escape(text: str) -> str:
@@ -93,13 +93,13 @@ class Image(Part):
 
 
 class Markup(NamedTuple):
-    """What a text in Markdown consists of."""
+    """The markup of a text in Markdown."""
 
     tags: Counter[str]
     """Descriptions of its markup."""
 
     signs: int
-    """How many characters for emphasis are in its text."""
+    """The number of characters for emphasis in the text."""
 
 
 class Inline(Sentence):
@@ -264,7 +264,7 @@ def parse_inline(text: str, references: dict[str, Any]) -> list[Token]:
 
 
 def signs_in(text: str) -> int:
-    """How many characters of a text could be emphasis."""
+    """The number of characters of a text that could be emphasis."""
     return sum(map(text.count, EMPHASIS))
 
 

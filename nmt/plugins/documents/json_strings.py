@@ -27,7 +27,7 @@ class Strings(Document):
         # First, because in valid JSON, quotation marks are only around strings.
         check_json(self.text)
         self.values = [value for value in STRING.finditer(self.text) if not value["is_name"]]
-        # Escapes are read here. Strings that do not change are not written anew.
+        # Escapes are read here. Strings that do not change are not written again.
         self.strings = [String(json.loads(value[0])) for value in self.values]
         self.lines = list[str]()
         for string in self.strings:

@@ -1,4 +1,4 @@
-"""The languages that office documents declare for their text and spelling checkers go by."""
+"""The languages that office documents declare for their text, which spelling checkers use."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -77,7 +77,7 @@ def language_of(code: str) -> Language | None:
     language = language_tag(code).partition("-")[0]
     likely = get_global("likely_subtags")
     names = [f"{language}_{region}", language]
-    # The script comes first, because it may have a usual region of its own, as in zh-Hant.
+    # The script comes first, because it may have its own usual region, as in zh-Hant.
     if not is_plain:
         names.insert(0, f"{language}_{script}")
     for name in names:
@@ -145,7 +145,7 @@ class Change:
             if name in spans:
                 yield Part(*spans[name], otherwise=value)
             else:
-                # In OpenDocument, only these two have a prefix of their own.
+                # In OpenDocument, only these two have a separate prefix.
                 is_western = name in ("language", "country")
                 prefix = "fo:" if is_western else element.tag.removesuffix(element.name)
                 added += f' {prefix}{name}="{value}"'
@@ -154,7 +154,7 @@ class Change:
 
 
 def declared(elements: Sequence[Element], change: Change | None, turn: Turn | None) -> list[Part]:
-    """What a change of the language and of the direction changes in a file."""
+    """The changes in a file for a change of language and of direction."""
     parts = list[Part]()
     if change:
         parts += change.parts(elements)

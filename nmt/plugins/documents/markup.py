@@ -93,7 +93,7 @@ class Sentence(Part):
         """
         # A line break from a translator could end a paragraph or a subtitle.
         text = " ".join(translations[0].text.split()) if translations else ""
-        # Text that does not change keeps its bytes. Escaped anew, it could be written in another
+        # Text that does not change keeps its bytes. Escaped again, it could be written in another
         # way.
         if text in ("", self.plain):
             return self.raw

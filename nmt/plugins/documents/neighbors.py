@@ -23,9 +23,9 @@ WORD_BEGIN = regex.compile(r"\w")
 OPENING_BEGIN = regex.compile(r"[\p{Ps}\p{Pi}\u201e]")
 """An opening bracket or quotation mark at the beginning of a text."""
 JOINT = regex.compile(r"\s?[+\u2013\u2192>-]\s?")
-"""Between keys that are pressed together, or the steps of a path through menus."""
+"""The sign between keys that are pressed together, or between the steps of a menu path."""
 DIVIDER = regex.compile(r"[^\w\s]{1,3}")
-"""Between the links of a menu."""
+"""The text between the links of a menu."""
 ENDING = regex.compile(r"\(\w{1,3}\)")
 """The ending of a plural, as in file(s)."""
 
@@ -115,7 +115,7 @@ def is_divider(tokens: Sequence[MarkupToken], index: int) -> bool:
 
 @dataclass(frozen=True)
 class Border:
-    """Where one element ends and another one begins, without a blank between their texts."""
+    """The border between two elements without a blank between their texts."""
 
     tag: int
     """The index of the first tag that opens here."""

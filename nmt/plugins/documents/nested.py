@@ -14,13 +14,13 @@ NOTE = re.compile(f"{MARK}(\\d+){INSIDE}*")
 
 
 def marked(note: Spliced) -> str:
-    """What stands for a note in a sentence: the note's offset, padded to the note's length."""
+    """The stand-in for a note in a sentence: the note's offset, padded to the note's length."""
     # As long as the note, so that offsets behind it are those in the file.
     return f"{MARK}{note.begin}".ljust(len(note.text), INSIDE)
 
 
 class Paragraph(Sentence):
-    """A sentence whose tokens contain `marked` notes: elements with sentences of their own."""
+    """A sentence whose tokens contain `marked` notes: elements with separate sentences."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class Paragraph(Sentence):
     ) -> None:
         super().__init__(begin, tokens, escape)
         self.notes = dict[int, Spliced]()
-        # Without words, the sentence is not written, so its notes are parts of their own.
+        # Without words, the sentence is not written, so its notes are separate parts.
         if self.lines:
             inside = [note for note in notes if self.begin <= note.begin < self.end]
             self.notes = {note.begin: note for note in inside}

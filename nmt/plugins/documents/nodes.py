@@ -22,31 +22,31 @@ class MarkupToken:
     kind: Kind
 
     raw: str
-    """As written in the file. Empty for text that only the model sees."""
+    """The node as written in the file; empty for text that only the model sees."""
 
     text: str = ""
-    """Text as a reader sees it; of code, what the model may see."""
+    """The text as a reader sees it; for code, the text that the model may see."""
 
     name: str = ""
     """A closing tag closes the last open tag with its name."""
 
     breaks: bool = False
-    """Separates words, even without a space."""
+    """Whether the node separates words, even without a space."""
 
     optional: bool = False
-    """An element to drop if it would be empty, or a line break to drop next to another."""
+    """Whether to drop an element that would be empty, or a line break next to another."""
 
     is_script: bool = False
-    """Opens a superscript or subscript."""
+    """Whether the node opens a superscript or subscript."""
 
     closing: str = ""
-    """What closes an element in a translation, if that is not the closing tag's `raw`."""
+    """The text that closes an element in a translation, if not the closing tag's `raw`."""
 
     is_apart: bool = False
-    """Directly after a blank that the file lacks."""
+    """Whether the node directly follows a blank that the file lacks."""
 
     is_dropped: bool = False
-    """Not in a translation, such as how to pronounce the source."""
+    """Whether a translation omits the node, such as the pronunciation of the source."""
 
     # The fields below are set in the markup tree.
 

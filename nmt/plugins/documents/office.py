@@ -34,7 +34,7 @@ READ = {
 }
 """Attributes that people read, by the names of elements.
 
-These are alternative texts, watermarks (`textpath`), and what a pointer over a link shows.
+These are alternative texts, watermarks (`textpath`), and the tooltips of links.
 """
 LINE_BREAKS = re.compile(r"((?:&#(?:[xX]0*[aAdD]|0*1[03]);)+)")
 CACHES = frozenset(["strCache", "strLit", "multiLvlStrCache", "strDim"])

@@ -13,7 +13,7 @@ QUOTED = (
 )
 NAMED = re.compile(rf"(?<![\w-])(?P<name>[\w-]+)[ \t]*[=:][ \t]*(?:{QUOTED})", re.DOTALL)
 UNNAMED = re.compile(rf"(?<=\s)(?:{QUOTED})", re.DOTALL)
-# Two words with letters. Paths and addresses are none.
+# Two words with letters, which paths and addresses do not have.
 TWO_WORDS = re.compile(r"[^\W\d_][^\s/]*\s+\S*[^\W\d_]")
 READABLE = frozenset(READ) | {
     "attribution",
@@ -60,7 +60,7 @@ OF_LOGIC = frozenset(
 
 
 def count_readable(text: str) -> int:
-    """How many parameters in a line of tags, or in a tag, contain text that readers see."""
+    """The number of parameters in a line of tags, or in a tag, with text that readers see."""
     count = 0
     for value in readable_values(text):
         if any(map(str.isalpha, value)):

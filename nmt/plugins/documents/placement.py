@@ -18,7 +18,7 @@ from nmt.text import INLINE, WITHOUT_BLANKS
 
 # Farther away, a word has hardly anything to do with the element.
 NEAR = 20
-"""How many tokens away an element may find a word if none is aligned with it."""
+"""The maximum distance, in tokens, of a word for an element without an aligned word."""
 
 
 @dataclass

@@ -40,7 +40,7 @@ def missing_forms(message: Message, language: str) -> set[str]:
 
 
 def choices(message: Message) -> Iterator[Argument]:
-    """The arguments of a message with branches, also those in branches."""
+    """The arguments of a message with branches, including arguments inside branches."""
     for argument in message.arguments:
         if argument.branches:
             yield argument

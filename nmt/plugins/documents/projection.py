@@ -55,7 +55,7 @@ class Projection:
             pieces.append(escape(text))
             is_left_out = is_element and node.optional and not inside
             if not is_left_out:
-                # Only text between two line breaks prevents that they form an empty line.
+                # Only text between two line breaks prevents an empty line.
                 raw = node.raw if text.strip() else after_line_break(before, node)
                 pieces += [raw, inside, node.closing]
             before = node
@@ -75,7 +75,7 @@ class Projection:
             is_same = text == self.source.text[before.end : node.begin]
             if node.is_apart and is_same and DIVIDER.fullmatch(text.strip()):
                 return text.rstrip()
-        # An inline footnote follows its word directly, whatever the translation has before it.
+        # An inline footnote follows its word directly, with any text before it in the translation.
         if node.is_apart and node.name == "note":
             return text.rstrip()
         return text

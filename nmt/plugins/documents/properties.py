@@ -1,4 +1,4 @@
-"""What office documents and books say about themselves: titles, descriptions and languages."""
+"""The properties of office documents and books: titles, descriptions and languages."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -48,7 +48,7 @@ class Contents(Flow):
 
 
 def declared(element: Element, book: Declarations) -> Iterator[Part]:
-    """What changes in the language and direction of an element, and in the order of pages."""
+    """The changes of an element's language and direction, and of the order of pages."""
     attributes = element.attributes
     spans = element.spans
     if book.is_source(attributes.get("lang", "")):

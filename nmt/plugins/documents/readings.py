@@ -20,5 +20,5 @@ READINGS_LEFT_OUT = "readings (ruby) left out"
 
 
 def lost_readings(before: str, after: str) -> int:
-    """How many readings of a file its translation lacks."""
+    """The number of readings in a file that its translation lacks."""
     return len(READING.findall(before)) - len(READING.findall(after))

@@ -26,7 +26,7 @@ def with_names(pairs: Pairs, partners: Mapping[int, int]) -> Pairs:
     kept_in_target = frozenset(partners.values())
     result = Pairs()
     for (source, target), weight in pairs.items():
-        # A name on one side only is no evidence, so its pairs stay.
+        # A name on one side only is not evidence, so its pairs stay.
         if source not in partners and target not in kept_in_target:
             result[source, target] = weight
     for pair in partners.items():

@@ -137,7 +137,7 @@ class Scanner:
 
     def add_emphasis(self, begin: int, raw: str) -> None:
         """Add signs that may open or close emphasis."""
-        # markdown-it knows the rules for signs beside letters and punctuation. `_` is no emphasis
+        # markdown-it knows the rules for signs beside letters and punctuation. `_` is not emphasis
         # in a word.
         scanned = self.state.scanDelims(begin, canSplitWord=raw[0] != "_")
         run = Run("text", raw, raw, opens=scanned.can_open, closes=scanned.can_close)
@@ -155,7 +155,7 @@ class Scanner:
         self.tokens.append(MarkupToken("copy", raw, raw))
 
     def add_extension(self, markup: re.Match[str]) -> None:
-        """Add what CommonMark lacks, unless the document defines the label in its brackets."""
+        """Add an extension of CommonMark, unless the document defines the label in its brackets."""
         raw = markup[0]
         page = markup["page"] or ""
         shown = markup["shown"] or ""
@@ -350,7 +350,7 @@ def end_of_address(text: str, begin: int) -> int:
 
 
 def skip_blanks(text: str, at: int) -> int:
-    """The offset of the first character from `at` that is no white space."""
+    """The offset of the first character from `at` that is not white space."""
     return len(text) - len(text[at:].lstrip())
 
 

@@ -1,4 +1,4 @@
-"""Superscripts and subscripts that are no words: powers, indices, chemical formulas, and footnotes.
+"""Superscripts and subscripts that are not words: powers, indices, formulas and footnotes.
 
 Their text must not be joined to the word before: a model would read the power in 10<sup>6</sup> as
 106.
@@ -38,9 +38,9 @@ BASE = re.compile(
     r")$"
     r"|(?<=\d )in$"
 )
-"""What a script belongs to, at the end of the text before it."""
+"""The base of a script, at the end of the text before it."""
 CHEMICAL_BASE = re.compile(rf"(?<![\w]){FORMULA}$")
-"""What a subscript or a charge may belong to, besides."""
+"""Another base of a subscript or a charge."""
 CHARGE = re.compile(r"\d*[-+\u2212\u2013]")
 REST = re.compile(rf"{FORMULA}(?![a-z])")
 """The rest of a formula behind a script: the O of H2O."""

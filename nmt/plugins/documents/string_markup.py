@@ -10,7 +10,7 @@ MASK = "\ue001"
 """Stands for arguments while markup is found."""
 FIRST_CODE = "\ue100"
 CODE = re.compile(f"[{FIRST_CODE}-\uf8ff]")
-"""A private character: an icon, or what stands for a code in XLIFF."""
+"""A private character: an icon, or a stand-in for a code in XLIFF."""
 
 PATH = (
     r"(?<![\w/.])[A-Za-z]:\\[^\s\"<>|*?]{1,400}+"  # C:\folder\file

@@ -35,18 +35,18 @@ OUTSIDE = BLOCKS | RAW
 CLOSED = re.compile(r"</([a-zA-Z]\w*)")
 
 Groups = dict[str, str | None]
-"""What the named groups of a kind's `markup` matched. No kind has all groups."""
+"""Named group of a kind's `markup` -> matched text. No kind has all groups."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """How a kind of string is written."""
+    """The notation of a kind of string."""
 
     markup: re.Pattern[str] = STRING_MARKUP
     read: Callable[[str], str] = str
-    """Turns text into what a reader sees."""
+    """Turns the notation of the string into text as a reader sees it."""
     write: Callable[[str], str] = str
-    """The opposite."""
+    """The opposite of `read`: turns text that a reader sees into the notation of the string."""
     is_html: bool = True
     """Whether elements and attributes have the meaning that they have in HTML."""
     drops_lines: bool = False
@@ -97,7 +97,7 @@ class Reader:
         self.begin = begin
         self.kind = kind
         self.scanned = masked(text, arguments)
-        # The names that are closed somewhere, and so are no placeholders.
+        # The names that are closed somewhere, and so are not placeholders.
         self.closed = {name.lower() for name in CLOSED.findall(text)}
         # Tags are searched in the masked text: an argument in a tag could contain quotes or
         # brackets.

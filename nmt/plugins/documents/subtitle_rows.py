@@ -1,4 +1,4 @@
-"""The lines of a file with subtitles: which are text, and which are times, numbers and the like."""
+"""The lines of a file with subtitles: text, times, numbers and other lines."""
 
 import re
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ class Row:
     begin: int
     end: int
     text: str
-    """Without its line break."""
+    """The text of the row, without its line break."""
     is_text: bool = True
     is_timing: bool = False
     """True for times, even if they are damaged."""
@@ -72,7 +72,7 @@ def mark_structure(rows: list[Row], in_webvtt: bool) -> None:
         elif row.is_timing or names_subtitle(rows, index, in_webvtt):
             row.is_text = False
             in_remark = False
-        # A remark goes on to the next empty line, unless times begin before.
+        # A remark continues to the next empty line, unless times begin before.
         elif in_remark or (in_webvtt and begins_remark(rows, index)):
             row.is_text = False
             in_remark = True

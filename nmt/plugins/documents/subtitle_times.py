@@ -1,4 +1,4 @@
-"""Lines with the times of a subtitle, also times that people or optical readers have damaged."""
+"""Lines with the times of a subtitle, including times damaged by people or optical readers."""
 
 import re
 

@@ -38,11 +38,11 @@ WEBVTT = Kind(
 )
 RIGHT_TO_LEFT_MARK = "\u200f"
 UNSEEN = re.compile(r"</?[a-zA-Z][^<>]*>|\{\\[^{}]*\}")
-"""What players do not show: tags, also with speakers and classes, and overrides of the style."""
+"""Text that players do not show: tags, even with speakers or classes, and style overrides."""
 OVERRIDES = re.compile(r"(?:\{\\[^{}]*\})+")
-"""Overrides of the style, at the beginning of a subtitle."""
+"""Style overrides at the beginning of a subtitle."""
 NAMED_LINES = 5
-"""The most lines that a notice lists."""
+"""The maximum number of lines that a notice lists."""
 
 
 class Subtitles(Text):

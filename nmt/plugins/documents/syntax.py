@@ -1,4 +1,4 @@
-"""Patterns for what may be markup in a block of Markdown."""
+"""Patterns for possible markup in a block of Markdown."""
 
 import re
 
@@ -15,7 +15,7 @@ BARE_URL = (
     "(?:[^\\s<>()\\[\\]`\u201c\u201d\u3001\u3002\uff08\uff09\uff0c]"
     r"|\([^\s<>()\[\]`]{0,500}\)){1,2000}"
 )
-"""As GitHub links it, without brackets that it does not close."""
+"""An address as GitHub links it, without brackets that the address does not close."""
 AFTER_URL = "?!.,:;'\"\\"
 """Punctuation that ends a sentence."""
 PUNCTUATION = r"[!-/:-@\[-`{-~]"

@@ -109,7 +109,7 @@ class Tag:
     end: int
 
     name: str
-    """In lower case; empty for a comment."""
+    """The element's name in lower case; empty for a comment."""
 
     closes: bool
 

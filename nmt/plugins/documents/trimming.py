@@ -65,7 +65,7 @@ def join_letters_before(tokens: list[MarkupToken], index: int) -> None:
         return
     letters = match[0]
     code = tokens[index]
-    # Code without a text for the model has a mark only, also with letters beside it.
+    # Code without a text for the model has only a mark, even with letters beside it.
     text = letters + code.text if code.text else ""
     tokens[index] = replace(code, raw=letters + code.raw, text=text)
     tokens[index - 1] = without_ends(before, 0, len(letters))

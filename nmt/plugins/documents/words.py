@@ -46,16 +46,16 @@ CLOSING = regex.compile(r"[\p{Pe}\p{Pf}]")
 FINAL_MARK = regex.compile(r"\p{Terminal_Punctuation}+")
 PUNCTUATION = regex.compile(r"[\p{P}\p{S}]+")
 DIALOG_MARK = regex.compile("[-\uff0d\u2010\u2011\u2012\u2013—―・·•*♪♫♬]+")
-"""What a line of a dialog, a list or a song may begin with."""
+"""A mark at the beginning of a line of a dialog, a list or a song."""
 NUMBER = regex.compile(r"\d+(?:[.,]\d+)*")
 LONGEST_NUMBER = 40
-"""How many characters before the edge of an element are searched for a number."""
+"""The number of characters before the edge of an element to search for a number."""
 DETOUR = 4
-"""How many tokens away a line break goes to fall between phrases."""
+"""The maximum number of tokens by which a line break moves to fall between phrases."""
 NEVER = 1000
 """The detour around a place where a line must not break."""
 Span = tuple[int, int]
-"""Where a stretch of text begins and ends."""
+"""The first index of a stretch of text, and the index after its last character."""
 
 
 class TokenPair(NamedTuple):

@@ -23,7 +23,7 @@ OPEN = ("new", "needs-translation")
 """States of targets that nmt replaces."""
 # The lookbehind saves time: a run of white space is tried only from its beginning.
 STATE = re.compile(r"""(?<!\s)(?:\s++state\s*=\s*("[^"]*"|'[^']*')|\s*+/?>$)""")
-"""What to remove from the opening tag of a target: its state and its end."""
+"""The parts to remove from the opening tag of a target: its state and its end."""
 REVIEW = ' state="needs-review-translation">'
 LINE_BREAK = re.compile(r"((?:[ ]*(?:[\t\r\n]|&#(?:[xX]0*[aAdD9]|0*(?:9|10|13));))+[ ]*)")
 LONGEST_CODE = 40  # of a language, in messages

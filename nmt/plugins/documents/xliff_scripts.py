@@ -17,12 +17,12 @@ KIND = re.compile(
 
 @dataclass(frozen=True)
 class ScriptTag:
-    """What a code stands for."""
+    """The tag that a code stands for."""
 
     name: str
     """The element, sup or sub."""
     closes: bool | None
-    """Whether the tag is a closing one; None if the code does not tell."""
+    """Whether the tag is a closing one; None if the code does not say."""
 
 
 def with_scripts(tokens: Sequence[MarkupToken]) -> list[MarkupToken]:
@@ -65,6 +65,6 @@ def tag_of(raw: str) -> ScriptTag | None:
         return ScriptTag(name.lower(), closes=bool(slash))
     if tags:
         return None
-    # Without the tag itself, an attribute may name what the code is.
+    # Without the tag itself, an attribute may name the kind of the code.
     kind = KIND.search(text)
     return ScriptTag(kind[1].lower(), closes=None) if kind else None

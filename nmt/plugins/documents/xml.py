@@ -79,7 +79,7 @@ class Flow(MarkedUp):
         return [*self.declarations(elements), *self.sentences(elements[0])]
 
     def declarations(self, elements: Sequence[Element]) -> list[Part]:
-        """What changes in the languages and directions that the file declares."""
+        """The changes of the languages and directions that the file declares."""
         return declared(elements, self.change, self.turn)
 
     def script_of(self, span: Element) -> str | None:
@@ -155,10 +155,10 @@ class Flow(MarkedUp):
         return MarkupToken("point", raw, breaks=separates or child.name in BREAKS)
 
     def with_mark(self, element: Element, notes: list[Spliced]) -> str:
-        """What stands for an element in a sentence.
+        """The text of an element in a sentence.
 
-        It is the element itself or, if it has sentences, a mark. Then the element is added to
-        `notes`.
+        It is the element itself or, if the element has sentences, a mark. Then the element is added
+        to `notes`.
         """
         parts = self.sentences(element)
         if not parts:

@@ -71,7 +71,7 @@ class Sample:
     """Lines to translate with both programs."""
 
     origin: str
-    """Where the lines are from; if there are none, why."""
+    """Where the lines are from; if there are no lines, the reason."""
     lines: list[str]
     references: list[str]
     """The lines' reference translations, or none."""
@@ -142,7 +142,7 @@ def write_export(config: ExportConfig) -> tuple[Path, list[str]]:
         precision = config.precision
         name = f"{config.format}-{precision}"
     else:
-        # The format has one precision, so the folder's name need not tell.
+        # The format has one precision, so the folder's name need not include it.
         precision = entry.precision
         name = config.format
     output = Path(config.output or folder / name)
@@ -168,7 +168,7 @@ def may_write(output: Path, marker: str) -> bool:
         tree = files.read_mapping(output / marker, files.parse_json)
     except NMTError:
         return False
-    # An output that is somebody else's folder must not be replaced.
+    # The export must not replace a folder that nmt did not write.
     return tree.get("exported_by") == "nmt"
 
 

@@ -55,7 +55,7 @@ def load(
     if options.precision == "int8" and has_fast_avx512():
         # By default, CTranslate2 uses AVX2 on AMD's processors. AVX-512 is faster with int8, but
         # not with float32.
-        # A user's own choice wins.
+        # The user's own choice takes precedence.
         os.environ.setdefault("CT2_FORCE_CPU_ISA", "AVX512")
     [folder] = folders
     conversion = converted(folder, options.precision, notice)
@@ -91,7 +91,7 @@ class QueuedBatch:
     """Sentences that CTranslate2 translates together."""
 
     indices: list[int]
-    """Of the sentences."""
+    """The indices of the sentences."""
     longest: int
     """Maximum length of the translations, including the end symbol: the highest of the batch."""
     promises: list[Any]
@@ -249,7 +249,7 @@ class CTranslate2Engine:
         return [row[: self.config.n_best] for row in results]
 
     def candidates(self, begun: Sequence[Pair], suppress: bool) -> list[list[Hypothesis]]:
-        """What CTranslate2 finds for each sentence, given its prefix.
+        """The hypotheses that CTranslate2 finds for each sentence, given its prefix.
 
         `suppress` excludes symbols that are not text.
         """

@@ -15,7 +15,7 @@ def check(folders: Sequence[Path], options: EngineOptions) -> None:
     if len(folders) != 1:
         problem = f"engine=ctranslate2: {len(folders)} models, but no support for ensembles"
         raise NMTError(f"{problem}; {ENGINE.advice}")
-    # All options, also those of later versions: one that the table does not name is refused.
+    # All options, including those of later versions: an option that is not in the table is refused.
     settings = settings_of("decode", options.decode)
     for field in fields(options):
         if field.name != "decode":

@@ -88,7 +88,7 @@ def write(folder: Path, output: Path) -> None:
     """
     description = read_description(folder)
     tokenizer = read_tokenizer(folder)
-    # First, so that a model that does not fit leaves no half of an export.
+    # First, so that a model that does not fit leaves no partial export.
     HUGGINGFACE.check(settings_of_model(description, tokenizer))
     weights = weights_of(load_model(folder), tokenizer)
     trees = settings(description, tokenizer)
@@ -115,7 +115,7 @@ def export(
     config: ExportConfig,
     status: Callable[[str], None],
 ) -> list[str]:
-    """`write`, without a comparison."""
+    """Write the export with `write`; returns no comparison."""
     write(folder, output)
     return []
 
@@ -155,7 +155,7 @@ def weights_of(model: Transformer, tokenizer: Tokenizer) -> Weights:
     bias_N = ours.get("output.bias", torch.zeros(model.vocabulary_size))
     # [1, N] in transformers.
     weights[HUB_BIAS] = in_order(bias_N)[None]
-    # transformers stores a matrix that all three share under a name of its own.
+    # transformers stores a matrix that all three share under a separate name.
     if len(tied(config)) == len(EMBEDDINGS):
         names = {HUB_SHARED: EMBEDDINGS[-1]}
     else:

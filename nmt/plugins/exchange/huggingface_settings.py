@@ -93,7 +93,7 @@ def settings_of_search(
     return {
         "num_beams": decode.beam_size,
         "do_sample": False,
-        # As in nmt, the search goes on while an unfinished hypothesis may still win.
+        # As in nmt, the search continues while an unfinished hypothesis may still win.
         "early_stopping": "never",
         "length_penalty": exported_penalty(decode),
         **tokens.settings(),

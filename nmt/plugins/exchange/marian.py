@@ -1,4 +1,4 @@
-"""Models that Marian or transformers' MarianMT stored, as nmt's.
+"""Read models that Marian or transformers' MarianMT stored.
 
 Marian (https://marian-nmt.github.io) computes different sinusoids than transformers, uses an
 epsilon of 1e-6, and starts its decoder from zeros. An imported model does the same, unless it was
@@ -127,8 +127,8 @@ def read_weights(
     program = training_program(stored, target, tables[-1])
     # By content, because a file may store a tied matrix twice.
     is_tied = torch.equal(target, output)
-    # If only the source matrix is untied, the source needs a vocabulary of its own, although the
-    # entries are the same.
+    # If only the source matrix is untied, the source needs its own vocabulary, although the entries
+    # are the same.
     is_joint = len(tables) == 1 and (not is_tied or torch.equal(source, target))
     values = {
         "name": "marian",
@@ -209,7 +209,7 @@ class UnreadWeights:
         for row in layer_parameters(config):
             names = row.marian if self.are_marians else row.transformers
             rows, *others = row.shape
-            # The file's three matrices for queries, keys and values are one of ours.
+            # nmt stores the file's three matrices for queries, keys and values as one matrix.
             parts = [self.take(name, rows // len(names), *others) for name in names]
             weights[row.ours] = row.reordered(torch.cat(parts), order_D)
         return weights

@@ -112,7 +112,7 @@ def decoder_of(path: Path, folder: Path) -> Path:
     if not decoders:
         raise NMTError(f"{folder}: no decoder.yml, which names the vocabularies")
     for decoder in decoders:
-        # The one of this very model, if several models are in the folder.
+        # The decoder.yml of this model comes first, if several models are in the folder.
         if decoder.name.startswith(path.name):
             return decoder
     return decoders[0]
@@ -143,7 +143,7 @@ def model_of(
         tensor = torch.from_numpy(array.astype(np.float32))
         weights[OUTSIDE_LAYERS.get(name, name)] = tensor
     if TRANSPOSED_OUTPUT in weights:
-        # Older versions of Marian stored the matrix so.
+        # Older versions of Marian stored the transposed matrix.
         weights[HUB_EMBEDDINGS[2]] = weights.pop(TRANSPOSED_OUTPUT).T
     model, trained_by = read_weights(StoredWeights(file, weights), settings, tokenizer)
     return MarianModel(model, trained_by, tokenizer, alpha, languages)

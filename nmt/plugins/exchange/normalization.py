@@ -21,7 +21,7 @@ HALF_WIDTH_MARKS = "\uff9e\uff9f"
 APART = "\uf8fe"
 """A private-use character that separates a mark from its letter while both are folded."""
 RULES = {"nfkc": "nfkc", "none": "identity"}
-"""The names by which sentencepiece knows a normalization."""
+"""Normalization -> its name in sentencepiece."""
 
 
 def spellings(character: str) -> Iterator[str]:
@@ -45,7 +45,7 @@ def folding_table(normalization: Normalization) -> dict[str, str]:
     sentencepiece replaces the longest sequence that matches.
     """
     table = dict[str, str]()
-    # sentencepiece takes a normalization of our own only as a table.
+    # sentencepiece accepts a custom normalization only as a table.
     for code in (*range(0xD800), *range(0xE000, 0x110000)):  # all but surrogates
         character = chr(code)
         read = " " if character.isspace() else normalization.source(character)

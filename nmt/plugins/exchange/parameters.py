@@ -39,7 +39,7 @@ class Parameter:
     transformers: tuple[str, ...]
     marian: tuple[str, ...]
     ctranslate2: tuple[str, ...]
-    """If there are two names, the first is for the query rows, the second for the other rows."""
+    """The names; of two, the first is for the query rows, the second for the other rows."""
 
     def reordered(self, tensor: Tensor, order_D: Tensor) -> Tensor:
         """The tensor with the entries along each d_model dimension in this order."""
@@ -50,7 +50,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Names:
-    """What each program calls a part of the model; empty if the program lacks it."""
+    """The names of a part of the model in each program; empty if the program lacks it."""
 
     ours: str
     transformers: str
@@ -99,7 +99,7 @@ def parameters_of_layer(model: ModelConfig, stack: str, number: int) -> Iterator
 
 
 def recurrence(model: ModelConfig, layer: Names) -> Iterator[Parameter]:
-    """The SSRU, which only Marian has besides nmt, and its normalization."""
+    """The SSRU, which among the other programs only Marian has, and its normalization."""
     width = model.d_model
     for name, letter in (("input", "W"), ("forget", "Wf"), ("forget_bias", "bf")):
         is_bias = name == "forget_bias"
@@ -111,7 +111,7 @@ def recurrence(model: ModelConfig, layer: Names) -> Iterator[Parameter]:
             marian=(f"{layer.marian}_rnn_{letter}",),
             ctranslate2=(),
         )
-    # The SSRU stands where self-attention would, so it has the first residual of the layer.
+    # The SSRU replaces self-attention, so it has the first residual of the layer.
     norm = Names(
         ours=f"{layer.ours}.residual_1.norm",
         transformers="",

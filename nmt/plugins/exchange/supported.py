@@ -1,4 +1,4 @@
-"""What CTranslate2 and transformers' MarianMT can reproduce of a model.
+"""The properties of a model that CTranslate2 and transformers' MarianMT can reproduce.
 
 Imports no heavy library.
 """
@@ -9,7 +9,7 @@ from nmt.config import ANY, FLAG, Program, Rule, Settings, only, only_by, struct
 
 USE_TORCH = "use engine=torch"
 MARIAN_NUMBERS = {"zero_start": True, "positions": "tensor2tensor", "norm_epsilon": 1e-6}
-"""How models that Marian trained compute, where they differ from the paper."""
+"""The settings in which models trained by Marian differ from the paper."""
 
 
 def head_width(settings: Settings) -> tuple[Any, ...]:
@@ -35,12 +35,12 @@ OF_TEXT = Rule(
     lambda kind, settings: structured_targets(kind) is None,
     lambda key, settings: f"targets that are text, not structures, for {key}",
 )
-"""Of data.kind: the targets are text."""
+"""A rule for data.kind: the targets must be text."""
 UNLESS_LIKELY_TO_TRUNCATE = Rule(
     lambda alpha, settings: alpha <= 1 or settings["decode.beam_size"] == 1,
     lambda key, settings: f"at most 1 for {key}",
 )
-"""Of decode.length_penalty: with a higher one, CTranslate2 stops before it finds the winner."""
+"""A rule for decode.length_penalty: above 1, CTranslate2 stops before it finds the winner."""
 NO_PREFIX = Rule(
     lambda prefix, settings: not prefix.strip(),
     lambda key, settings: f"no {key}",
@@ -50,7 +50,7 @@ MARIAN_TAGS = Rule(
     lambda tags, settings: not tags or has_marian_vocabulary(settings),
     lambda key, settings: f"no {key}",
 )
-"""Of data.tag: the pipeline that replaces nmt's tokenizers would spell a tag as subwords."""
+"""A rule for data.tag: the pipeline that replaces nmt's tokenizers would split a tag."""
 
 
 def positions_of_transformers(settings: Settings) -> tuple[Any, ...]:
@@ -94,7 +94,7 @@ SHAPE = {
     "model.output_bias": FLAG,
     "model.max_positions": ANY,
 }
-"""What CTranslate2 and transformers have in common."""
+"""The rules that CTranslate2 and transformers have in common."""
 CTRANSLATE2_MODEL = {
     **SHAPE,
     "model.source_end": FLAG,

@@ -1,7 +1,7 @@
 """The code in the README of an export to CTranslate2, which translates as `nmt translate` does.
 
-It needs only ctranslate2 and sentencepiece. `translate_lines` runs it as a user would, in a process
-of its own.
+It needs only ctranslate2 and sentencepiece. `translate_lines` runs it as a user would, in a
+separate process.
 """
 
 import json
@@ -251,7 +251,7 @@ def run_code(folder: Path, code: str, expression: str, lines: Sequence[str]) -> 
     done = subprocess.run(
         [sys.executable, "-c", code + LOOP.format(expression=expression)],
         cwd=folder,
-        # JSON, because a line may contain any character, also those that end lines.
+        # JSON, because a line may contain any character, even characters that end lines.
         input=json.dumps(lines),
         capture_output=True,
         text=True,

@@ -47,7 +47,7 @@ class Hub(Corpus):
             raise NMTError(f"{problem}: {one_line(error)}; {advice}") from error
 
     def local_options(self, folder: Path, split: str) -> dict[str, Any]:
-        """What `load_dataset` needs to load a local copy.
+        """The arguments with which `load_dataset` loads a local copy.
 
         Given the folder, the datasets library would read any file that the folder's README.md
         names, even outside the folder, so it gets the files.
@@ -88,7 +88,7 @@ class Hub(Corpus):
     def digests(self) -> dict[str, str]:
         """Hashes of a local copy's files; for a dataset on the hub, its name and subset."""
         if not self.data.path:
-            # A hash would need the whole download, also to recognize a corpus that is already
+            # A hash would need the whole download, even to recognize a corpus that is already
             # prepared.
             return {str(self.name): str(self.subset)}
         return file_digests(sorted(Path(self.data.path).glob(f"{self.subset}/*.parquet")))

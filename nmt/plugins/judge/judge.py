@@ -51,7 +51,7 @@ def formatted(
 
 @dataclass
 class Totals:
-    """What has been scored."""
+    """The totals of the scored pairs."""
 
     pairs: int = 0
     tokens: int = 0

@@ -17,7 +17,7 @@ class Output:
 
     steps: list["re.Match[str]"]
     written: list[str]
-    """What the model wrote after each tag, as one word."""
+    """The word that the model wrote after each tag."""
     unplaced: int
     """Number of words before the first tag."""
 

@@ -44,7 +44,7 @@ def scored_words(tree: Tree) -> list[bool]:
 
 
 def compare_trees(hypotheses: list[str], references: list[str]) -> Counter[str]:
-    """Count all brackets and the matching ones in trees given one per line, for F1 (table 4).
+    """Count all brackets and the matching brackets in trees, one per line, for F1 (table 4).
 
     Also counts the sentences that were compared, those with exactly the reference's brackets
     (complete), and errors: sentences that were not compared because their words differ, ignoring

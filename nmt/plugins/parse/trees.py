@@ -59,7 +59,7 @@ class Tree:
     words: list[str] = field(default_factory=list)
     tags: list[str] = field(default_factory=list)
     constituents: list[Constituent] = field(default_factory=list)
-    """In the order in which they open."""
+    """The constituents in the order in which they open."""
     opened: list[int] = field(default_factory=list)
     """While the tree is being built: indices of the open constituents, the innermost last."""
 
@@ -154,7 +154,7 @@ def parse(text: str) -> Iterator[Tree]:
     for token in TOKEN.finditer(text):
         if token["tag"]:
             tag = plain_label(token["tag"])
-            # A trace is no word of the sentence.
+            # A trace is not a word of the sentence.
             if tag != TRACE:
                 tree.add(tag, token["word"])
         elif token["opens"]:

@@ -17,7 +17,7 @@ WITHOUT_ACCENTS_ON_CAPITALS = ("el",)
 ACCENT = "\u0301"
 DIAERESIS = "\u0308"
 I_WITH_DOT_ABOVE = "i\u0307"
-"""What Unicode's rules make of \u0130 in small letters."""
+"""The lowercase form of \u0130 by Unicode's rules."""
 SEPARATE_VOWELS = re.compile(f"([\u03b1\u03b5\u03bf\u03c5]){ACCENT}([\u03b9\u03c5])(?!{DIAERESIS})")
 """Greek vowels that only the accent on the first one keeps from being read as one sound."""
 SIGMAS = "\u03c3\u03c2"

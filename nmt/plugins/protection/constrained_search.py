@@ -38,7 +38,7 @@ Place = tuple[int, int, int]
 
 
 def values_of(*tensors: Tensor) -> list[Any]:
-    """What `tolist` returns for each tensor; integers must be below 2^24, as float32 holds them.
+    """The values of each tensor as lists; integers must be below 2^24, as float32 holds them.
 
     All tensors share one transfer, because each transfer from a GPU waits for its queued work.
     """
@@ -89,7 +89,7 @@ class ConstrainedSearch(Search):
         self.states = [[tracker.start] * self.beam_size for tracker in self.trackers]
         self.terms = constraints.terms
         self.written = [[Written()] * self.beam_size for _ in self.trackers]
-        """What each hypothesis says, if the text decides which terms it has."""
+        """The text of each hypothesis, if the text decides which terms it has."""
 
     def advance(self) -> None:
         # `tokens` includes the start symbol, so this leaves a place for the end symbol.
@@ -111,8 +111,8 @@ class ConstrainedSearch(Search):
                     yield row, slot, tracker, states[slot]
 
     def next_tokens(self) -> Tensor:
-        # A hypothesis that lacks a term must not end. All others may, and their end is a candidate
-        # of its own, because the likeliest continuations may not include it.
+        # A hypothesis that lacks a term must not end. All other hypotheses may end, and their end
+        # is a separate candidate, because the likeliest continuations may not include it.
         logp_BKN = super().next_tokens()
         unmet = list[Place]()
         self.places = list[Place]()
@@ -229,7 +229,7 @@ class ConstrainedSearch(Search):
                     ended.append(candidate)
                 continue
             left, least = tracker.needs(states[parent], token)
-            # It could never meet its constraints within the maximum length.
+            # Such a candidate could never meet its constraints within the maximum length.
             if least > room:
                 continue
             if left == 0:

@@ -30,13 +30,13 @@ class PhraseConstraints:
     terms: WrittenTerms | None = None
 
     def of(self, indices: Sequence[int]) -> "PhraseConstraints":
-        # The engine searches sentences in batches of its own order.
+        # The engine orders sentences into batches as it likes.
         rows = [self.rows[index] for index in indices]
         terms = self.terms.of(indices) if self.terms else None
         return PhraseConstraints(rows, self.kinds, terms)
 
     def without(self, index: int, number: int) -> "PhraseConstraints":
-        """All constraints of a sentence but one."""
+        """All constraints of a sentence except one."""
         row = [*self.rows[index]]
         del row[number]
         terms = self.terms

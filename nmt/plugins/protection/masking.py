@@ -152,7 +152,7 @@ class MaskedLine:
         return row
 
     def restored(self, translation: Translation) -> Translation | None:
-        """A translation with items instead of names, also of those that it lost, if possible."""
+        """A translation with items instead of names, including lost ones if possible."""
         return self.with_items(self.aligned(translation))
 
     def with_items(self, translation: Translation) -> Translation | None:
@@ -178,7 +178,7 @@ class MaskedLine:
         return replace(translation, text=self.unmasked(text), details=details, copied=copied)
 
     def counted(self, names: Iterable[str]) -> list[str]:
-        """Those of the names that stand for placeholders for the next argument."""
+        """The names that stand for placeholders for the next argument."""
         items = dict(zip(self.names, self.original.items.texts, strict=True))
         return [name for name in names if is_counted(items[name])]
 

@@ -1,4 +1,4 @@
-"""Where terms occur in texts as words, which may have particles and prefixes joined to them."""
+"""Find terms in texts as words, which may have particles and prefixes joined to them."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -106,7 +106,7 @@ def occurrences(form: Form, text: str) -> Iterator[Span]:
             begin, end = match.span()
             is_word = may_begin(text, begin, end) and may_end(text, begin, end, plural=True)
             # Compounds count in translations: the Korean or Japanese translation has the term,
-            # though not as a word of its own.
+            # though not as a separate word.
             if is_word or is_part_of_compound(text, begin, end):
                 yield begin, end
             at = begin + 1

@@ -10,7 +10,7 @@ from nmt.text import META, TARGET, WITHOUT_BLANKS, WORD_CHARACTER, Tokenizer
 BEGINS = 0
 """At the beginning of the translation."""
 FOLLOWS = 1
-"""Anywhere else."""
+"""Anywhere but at the beginning of the translation."""
 GLUED = 2
 """Only right after an `EDGE` token."""
 
@@ -23,7 +23,7 @@ EDGE = 2
 CLOSING = ".,;:!?)]}%\u2026"
 """Punctuation that is followed by a blank."""
 CONTEXTS = {BEGINS: [""], FOLLOWS: ["x "], GLUED: ["x-", "x ("]}
-"""What may precede a phrase."""
+"""Place of a phrase -> texts that may precede it."""
 IDEOGRAPHIC_FULL_STOP = "\u3002"
 """Precedes phrases in scripts without blanks."""
 
@@ -38,7 +38,7 @@ class Phrase(NamedTuple):
 
 
 Constraint = tuple[Phrase, ...]
-"""Any one of these phrases meets it."""
+"""Phrases, any of which meets the constraint."""
 
 
 def is_letter(character: str) -> bool:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from nmt.config import TranslatorOptions
 
 WORDS = ["usual", "none", "true", "yes", "null"]
-"""Words that are no regular expressions; nor are similar words, which are rather misspelled."""
+"""Words that are not regular expressions; similar words are probably misspelled."""
 
 
 @dataclass
@@ -47,7 +47,7 @@ class ProtectionConfig:
 def check_pattern(kind: str) -> None:
     """Raise NMTError if a value of `protect` is not a regular expression.
 
-    What is probably a misspelled word would disable the usual kinds as a pattern.
+    As a pattern, a misspelled word would disable the usual kinds.
     """
     is_word = bool(get_close_matches(kind.lower(), WORDS, cutoff=0.8))
     if is_word:
@@ -68,7 +68,7 @@ def check_pattern(kind: str) -> None:
 
 
 def register(add: Add) -> None:
-    # Protection comes before terms: when a line is cut or masked, its terms are found anew.
+    # Protection comes before terms: when a line is cut or masked, its terms are found again.
     path = "nmt.plugins.protection"
     # Without a key, because even protect=none keeps what documents copy.
     add(StageEntry("protected", f"{path}.protection:protection", order=20))

@@ -22,7 +22,7 @@ from nmt.translation import Limits, Line, Outcome, RefusedLine, Rest, Stage, Tra
 MISMATCH = "protected items do not match the source; check the translation"
 """The note for a translation that lacks items."""
 NOTES = {"cut": CUT, "protected": MISMATCH}
-"""Notes by what a report calls them."""
+"""Name in a report -> note."""
 # In this order: A1 suits both messages and documents better than X1.
 STAND_INS: tuple[NameOf, ...] = ("A{}".format, "X{}".format, "[{}]".format)
 """Names that models copy well: see docs/guides/glossaries.md."""
@@ -31,7 +31,7 @@ MARK_OF_COPY = re.compile(f"[{COPIES[0]}-{COPIES[-1]}]")
 
 @dataclass(frozen=True)
 class Fallback:
-    """How to translate a line whose items would be lost otherwise."""
+    """A way to translate a line whose items would otherwise be lost."""
 
     mask: Callable[[ProtectedLine], MaskedLine | None]
     changes: Mapping[str, Any]
@@ -170,7 +170,7 @@ def masking_with(stand_in: NameOf) -> Fallback:
 
 
 def outcomes(lines: Mapping[int, Line], rest: Rest) -> dict[int, Outcome]:
-    """What the rest of the pipeline makes of each line, by the line's index."""
+    """Index of a line -> its outcome in the rest of the pipeline."""
     if not lines:
         return {}
     results = rest([*lines.values()])
@@ -232,8 +232,8 @@ def flag_lost_items(line: ProtectedLine, translations: Iterable[Translation]) ->
         # `copied` lists what was copied from the line; a bare mark means nothing to a user.
         translation.copied = copied
         if not line.items.arrive(translation.text):
-            # The mismatch is the graver of the two notes, and a report counts a line under one of
-            # them.
+            # The mismatch is the more serious of the two notes, and a report counts a line under
+            # only one of them.
             translation.notes.pop(CUT, None)
             translation.notes[MISMATCH] = ""
             translation.flags.append("protected")

@@ -23,7 +23,7 @@ class Change(NamedTuple):
 
 
 class Rewriting:
-    """A text with changes, and what becomes of its words."""
+    """A text with changes, and the places of its words in the new text."""
 
     def __init__(self, text: str, changes: Iterable[Change]) -> None:
         """The changes must not overlap, and are made in order of their places."""
@@ -33,7 +33,7 @@ class Rewriting:
         """The span of each change in the new text."""
         self.begins = list[int]()
         self.ends = list[int]()
-        """For each character of the text before, the span of what it became."""
+        """For each character of the old text, the span of its replacement in the new text."""
         at = 0
         for change in sorted(changes):
             self.keep(at, change.begin)
@@ -56,7 +56,7 @@ class Rewriting:
         self.ends += range(first + 1, last + 1)
 
     def words(self) -> list[range]:
-        """For each word of the text before, its words in the new text."""
+        """For each word of the old text, its words in the new text."""
         return [
             self.new_words.at(self.begins[begin], self.ends[end - 1])
             for begin, end in Words(self.before).spans
@@ -64,7 +64,7 @@ class Rewriting:
 
 
 class Places:
-    """Where to put names that a translation has lost.
+    """The places for names that a translation has lost.
 
     Each place is used once, and never one of the words that contain other names.
     """
@@ -191,6 +191,6 @@ def scores_of(details: Details, words: Sequence[range], count: int) -> list[floa
     for score, row in zip(details.word_log_probabilities, words, strict=True):
         if score is not None:
             for word in row:
-                # Log probabilities of words that merged are those of one event, so they add up.
+                # Merged words are one event, so their log probabilities add up.
                 scores[word] = (scores[word] or 0.0) + score
     return scores

@@ -56,7 +56,7 @@ class Terms(Stage):
         forms = list[list[list[Form]]]()
         for segment in segments:
             text = self.text_of(segment)
-            # By segment, because each one begins a sentence of its own, or continues one.
+            # By segment, because each segment begins or continues a separate sentence.
             capital = begins_with_capital(text)
             constraints_of_segment = list[Constraint]()
             forms_of_segment = list[list[Form]]()
@@ -85,7 +85,7 @@ class Terms(Stage):
 
         A note names a term whose translation is missing.
         """
-        # Found anew, because a stage keeps nothing between a search and its report.
+        # Found again, because a stage keeps nothing between a search and its report.
         matches = self.find(clean(line))
         fields = list[dict[str, Any]]()
         verdicts = judge(matches, best.text, self.glossary.target)

@@ -1,4 +1,4 @@
-"""Terms of a glossary: how a line writes them, and which texts a translation may use for them."""
+"""Terms of a glossary: how a line writes them, and the texts that a translation may use."""
 
 from collections.abc import Sequence
 from enum import Enum
@@ -114,7 +114,7 @@ def acceptable_forms(term: Term, language: str, of_capitals: bool) -> list[Form]
 
 def casing_of(written: str, term: Term) -> Casing:
     """How a line writes a term, apart from the case of the line."""
-    # A term listed in capitals, such as USB, tells nothing about the line.
+    # A term listed in capitals, such as USB, says nothing about the line.
     if is_in_capitals(written) and not is_in_capitals(term.source):
         return Casing.IN_CAPITALS
     if written[:1].isupper() and term.source[0].islower():

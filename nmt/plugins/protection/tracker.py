@@ -29,7 +29,7 @@ MARKED = (-3, 0)
 CLOSED = (-4, 0)
 """After a phrase that no token may continue as a word."""
 PHRASES_AT = {START: (BEGINS,), MARKED: (FOLLOWS, GLUED)}
-"""Which phrases can begin at a place; at others, only those that follow."""
+"""Place -> kinds of phrases that can begin there; at any other place, only FOLLOWS."""
 
 Reading = tuple[int, Place]
 """The constraints met so far, one bit each, and the place."""
@@ -38,7 +38,7 @@ State = frozenset[Reading]
 MOST_READINGS = 64
 """A limit for constraints that overlap in hundreds of ways."""
 IRRELEVANT = -1
-"""Stands for all tokens that occur in no phrase: they differ only in their kind."""
+"""Stands for any token that occurs in no phrase: such tokens differ only in their kind."""
 # Large, so that hypotheses that still need such a constraint form the last bank.
 UNREACHABLE = 99
 """The length of a constraint without a phrase that can begin anywhere."""
@@ -82,7 +82,7 @@ class Tracker:
                 self.owners.append(number)
                 self.relevant.update(phrase.tokens)
         # Identical constraints must be met in order. It makes no difference which of them a phrase
-        # meets, but without an order, each subset of them would be a reading of its own.
+        # meets, but without an order, each subset of them would be a separate reading.
         self.earlier = [identical_before(constraints, n) for n in range(len(constraints))]
         self.lengths = [length_of(constraint) for constraint in constraints]
         self.lengths_anywhere = [length_anywhere(constraint) for constraint in constraints]
@@ -102,7 +102,7 @@ class Tracker:
         return self.after(state, relevant_token, self.kinds[token])
 
     def needs(self, state: State, token: int) -> tuple[int, int]:
-        """What `left` and `least` are after another token."""
+        """The values of `left` and `least` after another token."""
         relevant_token = token if token in self.relevant else IRRELEVANT
         return self.outlook(state, relevant_token, self.kinds[token])
 

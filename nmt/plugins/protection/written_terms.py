@@ -1,4 +1,4 @@
-"""Which terms a translation has, by its text, while a search writes it token by token."""
+"""The terms in the text of a translation, while a search writes it token by token."""
 
 import unicodedata
 from collections.abc import Sequence
@@ -57,7 +57,7 @@ class WrittenTerms:
         return [Endings(row) for row in self.rows]
 
     def after(self, index: int, written: Written, token: int, continues_word: bool) -> Written:
-        """What is written after another token, which may continue the last word.
+        """The text written so far plus another token, which may continue the last word.
 
         Reading the text again is slow. It is necessary only if the token may change which terms the
         text has.
@@ -75,7 +75,7 @@ class WrittenTerms:
 
 
 class Endings:
-    """The terms of a sentence, to tell which tokens cannot complete any of them.
+    """The terms of a sentence, to find which tokens cannot complete any term.
 
     Texts are compared by their letters, without case, marks and blanks: where the letters of no
     term end, no term does.

@@ -24,7 +24,7 @@ NO_SENTENCE = re.compile(r"[{}\[\]<>|`\\]|http|\*\*|%s")
 MEMBER_BYTES = 2**22
 """Size limit for translation files; the largest one in the quickstart's wheel has 100,000 bytes."""
 MOST_LANGUAGES = 200
-"""Languages that an error lists."""
+"""The maximum number of languages that an error lists."""
 PIP_ERROR = "ERROR: "
 
 

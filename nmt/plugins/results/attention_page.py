@@ -23,7 +23,7 @@ from nmt.plugins.results.pages import render
 
 Weights = npt.NDArray[np.float32]
 MAX_TOKENS = 200
-"""Tokens per sentence, because the size of the page grows with the square of its length."""
+"""Maximum tokens per sentence, because the size of the page grows with the square of its length."""
 MAX_LABEL_LETTERS = 15
 """Letters of a token to show; the page cuts longer ones off."""
 MAX_BANDS = 5
@@ -105,7 +105,7 @@ def attention_page(config: AttentionConfig, show: Callable[[str], None]) -> str:
     attention = model_attention(model, source_BS, inputs_BT)
     sources = tokenizer.subwords([*source, EOS], text.SOURCE)
     outputs = tokenizer.subwords([*target, EOS], text.TARGET)
-    # Queries are named by what they predict, keys by what they read.
+    # Queries are named by the token that they predict, keys by the token that they read.
     inputs = ["<s>", *outputs[:-1]]
     if source and not model.config.source_end:
         # The model does not attend to the end symbol of the source.

@@ -1,11 +1,11 @@
-"""Where systems differ: their scores in buckets of lines, and how often they make each fault.
+"""Differences between systems: scores in buckets of lines, and the frequency of each fault.
 
 A row describes a bucket or a fault:
 
 - `title` (of the division, or "Faults"), `label`, `count` (lines), `unit` (name of the score, or
   "lines")
 - `values` of the systems
-- `gaps` between the first system and every other: `value`, its 95 % interval from `low` to `high`,
+- `gaps` between the first system and every other: `value`, its 95% interval from `low` to `high`,
   `better`, and `significant` (the interval excludes zero, and there are enough lines)
 
 Shapes: N lines, K statistics of a line, R resamples, S seeds of all systems.
@@ -33,7 +33,7 @@ SHORTEST_SHARE = 0.6
 LONGEST_SHARE = 1.6
 """A translation with a larger share of the reference's length is over-translated."""
 FEW_CHARACTERS = 10
-"""A smaller difference in length is no fault: short lines vary by more than their share."""
+"""A smaller difference in length is not a fault: short lines vary by more than their share."""
 
 Numbers = npt.NDArray[np.float64]
 Row = dict[str, Any]
@@ -43,9 +43,9 @@ Faults = list[list[str]]  # the faults of every line of a text
 def faults_of(
     source: str | None, reference: str, text: str, scripts: frozenset[str] | None
 ) -> list[str]:
-    """What is wrong with a translation.
+    """The faults of a translation.
 
-    These are flags, if the source is given, and a length far from the reference's.
+    They are flags, if the source is given, and a length far from the reference's.
     """
     faults = []
     if source is not None:
@@ -86,7 +86,7 @@ class Bootstrap:
         gaps = []
         for value, samples_R in zip(values[1:], samples[1:], strict=True):
             gap = value - values[0]
-            # 2.5 % on each side: the bootstrap's 95 % interval.
+            # 2.5% on each side: the bootstrap's 95% interval.
             low, high = np.quantile(samples_R - samples[0], [0.025, 0.975]).tolist()
             # The interval of the difference, since those of two systems can overlap although one of
             # them is better on nearly all resamples.
@@ -194,5 +194,5 @@ def faults_of_lines(test: TestSet, translations: list[str]) -> Faults:
 
 
 def has_fault(name: str, faults: Faults) -> Numbers:
-    """1 for each line with the fault, 0 for the others: [N, 1]."""
+    """1 for each line with the fault, 0 for each other line: [N, 1]."""
     return np.array([[float(name in of_line)] for of_line in faults])

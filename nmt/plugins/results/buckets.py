@@ -83,7 +83,7 @@ def division_by_rarity(sources: list[str], frequency: Counter[str]) -> Division:
 
 
 def count_words(corpus: "data.PreparedCorpus") -> tuple[Counter[str], str]:
-    """How often each word occurs in the training sources, and where the words were counted."""
+    """The count of each word in the training sources, and where the words were counted."""
     # The corpus holds token ids, which have to be decoded first.
     tokenizer = load_tokenizer(corpus.tokenizer_file)
     split = corpus.split("train")

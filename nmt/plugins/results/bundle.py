@@ -1,4 +1,4 @@
-"""Bundles of translations and scores: what a bundle states, and how it is packed and read.
+"""Bundles of translations and scores: the statement in a bundle, and how to pack and read it.
 
 A bundle is a zip archive whose bytes depend only on its files:
 
@@ -113,7 +113,7 @@ class Bundle:
     sha256: str
     """SHA-256 of the archive; of an unpacked bundle, of the archive that `nmt cite` would write."""
     problems: dict[str, str]
-    """What is wrong, by file name; "archive" stands for the archive itself."""
+    """File name -> problem; the name "archive" stands for the archive itself."""
 
 
 def digest(content: bytes) -> str:
@@ -121,7 +121,7 @@ def digest(content: bytes) -> str:
 
 
 def text_of(lines: Iterable[str]) -> bytes:
-    """The lines in UTF-8, each ending in LF, whatever line endings their file has."""
+    """The lines in UTF-8, each ending in LF, regardless of the line endings in their file."""
     return "".join(f"{line}\n" for line in lines).encode()
 
 
@@ -138,7 +138,7 @@ def pack(files: dict[str, bytes]) -> bytes:
     with zipfile.ZipFile(buffer, "w") as archive:
         # Sorted, because the order of members is part of the bytes.
         for name, content in sorted(files.items()):
-            # Without a time of its own, so that the bytes do not depend on the clock.
+            # Without a time, so that the bytes do not depend on the clock.
             member = zipfile.ZipInfo(name)  # dated 1980
             # zipfile would record the system that it runs on.
             member.create_system = UNIX
@@ -148,7 +148,7 @@ def pack(files: dict[str, bytes]) -> bytes:
 
 
 def read_bundle(path: Path) -> Bundle:
-    """A packed or unpacked bundle; NMTError if it is none.
+    """A packed or unpacked bundle; NMTError if the path is not a bundle.
 
     Checksums cover the files; the rest of the archive must match what `pack` writes.
     """
@@ -176,7 +176,7 @@ def read_bundle(path: Path) -> Bundle:
 
 
 def wrong_sums(files: dict[str, bytes]) -> dict[str, str]:
-    """The files whose checksums are wrong, and SHA256SUMS itself if any line of it is."""
+    """The files with wrong checksums, and SHA256SUMS itself if any of its lines is wrong."""
     summed = {name: content for name, content in files.items() if name != SUMS}
     stated_lines = set(files.get(SUMS, b"").split(b"\n"))
     correct_lines = set(sums(summed).split(b"\n"))

@@ -22,7 +22,7 @@ Curves = dict[str, list[Point]]  # "training" and "validation" -> points
 
 
 class Chart(NamedTuple):
-    """What a chart shows."""
+    """The content of a chart."""
 
     title: str
     unit: str
@@ -48,7 +48,7 @@ CHARTS = (
 
 @dataclass
 class Drawing:
-    """A chart with the positions of all that is drawn in it."""
+    """A chart with the positions of everything that is drawn in it."""
 
     chart: Chart
     curves: Curves

@@ -63,16 +63,16 @@ class Cited:
     folder: Path
     """The model directory."""
     run: Path | None
-    """The run that contains it."""
+    """The run that contains the model; None for a model directory outside a run."""
     description: ModelDescription
     decode: DecodeConfig
-    """How it translates the test set."""
+    """The search settings with which the model translates the test set."""
     computation: Computation
     device: str
 
     @property
     def path(self) -> Path:
-        """How commands name the model."""
+        """The path with which commands name the model."""
         return self.run or self.folder
 
 
@@ -101,7 +101,7 @@ def cite(config: CiteConfig, console: Console) -> tuple[Path, str, str]:
         run=run,
         description=description,
         decode=expected_search(config.translator.decode, description),
-        # What the translator did, not what was asked for: engine=auto has been decided by now.
+        # The options that the translator used, not those requested: engine=auto is resolved by now.
         computation=computation_of(translator),
         device=device_of(translator),
     )
@@ -118,7 +118,7 @@ def cite(config: CiteConfig, console: Console) -> tuple[Path, str, str]:
 def state(
     cited: Cited, test: TestSet, hypotheses: list[str], files: list[str], config: CiteConfig
 ) -> Statement:
-    """What the bundle of these files states."""
+    """The statement of a bundle with these files."""
     return Statement(
         run=cited.path.resolve().name,
         test_set=Path(config.source or "test").name,

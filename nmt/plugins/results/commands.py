@@ -1,4 +1,4 @@
-"""`nmt report`, `attention`, `compare`, `cite` and `verify`: what they check and print.
+"""`nmt report`, `attention`, `compare`, `cite` and `verify`: their checks and output.
 
 Modules that import torch or sacreBLEU are imported by the command that needs them.
 """

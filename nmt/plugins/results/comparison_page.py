@@ -53,7 +53,7 @@ class Example:
 def comparison_page(
     tree: dict[str, Any], systems: list[System], test: TestSet, counted: str
 ) -> str:
-    """The page for the record `tree`; `counted` tells where the training words were counted."""
+    """The page for the record `tree`; `counted` says where the training words were counted."""
     script = (TEMPLATES / "comparison.js").read_text(encoding="utf-8")
     # Browsers run the script with this hash and no other, whatever the texts contain.
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

@@ -1,4 +1,4 @@
-"""What `nmt compare` prints: a table of scores, and a verdict for each system.
+"""The output of `nmt compare`: a table of scores, and a verdict for each system.
 
 The functions read the record that `nmt compare --json` prints; see significance.py.
 """
@@ -40,7 +40,7 @@ def costs(cost: Tree | None) -> list[str]:
 
 
 def how_tested(tree: Tree) -> str:
-    """What an asterisk and ± mean."""
+    """The explanation of the asterisk and ±."""
     if tree["lines"] < FEWEST_LINES:
         asterisk = f"no *: tests need {FEWEST_LINES} lines, but there are only {tree['lines']}"
     else:
@@ -49,7 +49,7 @@ def how_tested(tree: Tree) -> str:
         asterisk = f"* differs from {baseline}: {tests}"
         if any(len(system["seeds"]) > 1 for system in tree["systems"]):
             asterisk += " for every pair of seeds (the largest p is shown), and all pairs agree"
-    interval = "± is the bootstrap's 95 % confidence interval"
+    interval = "± is the bootstrap's 95% confidence interval"
     return f"{asterisk}; {interval}; seed {tree['seed']}"
 
 

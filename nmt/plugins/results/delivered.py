@@ -81,7 +81,7 @@ def impossible_average(updates: Any, newest: int) -> str:
 
 
 def changed_vocabulary(run: Path, description: ModelDescription) -> str:
-    """How a tokenizer file differs from the one that the description names; empty if none does."""
+    """How the run's tokenizer files differ from the description's; empty if they do not."""
     for path in (run / "model" / "tokenizer.model", run / "tokenizer.model"):
         if not path.is_file() or files.sha256(path) != description.tokenizer:
             return f"{path} is missing or is not the vocabulary in model/config.json"
@@ -105,7 +105,7 @@ def changed_description(description: ModelDescription, paths: dict[int, Path]) -
 
 
 def facts_of(description: ModelDescription) -> dict[str, Any]:
-    """What a description and a checkpoint both record, without the list of averaged updates.
+    """The facts that a description and a checkpoint both record, except the averaged updates.
 
     The mean itself is compared by its weights.
     """
@@ -114,18 +114,18 @@ def facts_of(description: ModelDescription) -> dict[str, Any]:
     for key in (*NOT_IN_CHECKPOINTS, "averaged"):
         training.pop(key, None)
     if isinstance(training.get("config"), dict):
-        # An older nmt did not record options that have been added since.
+        # Older versions of nmt did not record options that were added later.
         training["config"] = with_defaults(ExperimentConfig, training["config"])
     return facts
 
 
 def shown_difference(changed: str) -> str:
-    """A difference in one line of at most 300 characters; characters of a corpus are long."""
+    """A difference in at most 300 characters, because the record of a corpus may be long."""
     line = " ".join(changed.split())
     line = "".join(letter for letter in line if letter.isprintable())
     return line if len(line) <= 300 else f"{line[:300]}..."
 
 
 def changed_configuration(run: Path, newest: dict[str, Any]) -> str:
-    """How config.yaml differs from the newest checkpoint in what decides; empty if it does not."""
+    """How decisive settings in config.yaml differ from the newest checkpoint; empty: not at all."""
     return changed_settings(newest, read_config(run))

@@ -181,7 +181,7 @@ def check_output(output: Path, example: str) -> Path:
     if output.suffix != suffix:  # so that no text file is overwritten by mistake
         raise NMTError(f"output={output}: must end in {suffix}")
     try:
-        # Only trying tells whether a folder can be written, whatever its permissions say.
+        # Only an attempt shows whether a folder can be written, whatever its permissions are.
         with TemporaryFile(dir=output.parent):
             return output
     except OSError as error:

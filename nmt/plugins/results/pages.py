@@ -48,7 +48,7 @@ def printable(value: object) -> object:
 
 
 def with_code(text: str) -> Markup:
-    """A message as HTML: what it puts between backticks is set as code."""
+    """A message as HTML, with text between backticks as code."""
     # Escaped first: the only tags in the result are those added here.
     return Markup(CODE.sub(r"<code>\1</code>", str(escape(printable(text)))))
 
@@ -65,7 +65,7 @@ def devices_in_words(recorded: str) -> str:
 
 
 def render(template: str, **content: Any) -> str:
-    """The page of a template with this content and the filters that all pages use."""
+    """The page of a template with this content and the filters that all pages share."""
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         # All names end in .html, but templates are also included, so escaping does not depend on

@@ -33,7 +33,7 @@ STATE = {
     "update": "global_step",
     "skipped": "skipped",
 }
-"""What the next updates depend on: a name for users -> the key in a checkpoint."""
+"""The state that the next updates depend on: name for users -> key in a checkpoint."""
 # The scaler exists only with 16-bit floats on a GPU, and gradients decide which updates are
 # skipped.
 OPTIONS = ("weights", "optimizer", "update")
@@ -46,16 +46,16 @@ def state_of(checkpoint: dict[str, Any]) -> dict[str, Any]:
 
 
 def options_of(checkpoint: dict[str, Any]) -> dict[str, Any]:
-    """What a checkpoint has in every environment, with names for users."""
+    """The state of a checkpoint that is equal in every environment, with names for users."""
     return {name: checkpoint.get(STATE[name]) for name in OPTIONS}
 
 
 def environment_of_run(run: Path, checkpoint: dict[str, Any]) -> dict[str, Any]:
-    """What the last bits of a checkpoint depend on; NMTError if the run does not record it."""
+    """The environment that the last bits depend on; NMTError if the run does not record it."""
     # By checkpoint, because a run may resume on another machine.
     facts = environment_of(checkpoint["nmt"])
     path = run / "environment.json"
-    if "processor" not in facts:  # an older nmt recorded it for the whole run
+    if "processor" not in facts:  # an older version of nmt recorded it for the whole run
         facts["processor"] = files.read_mapping(path, files.parse_json).get("processor")
     if not facts["processor"]:
         raise NMTError(f"{path}: does not name the processor; restore the file")
@@ -69,13 +69,14 @@ def train_again(config: VerifyConfig, console: Console) -> Iterator[Check]:
     """
     run = Path(config.run or "")
     paths = {checkpoint_step(path): path for path in list_checkpoints(run)}
-    # All that can be missing is checked before anything is trained.
+    # Everything that may be missing is checked before any training.
     pairs = segments([*paths], config.step)
     if not pairs:
         problem = f"{run}, step={in_words(config.step)}: no next checkpoint to compare with"
         raise NMTError(f"{problem}; use {possible_starts([*paths])}")
     read_config(run)  # checks that the file exists
-    # Each segment starts from a stored checkpoint, so an error in one does not hide another one.
+    # Each segment starts from a stored checkpoint, so an error in one segment does not hide an
+    # error in another.
     for start, end in pairs:
         yield check_segment(config, console, paths, start, end)
     changed = changed_configuration(run, load_checkpoint(list_checkpoints(run)[-1]))
@@ -111,7 +112,7 @@ def check_segment(
     """Train again from update `start` to `end`, and compare with the checkpoint at `end`."""
     run = Path(config.run or "")
     path = paths[end]
-    # Its own configuration, not config.yaml, which could have been edited since.
+    # The checkpoint's configuration, not config.yaml, which could have been edited since.
     before = load_checkpoint(path)
     environment = environment_of_run(run, before)
     # The folder may have been moved or renamed since.
@@ -123,7 +124,7 @@ def check_segment(
     training.checkpoint = paths.get(start)
     training.update = start
     # The tensors of `after` are read from its file when they are compared.
-    # In a folder of its own, so that the run never changes.
+    # In a separate folder, so that the run never changes.
     with TemporaryDirectory() as folder:
         after = repeated(training, original, Path(folder) / "run", end)
         return compared_segment(start, end, before, after, environment)
@@ -147,14 +148,14 @@ def repeated(training: Training, original: ExperimentConfig, run: Path, end: int
 
     Its file must stay while the checkpoint is used.
     """
-    # One device gives the same bits as several, and only updates count here: no limit of time.
+    # One device gives the same bits as several. Only updates count here, so there is no time limit.
     trainer = replace(original.trainer, devices=1, num_nodes=1, max_steps=end, max_time=None)
     # Validation changes no weights, so it runs once and translates nothing.
     validation = replace(original.validation, every_steps=end, bleu_sentences=0, best="perplexity")
-    # The recorded configuration has the updates that `minutes` led to; planned anew, they would
+    # The recorded configuration has the updates that `minutes` led to; planned again, they would
     # depend on the clock.
     again = replace(original, minutes=None, run=str(run), trainer=trainer, validation=validation)
-    # Nothing of this training may reach the user's records.
+    # This training must not appear in the user's records.
     again.logger = []
     training.config = again
     training.state.config = to_tree(again)
@@ -178,7 +179,7 @@ def compared_segment(
     changed = first_difference(state_of(before), state_of(after))
     what = f"update {start:,} to {end:,}"
     detail = f"{changed or 'all bits are equal'}; "
-    # An environment that an older nmt did not record may differ unnoticed.
+    # Facts that an older version of nmt did not record may differ unnoticed.
     not_recorded = [name for name in now if name not in recorded]
     if environment:
         detail += f"another environment: {environment}"
@@ -199,7 +200,7 @@ def changed_environment(
     checkpoint: dict[str, Any], recorded: dict[str, Any], now: dict[str, Any], updates: range
 ) -> str:
     """How this environment differs from the recorded one, or that the run moved at `updates`."""
-    # An older nmt recorded less.
+    # Older versions of nmt recorded less.
     comparable = {key: now.get(key) for key in recorded}
     changed = difference(recorded, comparable)
     moves = [update for update in checkpoint["nmt"].get("moved", []) if update in updates]

@@ -23,22 +23,22 @@ NAMES = {
     "chrf++": "chrF2++",
     "ter": "TER",
 }
-"""Our name of a metric -> sacreBLEU's."""
+"""nmt's name of a metric -> sacreBLEU's name."""
 TESTS = {
     "bs": "paired bootstrap",
     "ar": "approximate randomization",
 }
-"""sacreBLEU's name of a test -> ours."""
+"""sacreBLEU's name of a test -> nmt's name."""
 SAME = "not different at all"
 # sacreBLEU's tests return their smallest possible p for a single line, because all resamples are
 # identical.
 FEWEST_LINES = 50
-"""Lines that a test needs; with fewer, too many resamples coincide."""
+"""The minimum number of lines for a test; with fewer, too many resamples coincide."""
 
 
 @dataclass(frozen=True)
 class SeedScore:
-    """A score of one seed: `mean` ± `margin` is the bootstrap's 95 % interval."""
+    """A score of one seed: `mean` ± `margin` is the bootstrap's 95% interval."""
 
     value: float
     mean: float
@@ -50,7 +50,7 @@ Scores = dict[str, SeedScore]  # by metric
 
 @dataclass(frozen=True)
 class PairedResult:
-    """What sacreBLEU's test of one seed of the baseline against all other systems returned.
+    """The results of sacreBLEU's test of one seed of the baseline against all other systems.
 
     `results` has for each metric the result of the baseline's seed, then those of the seeds of all
     other systems, in order.
@@ -137,7 +137,7 @@ def measure(
     baseline_scores = [bootstrap.scores(0) for bootstrap in bootstraps]
     trees = [system_tree(baseline, baseline_scores, config.metrics)]
     comparisons: list[dict[str, Any]] = []
-    # Columns are seeds, so a system takes as many as it has seeds.
+    # Columns are seeds, so a system has one column per seed.
     column = 1  # the baseline is in column 0
     for rival in rivals:
         columns = range(column, column + len(rival.seeds))

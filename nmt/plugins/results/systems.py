@@ -1,4 +1,4 @@
-"""The systems of `nmt compare`: files of translations, or models in a process each."""
+"""The systems of `nmt compare`: files of translations, or models, each in its own process."""
 
 import re
 import time
@@ -68,7 +68,7 @@ def read_systems(texts: list[str]) -> list[System]:
     paths = []
     for system in systems:
         paths += [seed.path for seed in system.seeds]
-    # A system that is compared with itself would differ in nothing but its place.
+    # A system that is compared with itself would never differ.
     check_different(paths)
     check_different([system.name for system in systems])
     for path in paths:
@@ -88,7 +88,7 @@ def read_system(text: str, file_names: Counter[str]) -> System:
     if one and not exists(text):
         name, path = one.groups()
         return System(name, [Seed(path)])
-    # Of runs/a/model and runs/b/model, the last part would not tell which is which.
+    # Of runs/a/model and runs/b/model, the last part would not distinguish the two.
     name = Path(text).name
     is_unique = name and file_names[name] == 1
     return System(name if is_unique else text, [Seed(text)])
@@ -159,7 +159,7 @@ def translate_in_process(
 def translate_here(path: str, options: TranslatorOptions, sources: list[str]) -> Seed:
     """Translate as `nmt translate` does and measure the cost, after one line to warm up."""
     translator = open_translator(options)
-    # The first call allocates memory and may compile kernels, which is no part of the speed.
+    # The first call allocates memory and may compile kernels, which is not part of the speed.
     translator.translate(sources[:1])
     start = time.perf_counter()
     hypotheses = translate_lines(translator, sources, talker(), f"translating with {path}")

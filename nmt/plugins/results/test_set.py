@@ -95,7 +95,7 @@ def read_test_set(
 
 def corpus_test_set(corpus: "data.PreparedCorpus") -> TestSet:
     kind = corpus.manifest.content["data"]["kind"]
-    # Trees have scores of their own; see `nmt score metrics=[brackets]`.
+    # Trees have different metrics; see `nmt score metrics=[brackets]`.
     if structured_targets(kind):
         advice = "pass source=FILE reference=FILE"
         raise NMTError(f"{corpus.folder}: contains no translations; {advice}")

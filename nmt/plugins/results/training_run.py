@@ -52,7 +52,7 @@ class Run:
     """The last time that metrics.csv was written."""
     environment: dict[str, Any] = field(default_factory=dict)
     model: Facts | None = None
-    """None before the end of training, or if the model directory is unreadable."""
+    """The delivered model; None before the end of training, or if its directory is unreadable."""
     corpus: data.PreparedCorpus | None = None
     corpus_problem: str = ""
 

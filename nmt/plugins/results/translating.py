@@ -22,7 +22,7 @@ BLOCK_LINES = JobConfig.buffer
 
 @dataclass
 class Computation:
-    """What may change the last digits of a model's scores.
+    """The facts that may change the last digits of a model's scores.
 
     The defaults describe bundles without this record.
     """
@@ -68,7 +68,7 @@ def device_of(translator: Translator) -> str:
 
 
 def versions_with(engine: str) -> dict[str, str]:
-    """The versions that affect translations, also of the engine's library if it is installed."""
+    """The versions that affect translations, including the engine's library if it is installed."""
     versions = hardware.versions()
     entry = entries_of(EngineEntry).get(engine)
     library = entry.module if entry else ""
@@ -79,7 +79,7 @@ def versions_with(engine: str) -> dict[str, str]:
 
 
 def missing_engine(computation: Computation) -> str:
-    """What to install to translate again with the stated engine; empty if it is installed."""
+    """Advice to install the stated engine for translating again; empty if it is installed."""
     engine = computation.engine
     entry = entries_of(EngineEntry).get(engine)
     if entry is None:

@@ -103,7 +103,7 @@ def verify(config: VerifyConfig, console: Console) -> Iterator[Check]:
 
 
 def origin_unknown(config: VerifyConfig, bundle: Bundle, confirmed: set[str]) -> Check:
-    """What the published SHA-256 alone can prove: who edits these parts can edit SHA256SUMS too."""
+    """The parts that only the published SHA-256 proves: their editor can edit SHA256SUMS, too."""
     unproven = [name for name in (CARD, *OF_RUN) if name in bundle.files]
     unproven += [f"the {', '.join(UNPROVEN)} in {STATEMENT}", "that no score or file was left out"]
     # Texts inside the bundle prove nothing, because their hashes are inside it, too.

@@ -17,9 +17,9 @@ from nmt.plugins.serve.forms import AnyForm, FileForm, SuggestForm, TextForm, va
 from nmt.plugins.serve.keys import name_of_key, read_keys
 
 UPLOADS = 16
-"""Files of the largest size that may be in memory at a time, half of them of the same address."""
+"""Files of the largest size that may be in memory at once, at most half from the same address."""
 BYTES_PER_CHARACTER = 12
-"""What an emoji takes in JSON that is ASCII only."""
+"""The size of an emoji in JSON that contains only ASCII."""
 BYTES_OF_OTHER_FIELDS = 2**16
 """What all fields of a request besides its text may take."""
 

@@ -30,7 +30,7 @@ from nmt.text import match_language
 T = TypeVar("T")
 PAGE = Path(__file__).parent / "page"
 MOST_DETECTED = 3
-"""The most languages in an answer to /detect."""
+"""The maximum number of languages in an answer to /detect."""
 
 
 class Server:

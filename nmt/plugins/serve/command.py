@@ -19,7 +19,7 @@ from nmt.config import (
 )
 
 PACKAGES = ("httptools", "py3langid", "pydantic", "starlette", "uvicorn")
-"""What the server needs besides nmt's own requirements."""
+"""The packages that the server needs besides nmt's own requirements."""
 
 
 def is_loopback(address: str) -> bool:
@@ -87,7 +87,7 @@ class ServeConfig:
         require(bool(self.run), "run: name one or more runs or model directories")
         if self.translator.decode.do_sample:
             raise NMTError("decode.do_sample=true: the server cannot sample translations")
-        # To open the server to everybody must be a decision, not an oversight.
+        # Opening the server to everybody must be a decision, not an oversight.
         is_safe = is_loopback(self.host) or self.keys is not None or self.anonymous
         if not is_safe:
             problem = "other machines could use this server without a key"

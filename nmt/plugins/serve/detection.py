@@ -1,10 +1,10 @@
-"""Which languages a text could be in.
+"""The languages that a text could be in.
 
 py3langid ranks about 140 languages by the bytes of a text. It does not look at scripts, and ranks
 rare languages like common ones, so a short text such as "ok" could be in any of them. Here, only
 languages of the text's script remain, and each has a prior probability. The constants were fitted
 to 14,000 translations of Django's user interface (median: 12 characters), so that of the languages
-with a confidence of 80 %, about 80 % are right.
+with a confidence of 80%, about 80% are right.
 """
 
 import math
@@ -32,11 +32,11 @@ PRIORS = (
         " ps si sq sw tg uz",
     ),
 )
-"""How often texts are in each language, relative to each other."""
+"""Language -> relative frequency of texts in it."""
 RARE = 0.1
-"""The same for each other language."""
+"""The relative frequency of each other language."""
 LEAST_SHARE = 1e-30
-"""Stands for lower probabilities of py3langid: 0 would exclude a language whatever its prior."""
+"""Replaces lower probabilities of py3langid: 0 would exclude a language with any prior."""
 VARIETIES = {
     "arz": "ar",
     "ary": "ar",
@@ -73,7 +73,7 @@ def load_identifier() -> Any:
 
 @cache
 def identified() -> frozenset[str]:
-    """The languages that the identifier can tell, as CLDR's codes."""
+    """The languages that the identifier can recognize, as CLDR's codes."""
     codes = set[str]()
     for label in map(str, identifier().labels):
         codes.add(subtags(label).language)
@@ -128,7 +128,7 @@ def rank(text: str, codes: Iterable[str]) -> list[tuple[str, float]]:
     # A client's text can be long, and later characters hardly change the result.
     text = text[:MOST_CHARACTERS]
     codes = tuple(codes)
-    # py3langid ranks languages for any text, also for numbers and signs.
+    # py3langid ranks languages for any text, even for numbers and signs.
     if not any(map(str.isalpha, text)):
         return []
     shares = shares_of_identifier(text)

@@ -11,13 +11,13 @@ from nmt.plugins.serve.parsing import file_name, file_suffix, formats_of_documen
 from nmt.text import is_language
 
 KEPT_SECONDS = 600
-"""How long files are kept."""
+"""Seconds for which files are kept."""
 KEPT_BYTES = 64 * 2**20
-"""The maximum size of all files; the oldest ones make room."""
+"""The maximum total size of files; the oldest files are removed first."""
 UNSAFE = regex.compile(r"[^\w\p{M} ().-]+")
 """Characters that a file's name must not have."""
 MOST_NAME_BYTES = 200
-"""Of a file's name without its suffix."""
+"""Maximum bytes in a file's name without its suffix."""
 
 
 class Downloads:
@@ -49,7 +49,7 @@ def safe_name(name: str, target: str) -> str:
 
     The target language replaces a suffix that names a language: `test.de` for `test.en`.
     """
-    # macOS sends names in decomposed form, in which accents are characters of their own.
+    # macOS sends names in decomposed form, in which accents are separate characters.
     name = file_name(unicodedata.normalize("NFC", name))
     suffix = file_suffix(name)
     stem = name.removesuffix(suffix)

@@ -1,4 +1,4 @@
-"""What the server tells clients about itself: its languages and its settings."""
+"""Information for clients about the server: its languages and its settings."""
 
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ def facts_of_languages(routes: Routes) -> list[dict[str, Any]]:
 
 def language_facts(code: str, targets: list[str]) -> dict[str, Any]:
     """A language for clients: LibreTranslate's fields, and those that the page needs."""
-    # The page uses the short names where the region tells no two languages apart.
+    # The page uses the short names where the region distinguishes no two languages.
     without = without_region(code)
     return {
         "code": code,

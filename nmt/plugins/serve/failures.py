@@ -13,7 +13,7 @@ from starlette.requests import ClientDisconnect
 from nmt.config import NMTError, is_out_of_memory
 
 MOST_CLIENTS = 100_000
-"""The most clients to track; the one that has been idle longest is forgotten first."""
+"""The maximum number of clients to track; the client that was idle longest is dropped first."""
 RETRIED = (429, 503)
 """Statuses after which a client should try again."""
 LOGGED_PER_MINUTE = 30

@@ -45,7 +45,7 @@ class TranslateForm(TextForm):
     format: Literal["text", "html"] = "text"
     alternatives: Alternatives = 0
     prefix: Prefix | None = None
-    """Alternatives have another word after it."""
+    """The words before the replaced word; alternatives have another word after them."""
     rest: Text = ""
     """The translation so far after the prefix; other sentences keep its words."""
     details: bool = False
@@ -71,8 +71,8 @@ def validated(form: type[AnyForm], fields: dict[str, Any]) -> AnyForm:
 
     For the first invalid one, raises Failed with LibreTranslate's wording.
     """
-    # An empty field means the default, as one that is not sent.
-    # Clients may send fields for all of their options, also for those without a value.
+    # An empty field means the default, like a field that is not sent.
+    # Clients may send fields for all of their options, even for options without a value.
     given = {name: value for name, value in fields.items() if value not in (None, "", [])}
     try:
         return form.model_validate(given)

@@ -1,4 +1,4 @@
-"""Which of Chinese and Japanese a short text can be in, by the forms of its characters."""
+"""Whether a short text can be in Chinese or in Japanese, by the forms of its characters."""
 
 import re
 from collections.abc import Iterable
@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from nmt.text import HAN, KANA, lacking_han, subtags
 
 MISFIT = 0.01
-"""How likely a character is in a writing system whose character set lacks it."""
+"""The factor for each character that the character set of a writing system lacks."""
 UNSERVED = 0.05
-"""How likely a writing system that is not served is, if another one that fits as well is served."""
+"""The factor for a writing system that is not served if a served one fits equally well."""
 WITHOUT_KANA = 35.0
 """The factor for Japanese texts without kana, which py3langid takes for Chinese, because the texts
 that it learned from have kana. In translations of LibreOffice's user interface and names of CLDR
@@ -53,7 +53,7 @@ def served_systems(systems: set[str], codes: Iterable[str]) -> set[str]:
 
 
 def han_fits(text: str, codes: Iterable[str]) -> dict[str, float]:
-    """How well a text with Han characters fits Japanese (ja) and Chinese (zh), as factors.
+    """Factors for how well a text with Han characters fits Japanese (ja) and Chinese (zh).
 
     `codes` are the served languages. The result is empty if the text has no Han characters.
     """

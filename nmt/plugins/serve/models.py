@@ -23,10 +23,10 @@ from nmt.translation import Translated
 BATCH_WAIT = 0.003
 """Seconds that a batch's first line waits for more lines, if there are several clients."""
 TURN_TOKENS = 1500
-"""The most tokens per torch search, so that the next text need not wait long."""
+"""The maximum number of tokens per torch search, so that the next text need not wait long."""
 
 
-# Two batches of a torch engine are in work at a time, but only one of them searches.
+# Two batches of a torch engine are in progress at a time, but only one of them searches.
 class Turns:
     """A lock that threads acquire in the order in which they request it."""
 
@@ -61,7 +61,7 @@ class ServedModel:
         self.batches = 0
         """The number of batches being translated."""
         self.long_lines = 0
-        """How many of them are a single long line."""
+        """The number of these batches that are a single long line."""
         self.crowded = False
         """Whether the last batch had lines of several requests."""
         self.is_scheduled = False

@@ -12,7 +12,7 @@ BEAM = 12
 """The number of tokens to try as the beginning of another word."""
 # Each replaced word may take a search, and a request must not take many.
 MOST_REPLACED = 40
-"""The most words of a line that a user can replace and still get alternatives for later words."""
+"""The maximum number of words that a user can replace in a line with alternatives for the rest."""
 
 
 class SplitText:

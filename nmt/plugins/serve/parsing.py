@@ -35,7 +35,7 @@ class SentDocument(NamedTuple):
 
     content: bytes
     name: str
-    """Its suffix determines the format."""
+    """The file's name, whose suffix determines the format."""
     source: str = ""
     target: str = ""
 
@@ -132,7 +132,7 @@ class Written(NamedTuple):
 
     content: bytes
     notice: str = ""
-    """What its user should know, such as the number of strings left untranslated."""
+    """A message for the user, such as the number of strings left untranslated."""
 
 
 def write(limits: tuple[int, int], sent: SentDocument, lines: list[Line]) -> Written:

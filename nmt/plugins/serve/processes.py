@@ -18,11 +18,11 @@ from nmt.plugins.serve.parsing import SentDocument, file_name
 
 T = TypeVar("T")
 MEMORY = 2**30
-"""The maximum bytes of a process."""
+"""The maximum memory of a process, in bytes."""
 SHORT_SECONDS = 2
-"""CPU time to parse or write a short document."""
+"""Maximum CPU time to parse or write a short document."""
 LONG_SECONDS = 10
-"""The same for a long one."""
+"""Maximum CPU time for a long document."""
 # Apart from the long ones, or a few documents that use up their time would delay all uploads until
 # requests run into the time limit.
 SHORT_PROCESSES = 2

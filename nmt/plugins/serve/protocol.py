@@ -9,7 +9,7 @@ from urllib.parse import quote_from_bytes
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 MOST_HEADER_BYTES = 2**16
-"""The most bytes of a request line and headers, or of what separates the pieces of a body."""
+"""The maximum size of a request line with headers, or of a separator of body chunks, in bytes."""
 TOO_LARGE = f"the request's address and headers have more than {MOST_HEADER_BYTES:,} bytes"
 SPARE_CONNECTIONS = 100
 """Connections above the limit that get an answer (503); further ones are cut off."""

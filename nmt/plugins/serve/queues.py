@@ -1,4 +1,4 @@
-"""The queue of a model: lines of all clients, of which requests take turns to fill batches."""
+"""The queue of a model, in which the requests of all clients take turns to fill batches."""
 
 import asyncio
 from collections import deque
@@ -12,9 +12,9 @@ from nmt.plugins.serve.parsing import Line
 LONG_LINE = 1000
 """In characters. Each longer line is a batch of its own, and only one such batch runs at a time."""
 BATCH_LINES = 128
-"""The most lines of a batch."""
+"""The maximum number of lines of a batch."""
 BATCH_CHARACTERS = 8000
-"""The most characters of a batch."""
+"""The maximum number of characters of a batch."""
 BATCH_SECONDS = 0.3
 """The target time per batch, so that no batch delays the next one for long."""
 
@@ -27,7 +27,7 @@ class Search(NamedTuple):
     n_best: int = 1
     aligned: bool = False
     prefix: str | None = None
-    """What each translation begins with; the next word differs."""
+    """The beginning of each translation; the next word differs."""
     rest: str = ""
     """The translation so far after the prefix."""
 
@@ -116,7 +116,7 @@ class Queue:
         while turns and len(batch) < most and characters < self.most_characters:
             request = turns.popleft()
             is_long = request.begins_with_long_line
-            # What does not fit into this batch waits for a later one.
+            # Lines that do not fit into this batch wait for a later one.
             if batch and (is_long or request.search != batch[0].request.search):
                 continue
             line = request.lines.popleft()

@@ -1,4 +1,4 @@
-"""Which model translates a text, given the languages that a client names or that are detected."""
+"""The choice of the model for a text, by the languages that a client names or that are detected."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -12,14 +12,14 @@ from nmt.text import did_you_mean, match_language, with_code
 
 AUTO = "auto"
 MOST_OF_CODE = 40
-"""Characters of a client's language code in a message."""
+"""The maximum number of characters of a client's language code in a message."""
 
 
 class Route(NamedTuple):
-    """How a text is translated."""
+    """The way in which a text is translated."""
 
     model: ServedModel | None
-    """None if the text is already in the target language."""
+    """The model that translates; None if the text is already in the target language."""
     source: str
     target: str
     detected: dict[str, Any]
@@ -60,7 +60,7 @@ class Routes:
         hint = did_you_mean(language, self.languages)
         if hint:
             problem += f"; {hint}"
-        # For what is no language, LibreTranslate's own tests expect only the first words.
+        # If the code is not a language, LibreTranslate's own tests expect only the first words.
         is_language = name != shown
         if is_language:
             problem += f"; supported languages: {in_words(self.languages)}"
@@ -71,7 +71,7 @@ class Routes:
         return [source for source, targets in self.pairs.items() if target in targets]
 
     def advice(self, target: str) -> str:
-        """What to do if no model translates a language into another one."""
+        """The advice if no model translates from one language into another."""
         sources = in_words(self.sources_of(target))
         if not sources:
             return "see /languages"
@@ -140,7 +140,7 @@ class Routes:
         return [routes[text] for text in texts]
 
     async def find(self, source: str, target: str, texts: Sequence[str]) -> list[Route]:
-        """As `routes_of`, without delaying other requests while languages are detected."""
+        """Like `routes_of`, but without delaying other requests while languages are detected."""
         if source.lower() != AUTO:
             # Without detection, a thread would cost more than the look-up.
             return self.routes_of(source, target, texts)

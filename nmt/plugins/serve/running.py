@@ -21,9 +21,9 @@ from nmt.plugins.serve.failures import PlaceHandler, log
 from nmt.plugins.serve.protocol import SPARE_CONNECTIONS, Connection
 
 HEADER_SECONDS = 30.0
-"""For the headers of a request."""
+"""The time limit for receiving the headers of a request."""
 OTHER_FILES = 256
-"""Open files besides connections."""
+"""The number of open files to allow besides connections."""
 BACKLOG = 2048
 """Connections that may wait until the server accepts them."""
 
@@ -33,7 +33,7 @@ def serve(config: ServeConfig) -> None:
 
     Raises NMTError if the server cannot start.
     """
-    # First what can fail fast: models, keys and glossaries, then the port, then the weights.
+    # Fast checks come first: models, keys and glossaries, then the port, then the weights.
     server = Server(config)
     # Before the models are loaded, which takes long, so that a port in use is reported at once.
     listener = listen(config)
@@ -47,8 +47,8 @@ def serve(config: ServeConfig) -> None:
         model.load()
     loading.join()
     gc.freeze()  # garbage collections need not visit objects that live as long as the server
-    # Libraries report problems to the root logger, which has no handler of its own; Python's last
-    # resort would print their messages.
+    # Libraries report problems to the root logger, which has no handler; Python's last resort
+    # would print their messages.
     logging.lastResort = PlaceHandler(logging.ERROR)
     log(f"serving {', '.join(config.run)} at {address} (press Ctrl-C to stop)")
     if config.open and has_display():

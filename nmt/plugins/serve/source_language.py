@@ -8,13 +8,13 @@ from nmt.plugins.serve.scripts import coverage, letter_counts
 from nmt.text import subtags
 
 CONFUSED = ("bs hr sr", "id ms")
-"""Languages that py3langid takes for each other even in long texts."""
+"""Groups of languages that py3langid confuses even in long texts."""
 SURE = 0.8
 """The probability from which a language counts as certain."""
 ENOUGH_LETTERS = 12
-"""The letters that a text must have to be refused because of its language."""
+"""The minimum number of letters of a text that is refused because of its language."""
 ENOUGH_OF_A_SCRIPT = 4.0
-"""The letters, weighted or not, that a text must have to be refused because of its script."""
+"""The minimum number of letters, weighted or not, of a text refused because of its script."""
 
 
 class Unserved(Exception):
@@ -43,7 +43,7 @@ def choose(text: str, sources: list[str], target: str, codes: list[str]) -> Gues
     """
     # As many characters as `rank` reads, so that letters are counted in the same text.
     text = text[:MOST_CHARACTERS]
-    # All languages, so that text that no model translates is told from text that one translates.
+    # All languages, to distinguish text that no model translates from text that a model translates.
     ranked = rank(text, [*sources, target, *codes])
     if not ranked and number_of_letters(text) >= ENOUGH_OF_A_SCRIPT:
         raise Unserved("")  # in a script of no known language
@@ -100,7 +100,7 @@ def may_be_meant(detected: str, text: str, sources: list[str]) -> bool:
     The identifier does not know the source, or confuses it with the detected language.
     """
     languages = {subtags(code).language for code in in_script_of(detected, text, sources)}
-    # A language that the identifier does not know is always detected as another one.
+    # A language that the identifier does not know is always mistaken for another language.
     if not languages <= identified():
         return True
     for group in CONFUSED:

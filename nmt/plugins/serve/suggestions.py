@@ -22,7 +22,7 @@ CLOSED_BY = {
 }
 """The characters that begin text in another direction, and the character that ends it."""
 MOST_BYTES = 2**28
-"""Of the file; a row may exceed it."""
+"""Maximum size of the file; the last row may exceed it."""
 DIRECTIONS = re.compile(f"[{''.join({*CLOSED_BY, *CLOSED_BY.values()})}]")
 
 
@@ -52,7 +52,7 @@ def cell_of(text: str) -> str:
 
 def is_blank(text: str) -> bool:
     """Whether a text has no visible character."""
-    # Zero-width characters are no text, and `strip` keeps them.
+    # Zero-width characters are not text, and `strip` keeps them.
     printable = "".join(filter(str.isprintable, text))
     return not printable.strip()
 

@@ -17,7 +17,7 @@ from nmt.text import word_spans
 from nmt.translation import Translated, Translation
 
 DETECTED_LINES = 20
-"""The first lines of a document, from which its language is detected."""
+"""The number of lines of a document from which its language is detected."""
 
 
 ModelAndTarget = tuple[ServedModel, str]
@@ -29,12 +29,12 @@ class Text(NamedTuple):
     lines: list[str]
     text: str
     document: SentDocument | None = None
-    """If the text is HTML."""
+    """The text as a document if it is HTML; otherwise None."""
 
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """What a client wants for all lines of its request; the fields of `Search` without the tag."""
+    """The search options for all lines of a request; the fields of `Search` without the tag."""
 
     n_best: int = 1
     aligned: bool = False
@@ -85,8 +85,8 @@ class Service:
         """
         if sum(map(len, texts)) > self.most_lines:
             raise Failed(413, f"more than {self.most_lines:,} lines; send fewer lines per request")
-        # All lines with the same model and target become one request, so that a client with a list
-        # of texts does not take more turns than one with a long text.
+        # All lines with the same model and target become one request. Otherwise, a client with a
+        # list of texts would take more turns than a client with one long text.
         requests = requests_of(routes, texts, options)
         answers = dict[ModelAndTarget, Iterator[Line]]()
         try:
@@ -199,7 +199,7 @@ def requests_of(
 
 
 def number_of_translations(form: TranslateForm) -> int:
-    """How many translations of each text a client wants; HTML has no alternatives."""
+    """The number of translations of each text that a client wants; HTML has no alternatives."""
     return 1 if form.format == "html" else form.alternatives + 1
 
 

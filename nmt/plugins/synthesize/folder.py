@@ -1,9 +1,9 @@
-"""The output folder of `nmt synthesize`: which files it has, and what its translations depend on.
+"""The output folder of `nmt synthesize`: its files, and the identity of its translations.
 
-identity.json       what the translations depend on: hashes of the input and the model, settings
+identity.json       identity of the translations: hashes of the input and the model, settings
 translations.jsonl  one object per line, with all its translations, best first
 train.LANGUAGE      the chosen pairs, one file for each side
-summary.json        how many pairs were kept, and how many were dropped for each reason
+summary.json        numbers of pairs that were kept, and of pairs dropped for each reason
 .lock               held by the process that works in the folder
 """
 
@@ -24,16 +24,16 @@ def check_ours(folder: Path) -> None:
     """Raise NMTError if a folder has files that this command did not write."""
     if not folder.is_dir():
         return
-    # Temporary files may be left of a killed command, before it could write its identity.
+    # A killed command may have left temporary files before it could write its identity.
     names = {path.name for path in folder.iterdir() if not path.name.endswith(".nmt-tmp")}
     if IDENTITY not in names and not names <= {LOCK}:
         raise NMTError(f"output={folder} has unrelated files: name a new or empty folder")
 
 
 def claim(folder: Path, identity: dict[str, Any], before: Mapping[str, Any]) -> None:
-    """Store what a folder's translations depend on; NMTError if it has some with other settings.
+    """Store the identity of a folder's translations; NMTError if it has some with other settings.
 
-    `before` has the values of options that an older nmt did not store.
+    `before` has the values of options that an older version of nmt did not store.
     """
     has_translations = any(folder.glob(f"*{TRANSLATIONS}*"))  # complete or partial
     if has_translations:
@@ -42,7 +42,7 @@ def claim(folder: Path, identity: dict[str, Any], before: Mapping[str, Any]) -> 
 
 
 def start_again(folder: Path, identity: dict[str, Any], sides: Sequence[str]) -> None:
-    """Remove what earlier commands wrote, and store what the new translations depend on.
+    """Remove the files of earlier commands, and store the identity of the new translations.
 
     The job itself drops the lines of a partial file.
     """
@@ -65,7 +65,7 @@ def check_same(folder: Path, identity: dict[str, Any], before: Mapping[str, Any]
         problem = f"output={folder} has translations with unknown settings ({error})"
         raise NMTError(f"{problem}: {advice}") from error
     earlier = {**before, **recorded}
-    # An older nmt recorded fewer files.
+    # An older version of nmt recorded fewer files.
     recorded_keys = [key for key in identity if key in earlier]
     changed = [key for key in recorded_keys if earlier[key] != identity[key]]
     if changed:

@@ -94,7 +94,7 @@ def picked_translations(
 ) -> Iterator[tuple[Record, int]]:
     """Each record with the index of its best translation.
 
-    That is the most likely one, or with references the one most similar to its reference.
+    The best is the most likely translation or, with references, the most similar to its reference.
     """
     records = read_translations(Path(config.output))
     if config.reference is None:
@@ -104,7 +104,7 @@ def picked_translations(
     target = models.target(config.job.translator)
     tokenizer = evaluation.bleu_tokenizer(None, target, references)
     similarity = evaluation.sentence_scorer(config.metric, tokenizer)
-    # The numbers of lines have been compared before translating.
+    # The numbers of lines were compared before the translation.
     for record, reference in zip(records, references, strict=False):
         texts = [translation["text"] for translation in record["translations"]]
         similarities = [similarity(text, reference) for text in texts]
@@ -143,7 +143,7 @@ def choose_and_write(config: SynthesisConfig, models: steps.Models, sides: tuple
         selection = choose_pairs(config, models)
         check_not_empty(folder, selection)
         write_pairs(folder, selection, sides)
-    # The file is read without checks of its own: whatever is missing in a record ends up here.
+    # The file is read without separate checks: any key missing from a record ends up here.
     except (LookupError, TypeError, ValueError) as error:
         path = folder / TRANSLATIONS
         advice = "remove it and run the same command to translate again"

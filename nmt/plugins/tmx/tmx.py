@@ -23,7 +23,7 @@ MOST_BYTES = 4 * LINE_BYTES
 CHUNK = 2**15
 """The bytes to parse at a time."""
 EXAMINED = 1000
-"""The units at the beginning of a file from which its languages are known."""
+"""The number of units at the beginning of a file that determine its languages."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def text_of(element: Any) -> str:
 def code_text(code: Any) -> str:
     """A space for a code that separates the words around it, otherwise nothing."""
     pieces = [code.text or ""]
-    # Only the text of the code itself: a <sub> in it has text of its own, such as a footnote.
+    # Only the text of the code itself: a <sub> in it has separate text, such as a footnote.
     for inside in code:
         pieces.append(inside.tail or "")
     content = "".join(pieces)
