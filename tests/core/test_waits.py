@@ -123,7 +123,7 @@ def moved(item: Any, device: str) -> Any:
     return item
 
 
-def move(owner: Search | Finished, device: str) -> None:
+def move(owner: Search | FinishedHypotheses, device: str) -> None:
     for name, item in vars(owner).items():
         if name not in ("config", "finished"):
             setattr(owner, name, moved(item, device))
