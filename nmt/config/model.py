@@ -73,7 +73,8 @@ class ModelConfig:
     def __post_init__(self) -> None:
         width = f"model.d_model={self.d_model}"
         # Section 3.5: each frequency has a sine and a cosine.
-        if self.positions != "learned" and self.d_model % 2 != 0:
+        has_sinusoids = self.positions in ("sinusoidal", "tensor2tensor")
+        if has_sinusoids and self.d_model % 2 != 0:
             raise SettingError(f"{width}: sinusoids need an even width", key="model.d_model")
         # tensor2tensor divides by the number of frequencies minus 1, which must not be 0.
         if self.positions == "tensor2tensor" and self.d_model < 4:

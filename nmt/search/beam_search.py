@@ -13,7 +13,7 @@ from torch import Tensor
 from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig
 from nmt.model import Transformer
 from nmt.search.batches import pad
-from nmt.search.choices import allow_only, forbid_repetition, largest
+from nmt.search.choices import allow_only, best_continuations, forbid_repetition
 from nmt.search.engine import Hypothesis, penalty
 from nmt.search.sampling import draw, sentence_keys
 
@@ -245,22 +245,9 @@ class Search:
             allow_only(logp_BKN, forced, forced != PAD)
 
     def best(self, logp_BKN: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The best continuations of each sentence: log probabilities, parents and tokens, [B, C].
-
-        Each hypothesis has only one continuation that ends it, so at least K of the best 2 K are
-        unfinished.
-        """
-        batch, width, _ = logp_BKN.shape
-        # Greedy search stops when its best continuation is the end symbol.
-        candidates = 1 if self.beam_size == 1 else 2 * self.beam_size
-        # The best continuations of each hypothesis, then the best of all hypotheses.
-        logp, tokens = largest(logp_BKN.flatten(0, 1), candidates)
-        before_BK = self.log_probabilities[:, :width]
-        sums_BKC = before_BK[:, :, None] + logp.view(batch, width, -1)
-        kept = min(candidates, sums_BKC[0].numel())
-        best, indices = sums_BKC.flatten(1).topk(kept, dim=1)
-        parents = indices // sums_BKC.shape[2]
-        return best, parents, tokens.view(batch, -1).gather(1, indices)
+        """The `best_continuations` of each sentence."""
+        width = logp_BKN.shape[1]
+        return best_continuations(self.log_probabilities[:, :width], logp_BKN, self.beam_size)
 
     def sample(self, logp_BKN: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """A random continuation of each hypothesis: log probabilities, parents and tokens, [B, K].
@@ -338,13 +325,17 @@ class Search:
         # Unfinished rows come first; finished ones fill the batch up to a multiple of 8.
         order = unfinished_B.byte().argsort(descending=True, stable=True)
         chosen = order[:kept]
-        self.sentences = self.sentences[chosen]
-        self.tokens = self.tokens[chosen]
-        self.log_probabilities = self.log_probabilities[chosen]
-        self.max_lengths = self.max_lengths[chosen]
-        self.penalties_at_max_length = self.penalties_at_max_length[chosen]
+        self.keep(chosen)
         if unfinished:
             self.caches = [cache.select(chosen) for cache in self.caches]
+
+    def keep(self, rows: Tensor) -> None:
+        """Keep only these sentences of the batch, and their caches as they are."""
+        self.sentences = self.sentences[rows]
+        self.tokens = self.tokens[rows]
+        self.log_probabilities = self.log_probabilities[rows]
+        self.max_lengths = self.max_lengths[rows]
+        self.penalties_at_max_length = self.penalties_at_max_length[rows]
 
 
 @torch.inference_mode()

@@ -68,3 +68,24 @@ def forbid_repetition(logp_BKN: Tensor, tokens_BKT: Tensor, n: int, where_B: Ten
     # which is forbidden anyway.
     repeated = grams[..., -1].masked_fill(~again, PAD)
     logp_BKN.scatter_(2, repeated, -torch.inf)
+
+
+def best_continuations(
+    before_BK: Tensor, logp_BKN: Tensor, beam_size: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The best continuations of each sentence: log probabilities, parents and tokens, [B, C].
+
+    `before_BK` are the log probabilities of the hypotheses, and `logp_BKN` those of their next
+    tokens. Parents are the continued hypotheses. Each hypothesis has only one continuation that
+    ends it, so at least `beam_size` of the best 2 * `beam_size` are unfinished.
+    """
+    batch, width, _ = logp_BKN.shape
+    # Greedy search stops when its best continuation is the end symbol.
+    candidates = 1 if beam_size == 1 else 2 * beam_size
+    # The best continuations of each hypothesis, then the best of all hypotheses.
+    logp, tokens = largest(logp_BKN.flatten(0, 1), candidates)
+    sums_BKC = before_BK[:, :, None] + logp.view(batch, width, -1)
+    kept = min(candidates, sums_BKC[0].numel())
+    best, indices = sums_BKC.flatten(1).topk(kept, dim=1)
+    parents = indices // sums_BKC.shape[2]
+    return best, parents, tokens.view(batch, -1).gather(1, indices)

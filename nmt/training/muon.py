@@ -12,6 +12,7 @@ Shapes: G maps of the same shape, P rows, Q columns.
 
 from collections import defaultdict
 from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
 import torch
@@ -19,7 +20,8 @@ from torch import Tensor
 from torch.optim import Adam
 
 from nmt import compat
-from nmt.model import SSRU, FeedForward, MultiHeadAttention, Transformer
+from nmt.kernels import Linear
+from nmt.model import SSRU, MultiHeadAttention, Transformer
 
 MOMENTUM = 0.95
 """As in Jordan et al. 2024."""
@@ -52,7 +54,9 @@ def nearly_orthogonal(matrices_GPQ: Tensor) -> Tensor:
 def layer_matrices(model: Transformer) -> dict[Tensor, list[int]]:
     """The layers' matrices, each with the row counts of the linear maps that it stores."""
     rows: dict[Tensor, list[int]] = {}
-    for module in model.modules():
+    layers = (*model.encoder_layers, *model.decoder_layers)
+    # The projection to the vocabulary is not part of a layer; like embeddings, Adam updates it.
+    for module in chain.from_iterable(layer.modules() for layer in layers):
         if isinstance(module, MultiHeadAttention):
             # One parameter stores the query, key and value maps; each is orthogonalized by itself.
             rows[module.input] = module.widths
@@ -60,10 +64,8 @@ def layer_matrices(model: Transformer) -> dict[Tensor, list[int]]:
         elif isinstance(module, SSRU):
             rows[module.input] = [len(module.input)]
             rows[module.forget] = [len(module.forget)]
-        elif isinstance(module, FeedForward):
-            for name, parameter in module.named_parameters():
-                if name.endswith("weight"):
-                    rows[parameter] = [len(parameter)]
+        elif isinstance(module, Linear):
+            rows[module.weight] = [len(module.weight)]
     return rows
 
 

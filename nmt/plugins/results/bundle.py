@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from nmt import translation
-from nmt.config import LANGUAGE, DecodeConfig, require, shown
+from nmt.config import LANGUAGE, DecodeConfig, require, shown, with_defaults
 from nmt.errors import NMTError, one_line
 from nmt.files import MODEL_FILES, read_bytes
 from nmt.plugins.results.translating import Computation
@@ -83,6 +83,8 @@ class Statement:
         for language in (self.source, self.target, self.language):  # they are part of file names
             if not LANGUAGE.fullmatch(language):
                 raise NMTError(f"{language[:40]!r} is not a language code")
+        # The nmt that wrote the bundle may have had fewer options.
+        self.decode = with_defaults(DecodeConfig, self.decode)
         for key, names in PARTS.items():
             if set(getattr(self, key)) != set(names):
                 raise NMTError(f"{STATEMENT}, {key}: must have {', '.join(names)}")

@@ -392,6 +392,16 @@ def test_edit_is_detected_or_reported_as_unproven(nmt, bundles, finished, detect
         assert nmt("verify", "folder", f"sha256={digest}").code == 1
 
 
+def remove_an_option(files: Files, statement: dict[str, Any]) -> None:
+    del statement["decode"]["no_repeat_ngram_size"]
+
+
+def test_bundle_verifies_if_it_lacks_a_search_option_that_was_added_later(nmt, bundles, finished):
+    rewritten(remove_an_option)
+    outcome = nmt("verify", "folder", "source=test.en", "reference=test.de", f"run={finished}")
+    assert outcome.code == 0, outcome.out
+
+
 def test_scores_may_differ_by_rounding(nmt, bundles):
     """Python 3.12 adds the logarithms of BLEU with less rounding, and C libraries differ."""
     rewritten(change_score("value", lambda value: value * (1 + 2**-50)))
