@@ -39,7 +39,7 @@ COMMAND_LINE = re.compile(r"`nmt (train|preprocess)\b([^`]*)`")
 SEARCH_GROUP = re.compile(r"(?<![\w./-])decode\.")
 """The group of a search setting in a message: decode. in decode.beam_size.
 
-Not part of a path or a longer key, such as conf/decode.yaml or translator.decode.beam_size.
+Not part of a path or of a longer key, such as translator.decode.beam_size.
 """
 
 

@@ -1,6 +1,6 @@
 """CTranslate2 search on CPUs, without torch, using a converted model in the user's cache.
 
-`ctranslate2_ranking` ranks the finished hypotheses with the configured penalty. Translations equal
+`Ranking` ranks the finished hypotheses with the configured penalty. Translations equal
 the torch engine's up to rounding, unless the best hypothesis would finish after CTranslate2 stops
 (at most 7 of 1,000 sentences) or the model would not produce the prefix on its own: of 300
 quickstart translations, 299 were the same when the prefix was the beginning of the reference, and

@@ -13,7 +13,7 @@ pytest.importorskip("ctranslate2")
 from nmt.commands import compose
 from nmt.config import DecodeConfig, NMTError
 from nmt.plugins.exchange.ctranslate2_conversion import weights
-from nmt.plugins.exchange.ctranslate2_export import compare_scores, original, wrapper
+from nmt.plugins.exchange.ctranslate2_export import compare_scores, exported_in_nmt, original
 from nmt.translation import load_translator, what_affects_output, with_engine
 from tests.helpers.options import translator_options
 
@@ -64,7 +64,7 @@ def test_export_compares_translations_of_the_sample(model, nmt, tmp_path):
 
 def test_export_compares_no_scores_of_a_translation_that_is_too_long(model):
     """torch may translate a line with more tokens than CTranslate2 has positions."""
-    ours, theirs = original(model), wrapper(model, "float32")
+    ours, theirs = original(model), exported_in_nmt(model, "float32")
     too_long = (LINES[0], "ka " * 2048)
     short = (LINES[1], LINES[2])
     alone = compare_scores(ours, theirs, [short])
