@@ -43,6 +43,10 @@ def average_of_run(folder: Path, newest: Path) -> "training.Average":
 
 
 def run(config: AverageConfig) -> None:
+    """Write the average of a run's last checkpoints to `output`, or to the run's model directory.
+
+    With `last`, it is the average of that many. Without, validation chooses the number.
+    """
     folder = Path(config.run)
     # All checks come before the lock and the work, which reads gigabytes.
     training.check_no_links(folder)

@@ -127,7 +127,7 @@ def array_of(name: str, kind: int, shape: list[int], data: bytes) -> Array:
         raise ValueError(f"{name[:80]!r} has the unknown type {kind:#x}")
     count = prod(shape)
     numbers = np.frombuffer(data, np.int8, count).astype(np.float32)
-    # m of the description above, which follows the numbers.
+    # The factor with which numbers were multiplied before they were rounded follows them.
     scale = np.frombuffer(data, "<f4", 1, offset=count)
     # The scales of hostile files may be zero; values that are not finite are refused later.
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):

@@ -72,8 +72,9 @@ def parse_message(text: str) -> Message:
 
 
 def message_at(text: str, begin: int, number: str, depth: int) -> Message:
-    """The message from `begin` to the next unmatched brace.
+    """The ICU message from `begin` to the next unmatched closing brace, or to the text's end.
 
+    Its arguments are those in braces, number signs in plurals, and quotations of such signs.
     `number` is the argument that the number sign stands for, and empty outside of plurals. `depth`
     is the number of arguments around the message. UnknownSyntax if the message is malformed.
     """

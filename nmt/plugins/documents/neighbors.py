@@ -191,7 +191,12 @@ def border_between(
     last: int,
     index: int,
 ) -> Border | None:
-    """The border between two texts, if an element ends and another one begins there."""
+    """The border between two texts, if an element ends and another one begins there.
+
+    `last` and `index` are the tokens of the texts. `partners` maps the tag that opens an element to
+    the one that closes it, and the other way round. For example, `<b>A</b><i>B</i>` has a border
+    between A and B.
+    """
     closed = list[int]()  # the indices of the tags of elements that end here
     opened = list[int]()
     for at in range(last + 1, index):

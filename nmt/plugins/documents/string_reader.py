@@ -83,7 +83,10 @@ def masked(text: str, arguments: Sequence[Inset]) -> str:
 
 
 class Reader:
-    """Splits a string, which starts at offset `begin` of the file, into the parts to translate."""
+    """Splits a string with markup into the parts to translate, such as sentences: `parts`.
+
+    The constructor reads the whole string. `begin` is the offset in the file at which it starts.
+    """
 
     def __init__(
         self,
@@ -92,7 +95,7 @@ class Reader:
         kind: Kind = STRING,
         arguments: Sequence[Inset] = (),
     ) -> None:
-        """`arguments` are in order."""
+        """`arguments` are ordered by their positions in the text, and do not overlap."""
         self.text = text
         self.begin = begin
         self.kind = kind
@@ -103,7 +106,7 @@ class Reader:
         # brackets.
         self.tags = self.find_tags()
         self.tag_at = {tag.begin: tag for tag in self.tags if kind.is_html}
-        # These belong to the token of their tag, or to one of its attributes.
+        # Arguments that belong to the token of their tag, or to one of its attributes.
         self.arguments_in_tags = self.find_arguments_in_tags(arguments)
         self.parts = list[Part]()
         # The sentence that is being read: where it begins, its tokens, and what they contain.

@@ -86,8 +86,8 @@ class ProtectedLine:
 
         For example, code in a document is a copy: marks that no model knows, with the code between
         them. The masked line has only the code, such as "Run ls." None if that would be no change,
-        if `characters`, those that the model knows, are not enough, or if a translation would not
-        show which words are the copies.
+        if the line consists of items alone, if a copy has no text, if `characters`, those that the
+        model knows, are not enough, or if a translation would not show which words are the copies.
         """
         items = self.items.texts
         names = [readable(item, otherwise=HIDDEN) for item in items]

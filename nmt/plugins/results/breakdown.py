@@ -127,7 +127,12 @@ class Bootstrap:
 def look_closer(
     systems: list[System], test: TestSet, config: CompareConfig
 ) -> tuple[list[Row], str]:
-    """Rows for every fault and bucket, and where training words were counted ("" if unknown)."""
+    """Compare systems by kinds of faults, and by the first metric in buckets of similar lines.
+
+    A fault is, for example, a repetition; a bucket contains the lines of similar length, or those
+    with rare words. Returns the rows of both tables, and the name of the corpus in which training
+    words were counted ("" if unknown).
+    """
     spans = []
     translations: list[list[str]] = []
     for system in systems:
@@ -150,6 +155,7 @@ def look_closer(
         config=config,
     )
     all_divisions, counted = divisions(test)
+    # `buckets` has the bucket of each line, an index into `labels`.
     for title, labels, buckets in all_divisions:
         for index in np.unique(buckets):
             # `np.unique` skips buckets without lines.

@@ -97,9 +97,9 @@ def general_language(language: str) -> str:
 
 @cache
 def served_code(language: str, script: str, codes: tuple[str, ...]) -> str:
-    """The served code for a text in a language of the identifier.
+    """The one of `codes`, those of the server's models, for a language that was detected in a text.
 
-    If the language is not served, its code in CLDR.
+    If the server has no model for the language, its general code, which is that of CLDR.
     """
     general = general_language(language)
     is_variety = language in VARIETIES
