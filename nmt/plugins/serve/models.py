@@ -108,8 +108,8 @@ class ServedModel:
         self.pool = ThreadPoolExecutor(self.most_batches)
         # The threads already overlap encoding, search and decoding.
         self.translator = replace(translator, ahead=False)
-        # Clients choose from few settings, since `alternatives` has a limit. Prefixes are free text,
-        # so translators for them are not kept.
+        # Clients choose from few settings, since `alternatives` has a limit. Prefixes are free
+        # text, so translators for them are not kept.
         self.translator_for = cache(self.make_translator)
         seconds = time.monotonic() - begin
         log(f"{self.name}: loaded with {options.compute.engine} in {seconds:.1f} s")
