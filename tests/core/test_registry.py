@@ -1,12 +1,15 @@
 """Plugins of other packages that conflict with built-in ones, or that do not work."""
 
+from dataclasses import dataclass, field
 from importlib.metadata import PathDistribution
+from typing import Any
 
 import pytest
 
 from nmt import registry
+from nmt.config import members
 from nmt.errors import NMTError
-from nmt.extensions import MetricEntry
+from nmt.extensions import MetricEntry, OptionsEntry
 
 BUILT_IN = registry.built_in_plugins()[0]
 MODULE = """
@@ -93,4 +96,45 @@ def test_a_plugin_of_another_package_adds_to_the_built_in_ones(install):
 def test_a_conflict_or_a_mistake_names_the_plugin(plugins, message, install):
     with pytest.raises(NMTError) as caught:
         install(*plugins)
+    assert str(caught.value) == message
+
+
+@dataclass
+class Filters:
+    filters: str = ""
+    source: str = ""
+
+
+@dataclass
+class Record:
+    plugins: dict[str, Any] = field(default_factory=dict, metadata={"owner": "record"})
+    source: str = "en"
+
+
+@pytest.mark.parametrize(
+    ("entries", "message"),
+    [
+        (
+            [OptionsEntry("record.mine", f"{__name__}:Filters", is_inline=True, plugin="loud")],
+            "plugin loud: core already adds the key source; fix or uninstall it",
+        ),
+        (
+            [OptionsEntry("record.source", f"{__name__}:Filters", plugin="loud")],
+            "plugin loud: core already adds the key source; fix or uninstall it",
+        ),
+        (
+            [
+                OptionsEntry("record.filters", f"{__name__}:Record", plugin="quiet"),
+                OptionsEntry("record.mine", f"{__name__}:Filters", is_inline=True, plugin="loud"),
+            ],
+            "plugin loud: quiet already adds the key filters; fix or uninstall it",
+        ),
+    ],
+)
+def test_options_of_a_plugin_do_not_replace_a_key(entries, message, monkeypatch):
+    by_name = {entry.name: entry for entry in entries}
+    monkeypatch.setattr(members, "entries_of", lambda kind: by_name)
+    monkeypatch.setattr(OptionsEntry, "load", lambda entry: globals()[entry.path.split(":")[1]])
+    with pytest.raises(NMTError) as caught:
+        members.all_members_of(Record)
     assert str(caught.value) == message
