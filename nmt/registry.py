@@ -17,6 +17,9 @@ from nmt.extensions import KINDS, Entry, import_attribute
 GROUP = "nmt.plugins"
 """The group of entry points in which other packages list their `register`."""
 
+CORE = "core"
+"""The plugin to which the registry attributes the entries of the core."""
+
 E = TypeVar("E", bound=Entry[Any])
 
 
@@ -28,20 +31,37 @@ def built_in_plugins() -> list[str]:
     return sorted(file.parent.name for file in folder.glob("*/plugin.py"))
 
 
+def all_plugins() -> dict[str, str]:
+    """Name -> path of `register`: the core, built-in plugins, and plugins of other packages."""
+    paths = {CORE: "nmt.commands:register"}
+    for name in built_in_plugins():
+        paths[name] = f"nmt.plugins.{name}.plugin:register"
+    packages = dict.fromkeys(paths, "nmt")
+    for point in entry_points(group=GROUP):
+        package = point.dist.name if point.dist else point.module
+        if point.name in paths:
+            raise NMTError(
+                f"plugin {point.name} of {package}: {packages[point.name]} has a plugin of the "
+                "same name; rename or uninstall it"
+            )
+        paths[point.name] = point.value
+        packages[point.name] = package
+    return paths
+
+
 # Once per process: entries name their code by path, so filling the registry imports no plugin's
 # libraries.
 @cache
 def registry() -> dict[type[Entry[Any]], dict[str, Entry[Any]]]:
     """Extension point -> name -> entry: first the core's, then those of plugins."""
-    ours = {"core": "nmt.commands:register"}
-    for name in built_in_plugins():
-        ours[name] = f"nmt.plugins.{name}.plugin:register"
-    of_other_packages = {point.name: point.value for point in entry_points(group=GROUP)}
+    ours = {CORE, *built_in_plugins()}
     entries: dict[type[Entry[Any]], dict[str, Entry[Any]]] = {kind: {} for kind in KINDS}
-    for plugin, path in {**ours, **of_other_packages}.items():
+    for plugin, path in all_plugins().items():
         # The default argument binds the plugin of this turn. A closure would see the next one,
         # should a plugin keep `add`.
         def add(entry: Entry[Any], plugin: str = plugin) -> None:
+            if type(entry) not in entries:
+                raise NMTError(f"add takes entries of nmt.extensions, not {type(entry).__name__}")
             others = entries[type(entry)]
             if entry.name in others:
                 owner = others[entry.name].plugin

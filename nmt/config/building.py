@@ -89,7 +89,7 @@ class Parts:
         # A plugin's record is always built, so that `plugins[NAME]` exists at run time. A required
         # key is built to raise the error that names it.
         is_missing = self.base is None and member.default == MISSING
-        return member.name in self.rest or member.plugin or is_missing
+        return member.name in self.rest or bool(member.plugin) or is_missing
 
     def inline_record(self, member: Member) -> Any:
         """Build a record whose keys stand next to its owner's."""

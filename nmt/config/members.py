@@ -12,6 +12,7 @@ from typing import Any, cast, get_args, get_origin
 from nmt.config.fields import MISSING
 from nmt.config.trees import flatten
 from nmt.config.values import in_words
+from nmt.errors import NMTError
 from nmt.extensions import OptionsEntry
 from nmt.registry import entries_of
 
@@ -26,7 +27,8 @@ class Member:
     type: Any
     default: Any
     metadata: Mapping[str, Any]
-    plugin: bool = False
+    plugin: str = ""
+    """The plugin that adds the record; empty: a field of the core."""
 
     @property
     def choices(self) -> tuple[Any, ...]:
@@ -116,7 +118,22 @@ def all_members_of(cls: Any) -> list[Member]:
         # Users cannot set computed fields (without `init`) and internal fields.
         elif item.init and "internal" not in item.metadata:
             members.append(Member(cls, item.name, item.type, default_of(item), item.metadata))
+    refuse_keys_of_others(members)
     return members
+
+
+def refuse_keys_of_others(members: list[Member]) -> None:
+    """Refuse a plugin whose keys the core or another plugin already adds to a record."""
+    owners: dict[str, str] = {}
+    # The core's first: its own keys are never the mistake.
+    for member in sorted(members, key=lambda member: bool(member.plugin)):
+        for name in sorted(member.first_names) if member.is_inline else [member.name]:
+            if member.plugin and name in owners:
+                raise NMTError(
+                    f"plugin {member.plugin}: {owners[name]} already adds the key {name}; "
+                    "fix or uninstall it"
+                )
+            owners[name] = member.plugin or "core"
 
 
 def limited(members: list[Member], offered: tuple[str, ...]) -> list[Member]:
@@ -146,7 +163,7 @@ def plugin_members(cls: Any, owner: str) -> list[Member]:
 
 def plugin_member(cls: Any, name: str, entry: OptionsEntry) -> Member:
     metadata = {"inline": None} if entry.is_inline else {}
-    return Member(cls, name, entry.load(), None, metadata, plugin=True)
+    return Member(cls, name, entry.load(), None, metadata, plugin=entry.plugin)
 
 
 def default_of(item: Field[Any]) -> Any:

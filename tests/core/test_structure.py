@@ -1,6 +1,7 @@
 """The structure: which way imports go, and where each heavy library stays."""
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,13 +39,24 @@ LAYERS = (
 """The parts of the core from the bottom up: each imports only from those before it."""
 BETWEEN_PLUGINS = {
     ("bergamot", "exchange"): "Firefox's models are Marian's",
+    ("bergamot", "serve"): "translator.html has the styles of the server's page",
     ("serve", "documents"): "the server translates files",
+}
+IMPORT_PATH = re.compile(r"nmt(\.\w+)+(:\w+)?\.?")
+"""A string from which code is imported, such as `nmt.search:load`, or the beginning of one."""
+PRIVATE_BY_NAME = {
+    "torch.utils._python_dispatch": "torch's notes on extending PyTorch document it",
+    "os._exit": "Python's documentation has it",
 }
 
 
 def names_in(path: Path) -> Iterator[str]:
     """Dotted names of everything that a module imports, at its top or inside functions."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    yield from names_below(ast.parse(path.read_text(encoding="utf-8")), path)
+
+
+def names_below(tree: ast.AST, path: Path) -> Iterator[str]:
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -54,6 +66,27 @@ def names_in(path: Path) -> Iterator[str]:
 
 
 IMPORTS = {module: [*names_in(ROOT / module)] for module in MODULES}
+
+
+def import_paths_in(path: Path) -> Iterator[str]:
+    """Dotted names of what a module imports by strings: entries of plugins, `import_module`."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        text = node.value if isinstance(node, ast.Constant) else None
+        if isinstance(text, str) and IMPORT_PATH.fullmatch(text):
+            yield text.rstrip(".").replace(":", ".")
+
+
+def public_names() -> dict[str, set[str]]:
+    """Package of the core -> the names in its `__init__.pyi`."""
+    names = {}
+    for path in ROOT.glob("*/__init__.pyi"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+        names[path.parent.name] = {alias.asname for node in imports for alias in node.names}
+    return names
+
+
+PUBLIC = public_names()
 
 
 def part(module: Path) -> str:
@@ -102,7 +135,7 @@ def test_the_model_imports_little_of_nmt():
 def test_imports(module):
     """The core imports downwards and no plugin; a plugin imports no other one.
 
-    Both import packages, not their files.
+    Both import what a package lists as public, not from its files.
     """
     if module.name == "__main__.py" or part(module) == "__init__":
         return
@@ -110,34 +143,80 @@ def test_imports(module):
         return  # it imports names only for the type checker, from all parts that can be extended
     for name in IMPORTS[module]:
         first, *names = name.split(".")
-        if first != "nmt":
-            continue
-        if names[0] == "plugins":
-            check_import_of_plugin(module, names[1])
-        elif names[0] in LAYERS:
-            check_import_of_core(module, names)
+        if first == "nmt":
+            check_direction(module, names)
+            check_is_public(module, names)
 
 
-def check_import_of_plugin(module: Path, plugin: str) -> None:
-    assert is_plugin(module), f"the core imports {plugin}"
-    arrow = (part(module), plugin)
-    assert plugin == part(module) or arrow in BETWEEN_PLUGINS, arrow
+@pytest.mark.parametrize("module", MODULES, ids=str)
+def test_strings_that_name_code(module):
+    if part(module) in ("__init__", "registry"):
+        return  # the Python API loads names of plugins; the registry finds plugins
+    for name in import_paths_in(ROOT / module):
+        names = name.split(".")[1:]
+        # Strings such as "nmt.train" name a function for users.
+        if names[0] == "plugins" or names[0] in LAYERS:
+            check_direction(module, names)
 
 
-def check_import_of_core(module: Path, names: list[str]) -> None:
+def check_direction(module: Path, names: list[str]) -> None:
     """`names` are those after nmt, such as ["text", "files"]."""
+    if names[:1] == ["plugins"]:
+        assert is_plugin(module), f"the core imports {names}"
+        arrow = (part(module), names[1])
+        assert names[1] == part(module) or arrow in BETWEEN_PLUGINS, arrow
+    elif not is_plugin(module) and names != ["__version__"]:
+        assert "".join(names[:1]) in LAYERS, f"{names} is no part of the core"
+        assert LAYERS.index(names[0]) <= LAYERS.index(part(module)), f"{names[0]} is above"
+
+
+def check_is_public(module: Path, names: list[str]) -> None:
     layer = names[0]
-    if not is_plugin(module):
-        assert LAYERS.index(layer) <= LAYERS.index(part(module)), f"{layer} is above"
-    is_package = (ROOT / layer).is_dir()
-    if len(names) > 2 and is_package and layer != "commands":
-        assert layer == part(module), f"import {names[2]} from nmt.{layer}"
+    if layer in ("plugins", "__version__", part(module)):
+        return
+    assert not any(name.startswith("_") for name in names), f"{names} is private"
+    assert names != ["*"]
+    if len(names) > 1 and layer in PUBLIC:
+        assert names[1] in PUBLIC[layer], f"nmt.{layer} does not list {names[1]} in __init__.pyi"
+        assert len(names) == 2, f"import {names[2]} from nmt.{layer}"
+
+
+def test_each_part_of_the_core_is_in_a_layer():
+    parts = {part(module) for module in MODULES if module.parts[0] != "plugins"}
+    assert parts == {*LAYERS, "__init__", "__main__"}
+
+
+def test_extensions_import_the_parts_that_they_extend_for_the_type_checker_only():
+    tree = ast.parse((ROOT / "extensions.py").read_text(encoding="utf-8"))
+    tree.body = [node for node in tree.body if not isinstance(node, ast.If)]
+    assert not [name for name in names_below(tree, ROOT) if name.split(".")[0] == "nmt"]
+
+
+@pytest.mark.parametrize("module", MODULES, ids=str)
+def test_private_names_of_libraries_are_in_compat(module):
+    if part(module) == "compat":
+        return
+    tree = ast.parse((ROOT / module).read_text(encoding="utf-8"))
+    imports = [name for name in IMPORTS[module] if name.split(".")[0] not in ("nmt", "__future__")]
+    modules = set(modules_in(tree))
+    attributes = [ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+    used = [name for name in attributes if name.split(".")[0] in modules]
+    for name in imports + used:
+        is_private = re.search(r"\._[a-z]", name)
+        assert not is_private or name.startswith((*PRIVATE_BY_NAME,)), f"{module}: {name}"
+
+
+def modules_in(tree: ast.AST) -> Iterator[str]:
+    """The names by which `import` statements bind modules of libraries."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.asname or alias.name.split(".")[0] for alias in node.names)
 
 
 def test_exceptions_are_needed():
     arrows = set()
     for module, names in IMPORTS.items():
-        for name in names:
+        for name in [*names, *import_paths_in(ROOT / module)]:
             if ".plugins." in name:
                 arrows.add((part(module), name.split(".")[2]))
     plugins = {part(module) for module in MODULES if is_plugin(module)}

@@ -34,7 +34,9 @@ DECISIONS = (
     ast.If,
     ast.IfExp,
     ast.While,
+    ast.match_case,
 )
+LITERALS = (ast.Tuple, ast.List, ast.Set, ast.Constant, ast.JoinedStr)
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,8 @@ class Density:
     tokens: int
     """Per line of code, 90th percentile."""
 
-    long_lines: float
-    """Lines of code with more than 100 characters, in percent."""
+    long_lines: int
+    """Lines of code with more than 100 characters."""
 
     parallel: float
     """Assignments `a, b = x, y`, other than swaps, in percent of all assignments."""
@@ -56,6 +58,9 @@ class Density:
     unpacked: int
     """Literals that are unpacked at once, such as `*("a", "b")` and `**{"a": 1}`."""
 
+    tricks: int
+    """Conditions as numbers, such as `"s" * (count > 1)`, and `:=` outside of `if` and `while`."""
+
     complexity: int
     """The most branches and conditions in a function, plus 1 (McCabe 1976)."""
 
@@ -65,10 +70,11 @@ class Density:
 
 GOAL = Density(
     tokens=18,
-    long_lines=0.0,
+    long_lines=0,
     parallel=2.0,
     nested=0.2,
     unpacked=0,
+    tricks=0,
     complexity=12,
     longest=50,
 )
@@ -115,6 +121,7 @@ class Totals:
             self.longest = max(self.longest, lines)
             self.complexity = max(self.complexity, 1 + sum(decisions(node)))
         self.counts["unpacked"] += unpacked_literals(node)
+        self.counts["tricks"] += conditions_as_numbers(node) + inner_assignments(node)
 
     def density(self) -> Density:
         lines = max(len(self.tokens_of_lines), 1)
@@ -122,10 +129,11 @@ class Totals:
         assignments = max(self.counts["assignments"], 1)
         return Density(
             tokens=ordered[int(0.9 * len(ordered))],
-            long_lines=round(100 * self.counts["long"] / lines, 1),
+            long_lines=self.counts["long"],
             parallel=round(100 * self.counts["parallel"] / assignments, 1),
             nested=round(100 * self.counts["nested"] / lines, 2),
             unpacked=self.counts["unpacked"],
+            tricks=self.counts["tricks"],
             complexity=self.complexity,
             longest=self.longest,
         )
@@ -143,12 +151,15 @@ def docstring_lines(tree: ast.Module) -> set[int]:
 
 
 def is_parallel(node: ast.Assign) -> bool:
-    target = node.targets[0]
-    if not isinstance(target, ast.Tuple) or not isinstance(node.value, ast.Tuple):
+    rows = (ast.Tuple, ast.List)
+    if not isinstance(node.value, rows):
         return False
     before = {ast.unparse(element) for element in node.value.elts}
-    after = {ast.unparse(element) for element in target.elts}
-    return before != after  # equal in a swap
+    for target in node.targets:
+        if isinstance(target, rows) and len(target.elts) > 1:
+            after = {ast.unparse(element) for element in target.elts}
+            return before != after  # equal in a swap
+    return False
 
 
 def is_nested(node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> bool:
@@ -173,7 +184,9 @@ def decisions(function: ast.AST) -> Iterator[int]:
 def unpacked_literals(node: ast.AST) -> int:
     values: list[ast.AST] = []
     mappings: list[ast.AST] = []
-    if isinstance(node, ast.Call):
+    if isinstance(node, ast.ClassDef):
+        values += node.bases
+    elif isinstance(node, ast.Call):
         values += node.args
         mappings += [keyword.value for keyword in node.keywords if keyword.arg is None]
     elif isinstance(node, ast.Tuple | ast.List | ast.Set):
@@ -184,10 +197,48 @@ def unpacked_literals(node: ast.AST) -> int:
     tuples = [
         value
         for value in values
-        if isinstance(value, ast.Starred) and isinstance(value.value, ast.Tuple)
+        if isinstance(value, ast.Starred) and isinstance(value.value, LITERALS)
     ]
     dictionaries = [value for value in mappings if isinstance(value, ast.Dict)]
     return len(tuples) + len(dictionaries)
+
+
+def is_condition(node: ast.AST | None) -> bool:
+    if isinstance(node, ast.UnaryOp):
+        return isinstance(node.op, ast.Not)
+    return isinstance(node, ast.Compare)
+
+
+def conditions_as_numbers(node: ast.AST) -> int:
+    """Conditions that repeat a literal, or that bound a slice."""
+    if isinstance(node, ast.Slice):
+        return is_condition(node.lower) + is_condition(node.upper)
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
+        return 0
+    if isinstance(node.left, LITERALS):
+        return int(is_condition(node.right))
+    return int(isinstance(node.right, LITERALS) and is_condition(node.left))
+
+
+def inner_assignments(node: ast.AST) -> int:
+    """The number of `:=` that belong to a statement or a comprehension, but not to its conditions."""
+    if isinstance(node, ast.If | ast.While):
+        parts: list[ast.AST] = []
+    elif isinstance(node, ast.comprehension):
+        parts = [node.iter]
+    elif isinstance(node, ast.stmt):
+        parts = [*ast.iter_child_nodes(node)]
+    else:
+        return 0
+    return sum(map(assignments_in, parts))
+
+
+def assignments_in(node: ast.AST) -> int:
+    # Statements and comprehensions are counted by themselves.
+    if isinstance(node, ast.stmt | ast.comprehension):
+        return 0
+    inner = sum(map(assignments_in, ast.iter_child_nodes(node)))
+    return inner + isinstance(node, ast.NamedExpr)
 
 
 def packages_of(root: Path) -> dict[str, list[Path]]:
