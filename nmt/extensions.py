@@ -262,7 +262,8 @@ class MakeTransform(Protocol):
     ) -> "Transform | None":
         """Make a transform, or None if the options ask for none.
 
-        Raises NMTError if it cannot use the vocabulary.
+        Each source has its own options: `source.data.plugins["NAME"]`, if there is an
+        OptionsEntry("data.NAME", ...). Raises NMTError if it cannot use the vocabulary.
         """
 
 
@@ -300,6 +301,9 @@ class ExportModel(Protocol):
         self, folder: "Path", output: "Path", config: Any, progress: Callable[[str], None]
     ) -> list[str]:
         """Write the model in `folder` to `output`, with the options of `nmt export`.
+
+        The function creates the folder `output`. With `nmt.files.whole_folder`, it appears only
+        once it is complete.
 
         Returns lines to print that compare the translations of both programs.
         """
