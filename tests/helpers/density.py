@@ -59,7 +59,7 @@ class Density:
     """Literals that are unpacked at once, such as `*("a", "b")` and `**{"a": 1}`."""
 
     tricks: int
-    """Conditions as numbers, such as `"s" * (count > 1)`, and `:=` outside of `if` and `while`."""
+    """Conditions as numbers, such as `"s" * (count > 1)`, and `:=` outside of a condition."""
 
     complexity: int
     """The most branches and conditions in a function, plus 1 (McCabe 1976)."""
