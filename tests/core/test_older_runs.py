@@ -125,14 +125,16 @@ def later_version(folder: Path) -> Path:
                 text, start if first is None else first.start()
             )
             assert after, record
-            field = '\n    added: int = 7\n    """An option of a later version."""\n'
+            # Named for the record: two records of a command must not have the same key.
+            option = f"added_to_{record.lower()}"
+            field = f'\n    {option}: int = 7\n    """An option of a later version."""\n'
             text = f"{text[: after.start()]}{field}{text[after.start() :]}"
         path.write_text(text)
     module = folder / "nmt" / "training" / "trainer.py"
     options = "NOT_FOR_LIGHTNING = ("
     text = module.read_text()
     assert options in text
-    module.write_text(text.replace(options, f'{options}"added", '))
+    module.write_text(text.replace(options, f'{options}"added_to_trainerconfig", '))
     return folder
 
 
@@ -181,7 +183,7 @@ def test_an_older_run_is_verified_translated_averaged_and_resumed(older, tmp_pat
     assert Path("averaged/model.safetensors").is_file()
     assert "from update 8 to update 12" in outcomes["resume"][2]
     state = torch.load("run/checkpoints/step=00000012.ckpt", weights_only=True)["nmt"]
-    assert ("added" in state["config"]["model"]) == (version == "later")
+    assert ("added_to_modelconfig" in state["config"]["model"]) == (version == "later")
 
 
 @pytest.mark.parametrize(
