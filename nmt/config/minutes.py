@@ -99,8 +99,8 @@ def groups_to_settle(written: Any, keys: list[str]) -> list[str]:
 def keys_to_keep(written: Any, keys: list[str], settled: list[str]) -> list[str]:
     """The keys of the groups in `settled` that minutes= leaves as they are.
 
-    These are the keys that the command line sets, and those that a configuration saved with --cfg
-    lists, because the user set them when it was saved.
+    These are the keys that the command line sets, and the keys that `minutes_keeps` lists in a
+    configuration saved with --cfg: the user set them when it was saved.
     """
     saved: list[str] = written["minutes_keeps"]
     of_command_line = [key for key in keys if is_set_by_minutes(key)]

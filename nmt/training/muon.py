@@ -12,7 +12,6 @@ Shapes: G maps of the same shape, P rows, Q columns.
 
 from collections import defaultdict
 from collections.abc import Callable
-from itertools import chain
 from typing import Any
 
 import torch
@@ -54,9 +53,9 @@ def nearly_orthogonal(matrices_GPQ: Tensor) -> Tensor:
 def layer_matrices(model: Transformer) -> dict[Tensor, list[int]]:
     """The layers' matrices, each with the row counts of the linear maps that it stores."""
     rows: dict[Tensor, list[int]] = {}
-    layers = (*model.encoder_layers, *model.decoder_layers)
     # The projection to the vocabulary is not part of a layer; like embeddings, Adam updates it.
-    for module in chain.from_iterable(layer.modules() for layer in layers):
+    modules = [*model.encoder_layers.modules(), *model.decoder_layers.modules()]
+    for module in modules:
         if isinstance(module, MultiHeadAttention):
             # One parameter stores the query, key and value maps; each is orthogonalized by itself.
             rows[module.input] = module.widths

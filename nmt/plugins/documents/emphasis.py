@@ -101,7 +101,7 @@ def pair_signs(runs: Sequence[Run]) -> None:
             is_used_up = opener.left < run.fewest
             remaining = at if is_used_up else at + 1
             del openers[remaining:]
-            # Later openers take the places of those that are gone, and are not known yet.
+            # New openers will take the places of the deleted ones, so nothing is known about them.
             hopeless = {kind: min(number, remaining) for kind, number in hopeless.items()}
         if run.opens and run.left >= run.fewest:
             openers.append(run)

@@ -162,8 +162,8 @@ def end_of_element(state: StateBlock, first: int, end: int) -> int | None:
         return None if after_element.strip() else first + 1
     last = line_with_end(state, first, end, lambda text: bool(closing.search(text)))
     if last is None:
-        # Inside a list or quotation, only its lines were searched, so another one may have the
-        # closing tag.
+        # Inside a list or quotation, the search ended with it. The closing tag may follow later
+        # in the file.
         if end == state.lineMax:
             unclosed.add(name)
         return None

@@ -252,7 +252,7 @@ class Page(Part):
         tag = self.tags[index]
         spans = tag.attributes
         is_outermost = self.is_outermost(tag)
-        # Elements inside of this one are not outermost, even if they follow another one.
+        # Elements inside this element are not outermost, even if they follow other elements.
         if is_outermost:
             self.outermost = self.end_of_outermost(tag)
         # Kept text is still in the language that the tag declares.

@@ -45,7 +45,7 @@ def message_unit(element: Element, tokens: Sequence[MarkupToken]) -> MessageUnit
         code = chr(ord(FIRST_CODE) + len(codes))
         if token.kind == "text" and not CODE.search(token.text):
             text += token.text
-        # There are only so many private characters.
+        # The number of private characters is limited: a unit with more tags is unreadable.
         elif token.kind in ("point", "copy") and CODE.fullmatch(code):
             codes[code] = token.raw
             text += code

@@ -153,9 +153,9 @@ class Border:
         if CLOSING_END.search(self.before):
             return True  # nothing in the same word follows such a sign
         if PERIOD_END.search(self.before):
-            # A number or the name of a file may go on: <b>3.</b><i>14</i>, <b>a.</b><i>txt</i>
-            may_go_on = self.after[0].isdigit() or self.after[0].islower()
-            return not may_go_on
+            # A number or file name may continue: <b>3.</b><i>14</i>, <b>a.</b><i>txt</i>
+            may_continue = self.after[0].isdigit() or self.after[0].islower()
+            return not may_continue
         if not WORD_END.search(self.before):
             return False
         if are_separate:

@@ -203,8 +203,8 @@ class RunReader:
             if key not in self.joining:  # nested elements are asked again and again
                 self.joining[key] = all(map(self.joins, element.children))
             return self.joining[key]
-        # A text box has paragraphs of its own, and the text between the two ends of a field is
-        # computed.
+        # A text box contains separate paragraphs, and a program computes the text between the two
+        # ends of a field.
         if self.contains(element, "p") or self.contains(element, "fldChar"):
             return False
         return element.name == "r" or not self.contains(element, f"{self.prefix}t")

@@ -67,7 +67,7 @@ class TargetPlace:
 
     begin: int
     end: int
-    """Equal to `begin` unless the target replaces another one."""
+    """Equal to `begin` unless the new target replaces an existing target."""
     opening: str
     """Up to where the state belongs, such as `<target xml:lang="de"`."""
     closing: str
