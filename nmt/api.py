@@ -190,7 +190,8 @@ class Model:
         """
         # A list, because the flags need the lines again after the search.
         texts = [*checked(lines)]
-        flags_of = translation.flagger(self.models)
+        direction = self.models.direction(self.translator.options)
+        flags_of = translation.flagger(self.models, direction)
         rows = self.searching(search, details=True).translate(texts)
         for line, row in zip(texts, rows, strict=True):
             for result in row:

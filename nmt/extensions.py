@@ -364,7 +364,7 @@ class ImporterEntry(Entry["Callable[[Path], Any]"]):
     """A format to import models from. The entry's name is the suffix of its files.
 
     The function takes a file, or a folder with such a file, and returns an
-    `nmt.plugins.exchange.marian.MarianModel`.
+    `nmt.plugins.exchange.imported.ImportedModel`.
 
     ```python
     add(ImporterEntry(".quick", "quick:read_model"))

@@ -74,7 +74,9 @@ def run(config: TranslateConfig) -> None:
         flags_of = None
         # Only jsonl has a place for flags.
         if config.format == "jsonl" and translator.models:
-            flags_of = translation.flagger(translator.models)
+            flags_of = translation.flagger(
+                translator.models, translator.models.direction(translator.options)
+            )
         for number, line, translations in job.run(
             lambda lines: translator.stream(lines, config.buffer)
         ):

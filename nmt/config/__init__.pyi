@@ -64,6 +64,7 @@ from .supported import only_by as only_by
 from .supported import settings_of as settings_of
 from .tokenizer import BOS as BOS
 from .tokenizer import EOS as EOS
+from .tokenizer import IMPORTED_KINDS as IMPORTED_KINDS
 from .tokenizer import PAD as PAD
 from .tokenizer import TokenizerConfig as TokenizerConfig
 from .tokenizer import UNK as UNK

@@ -55,6 +55,11 @@ class ModelConfig:
     zero_start: bool = False
     """Start decoding from a zero vector instead of an embedding; padding and the start symbol get
     no probability."""
+    end_start: bool = False
+    """Start decoding from the embedding of the end symbol, as models of fairseq do."""
+    target_tags: bool = False
+    """Targets begin with the tag of their language. A search is given the tag and predicts what
+    follows it."""
     padding_probability: bool = True
     """Include padding in the softmax; the model learns to give it no probability."""
     output_bias: bool = False
@@ -62,10 +67,14 @@ class ModelConfig:
     positions: str = choice("sinusoidal", "sinusoidal", "learned", "tensor2tensor")
     """sinusoidal (section 3.5), learned (Table 3, row E) or tensor2tensor (sinusoids as in that
     library and Marian)."""
+    first_position: int = number(0, 0, 1000)
+    """Number of a sequence's first position, for sinusoids; 2 in M2M-100 and NLLB."""
     max_positions: int = number(1024, 1, 1_000_000)
     """Maximum sequence length in tokens with learned positions; sinusoids have no limit."""
     norm: str = choice("post", "post", "pre")
     """post (the paper: LayerNorm(x + Sublayer(x))) or pre (x + Sublayer(LayerNorm(x)))."""
+    embedding_norm: bool = False
+    """Normalize the sums of embeddings and positions (LayerNorm), as mBART does."""
     # The paper gives no value; this is PyTorch's default.
     norm_epsilon: float = number(1e-5, 1e-12, 1.0)
     """Constant added to the variance in LayerNorm."""
@@ -81,6 +90,7 @@ class ModelConfig:
             raise SettingError(
                 f"{width}: must be at least 4 with tensor2tensor positions", key="model.d_model"
             )
+        self.check_start(has_sinusoids)
         has_widths = self.d_k is not None and self.d_v is not None
         if not has_widths and self.d_model % self.heads != 0:
             raise SettingError(
@@ -91,6 +101,21 @@ class ModelConfig:
         # Filled in here, so that a run records widths and not how to compute them.
         self.d_k = self.d_k or self.d_model // self.heads
         self.d_v = self.d_v or self.d_model // self.heads
+
+    def check_start(self, has_sinusoids: bool) -> None:
+        """Raise NMTError for keys of a sequence's start that exclude others."""
+        if self.zero_start and self.end_start:
+            raise SettingError(
+                "excludes model.end_start: decoding starts from one of the two",
+                key="model.zero_start",
+                value="true",
+            )
+        if self.first_position and not has_sinusoids:
+            raise SettingError(
+                "is for sinusoids; learned positions begin at 0",
+                key="model.first_position",
+                value=str(self.first_position),
+            )
 
     @property
     def unpredicted(self) -> int:

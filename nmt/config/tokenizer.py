@@ -13,6 +13,8 @@ BOS = 1
 EOS = 2
 UNK = 3
 """Ids of the special symbols, the same in every vocabulary: padding, start, end, unknown."""
+IMPORTED_KINDS = ("marian", "multilingual")
+"""Kinds of vocabularies that only imported models have."""
 LEAST_ENTRIES = 300
 """The smallest vocabulary that contains every byte."""
 LEAST_WORDPIECES = 600
@@ -21,17 +23,17 @@ LEAST_WORDPIECES = 600
 
 def normalization_before(tokenizer: Mapping[str, Any]) -> str:
     """How text was normalized before `tokenizer.normalization` existed."""
-    # Models of earlier versions were trained on NFKC text; Marian's models bring their own rules.
-    return "none" if tokenizer.get("kind") == "marian" else "nfkc"
+    # Models of earlier versions were trained on NFKC text; imported models bring their own rules.
+    return "none" if tokenizer.get("kind") in IMPORTED_KINDS else "nfkc"
 
 
 @dataclass
 class TokenizerConfig:
     """The joint subword vocabulary of both languages (section 5.1)."""
 
-    kind: str = choice(MISSING, "bpe", "unigram", "wordpiece", "marian")
-    """bpe or unigram (sentencepiece), wordpiece (tokenizers), or marian (from an imported model,
-    with init=MODEL)."""
+    kind: str = choice(MISSING, "bpe", "unigram", "wordpiece", *IMPORTED_KINDS)
+    """bpe or unigram (sentencepiece), wordpiece (tokenizers), or the kind of an imported model,
+    with init=MODEL: marian, or multilingual (M2M-100, NLLB, mBART-50)."""
     vocabulary_size: int = number(MISSING, 5, 1_000_000)
     """Number of entries, including special symbols; reduced, with a notice, if the corpus is too
     small."""
@@ -53,7 +55,7 @@ class TokenizerConfig:
         # Every byte has an entry, so that any character can be written.
         least = LEAST_WORDPIECES if self.kind == "wordpiece" else LEAST_ENTRIES
         # The vocabulary of an imported model is as large as it is.
-        if self.kind != "marian" and self.vocabulary_size < least:
+        if self.kind not in IMPORTED_KINDS and self.vocabulary_size < least:
             raise SettingError(
                 f"must be at least {least} to contain every byte",
                 key="tokenizer.vocabulary_size",

@@ -45,9 +45,11 @@ class TranslatorOptions:
     run: list[str] = setting(["runs/latest"], affects_output=False)
     """Run or model directory; a list is an ensemble, whose probabilities are averaged."""
     compute: Compute = inline(Compute())
+    source: str | None = running_text(None)
+    """Source language of a model with tags for both languages, such as eng_Latn or en for NLLB."""
     target: str | None = running_text(None)
     """Target language of a multilingual model, such as fr for <2fr> or >>fra<<; a line may begin
-    with its own tag."""
+    with its own tag, such as <2fr> or, with both languages, <en2fr>."""
     source_prefix: str = running_text("")
     """Text to put before every line."""
     target_prefix: str = running_text("")

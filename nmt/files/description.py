@@ -60,6 +60,8 @@ class TrainingRecord:
     """The versions of nmt and of libraries."""
     imported: str | None = None
     """The model that was imported, in words."""
+    vocabulary: str | None = None
+    """The kind of vocabulary of an imported model, as in TokenizerConfig; None: marian."""
     length_penalty: float | None = None
     """The length penalty that an imported model expects."""
     length_penalty_kind: str | None = None
@@ -200,9 +202,11 @@ def is_parser(description: ModelDescription) -> bool:
 def tokenizer_settings(description: ModelDescription) -> dict[str, Any]:
     """The vocabulary's settings, as in TokenizerConfig.
 
-    Models without a training configuration are Marian's.
+    Models without a training configuration were imported.
     """
-    stored = within(description.training, "config", "tokenizer") or {"kind": "marian"}
+    stored = within(description.training, "config", "tokenizer")
+    if not stored:
+        stored = {"kind": description.record.vocabulary or "marian"}
     settings = with_defaults(TokenizerConfig, stored)
     return {
         "kind": str(settings["kind"]),

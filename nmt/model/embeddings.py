@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from nmt.config import BOS, ModelConfig, require
+from nmt.config import BOS, EOS, ModelConfig, require
 from nmt.kernels import Dropout
 
 
@@ -49,15 +49,19 @@ class Positions(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.kind = config.positions
+        self.first = config.first_position
         if self.kind == "learned":
             self.table = random_matrix(config.max_positions, config.d_model)
         else:
-            table = sinusoids(config.max_positions, config.d_model, kind=self.kind)
+            table = sinusoids(config.max_positions, config.d_model, self.first, self.kind)
             # Not stored with the weights: the table follows from the configuration.
             self.register_buffer("table", table, persistent=False)
 
     def forward(self, start: int, length: int) -> Tensor:
-        """Encodings of positions start .. start + length - 1: [length, D]."""
+        """Encodings of the positions start .. start + length - 1 of a sequence: [length, D].
+
+        They have these numbers plus `model.first_position`.
+        """
         end = start + length
         if end <= len(self.table):
             return self.table[start:end]
@@ -67,25 +71,34 @@ class Positions(nn.Module):
         require(self.kind != "learned", f"a sequence of {end} tokens is longer than {limit}")
         # Only these positions: otherwise, incremental decoding would compute a whole table for each
         # token.
-        return sinusoids(length, self.table.shape[1], start, self.kind).to(self.table)
+        number = self.first + start
+        return sinusoids(length, self.table.shape[1], number, self.kind).to(self.table)
 
 
 class Embedding(nn.Module):
     """Embeddings times sqrt(d_model), plus positional encodings, then dropout.
 
-    See sections 3.4, 3.5 and 5.4.
+    See sections 3.4, 3.5 and 5.4. With `model.embedding_norm`, the sum is normalized first.
     """
 
     def __init__(self, config: ModelConfig, vocabulary_size: int) -> None:
         super().__init__()
         self.scale = math.sqrt(config.d_model)
         self.zero_start = config.zero_start
+        self.end_start = config.end_start
         self.weight = random_matrix(vocabulary_size, config.d_model)
         self.positions = Positions(config)
+        # None rather than an identity, which would cost a call per step of a search.
+        self.norm: nn.LayerNorm | None = None
+        if config.embedding_norm:
+            self.norm = nn.LayerNorm(config.d_model, config.norm_epsilon)
         self.dropout = Dropout(config.dropout)
 
     def forward(self, tokens_BT: Tensor, start: int = 0) -> Tensor:
         """Embed token ids [B, T] whose positions begin at `start`: [B, T, D]."""
+        if self.end_start:
+            # The start symbol remains an entry of its own in the softmax, as in fairseq.
+            tokens_BT = tokens_BT.masked_fill(tokens_BT == BOS, EOS)
         # Scaled here and not in the matrix, because the output projection shares the matrix
         # (section 3.4).
         x_BTD = F.embedding(tokens_BT, self.weight) * self.scale
@@ -93,4 +106,7 @@ class Embedding(nn.Module):
             # As in Marian: the decoder begins with a vector of zeros instead of an embedding.
             x_BTD = x_BTD.masked_fill((tokens_BT == BOS)[:, :, None], 0)
         positions_TD = self.positions(start, tokens_BT.shape[1])
-        return self.dropout(x_BTD + positions_TD)
+        x_BTD = x_BTD + positions_TD
+        if self.norm:
+            x_BTD = self.norm(x_BTD)
+        return self.dropout(x_BTD)

@@ -8,6 +8,7 @@ from typing import Any
 
 from nmt import files
 from nmt.config import (
+    IMPORTED_KINDS,
     DataConfig,
     ExperimentConfig,
     NMTError,
@@ -149,8 +150,8 @@ def initial_vocabulary(config: ExperimentConfig) -> InitialVocabulary | None:
     """The vocabulary of the model `config.init`; NMTError if it does not suit `config`."""
     if config.init is None:
         require(
-            config.tokenizer.kind != "marian",
-            "tokenizer.kind=marian: cannot be trained; pass init=MODEL",
+            config.tokenizer.kind not in IMPORTED_KINDS,
+            f"tokenizer.kind={config.tokenizer.kind}: cannot be trained; pass init=MODEL",
         )
         return None
     where = f"init={config.init}"

@@ -106,6 +106,10 @@ class Search:
         # The encoder runs once per sentence; each step adds one key and value per layer.
         self.caches = [model.start(source_BS, self.beam_size) for model in models]
         prefixes = prefixes or [[]] * sentences
+        # The number of tokens at the beginning of a prefix that are given, like the source. Their
+        # log P does not count, but they take positions and count in the length penalty.
+        self.given = int(models[0].config.target_tags)
+        assert all(len(prefix) >= self.given for prefix in prefixes)
         self.prefixes = pad(prefixes, device)
         self.max_lengths = self.longest(source_BS, prefixes)
         # Read from the device once, so that earlier steps need not check for maximum lengths.
@@ -132,8 +136,8 @@ class Search:
         # The length of the input + 50 (section 6.1). Both lengths count the end symbol.
         lengths = (source_BS != PAD).sum(dim=1) + config.max_extra_length
         if config.max_length is not None:
-            # max_length does not count the end symbol.
-            lengths = lengths.clamp(max=config.max_length + 1)
+            # max_length counts neither the end symbol nor given tokens.
+            lengths = lengths.clamp(max=config.max_length + 1 + self.given)
         if config.no_repeat_ngram_size == 1:
             # After the prefix, each vocabulary entry can occur only once, even if min_length is
             # not reached.
@@ -232,17 +236,22 @@ class Search:
         if self.position >= self.shortest_maximum:
             end = torch.full_like(self.max_lengths, EOS)
             allow_only(logp_BKN, end, self.max_lengths <= self.position)
-        if self.position <= self.config.min_length:
+        if self.position <= self.config.min_length + self.given:
             # At its maximum length, a translation ends even if it is too short. Otherwise, nothing
             # is allowed.
             may_continue = self.max_lengths > self.position
             logp_BKN[:, :, EOS].masked_fill_(may_continue[:, None], -torch.inf)
 
     def keep_prefixes(self, logp_BKN: Tensor) -> None:
-        """Within a prefix, allow only its next token."""
-        if self.position <= self.prefixes.shape[1]:
-            forced = self.prefixes[self.sentences, self.position - 1]
-            allow_only(logp_BKN, forced, forced != PAD)
+        """Within a prefix, allow only its next token, with log P = 0 if it is given."""
+        if self.position > self.prefixes.shape[1]:
+            return
+        forced = self.prefixes[self.sentences, self.position - 1]
+        allow_only(logp_BKN, forced, forced != PAD)
+        if self.position <= self.given:
+            hypotheses = logp_BKN.shape[1]
+            indices = forced[:, None, None].expand(-1, hypotheses, 1)
+            logp_BKN.scatter_(2, indices, 0.0)
 
     def best(self, logp_BKN: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The `best_continuations` of each sentence."""

@@ -72,11 +72,15 @@ def score_batch(
     tokens_BT: Tensor,
     align: bool,
 ) -> tuple[Tensor, Tensor | None]:
-    """log P of each non-padding token, pair by pair, [M].
+    """log P of each non-padding token, pair by pair, [M]; 0 for the tags of targets.
 
     With `align`, also the mean attention of the heads and models, [B, T, S].
     """
     real_BT = tokens_BT != PAD
+    # As in a search, which is given the tag of the target's language.
+    given = int(models[0].config.target_tags)
+    given_BT = torch.zeros_like(real_BT)
+    given_BT[:, :given] = True
     log_probabilities = []
     attention: list[Tensor] = []
     for model in models:
@@ -89,6 +93,8 @@ def score_batch(
         log_probabilities.append(token_log_probabilities(model, hidden_MD, tokens_BT[real_BT]))
         attention.extend(weights_BHTS.mean(dim=1) for weights_BHTS in weights)
     mean_M = torch.stack(log_probabilities).logsumexp(0) - math.log(len(models))
+    is_given_M = given_BT[real_BT]
+    mean_M.masked_fill_(is_given_M, 0.0)
     if not align:
         return mean_M, None
     return mean_M, torch.stack(attention).mean(dim=0)

@@ -81,6 +81,11 @@ from .languages import scripts_of_language as scripts_of_language
 from .marian import MARIAN_KEY as MARIAN_KEY
 from .marian import MARIAN_SYMBOLS as MARIAN_SYMBOLS
 from .marian import MarianTokenizer as MarianTokenizer
+from .multilingual import BOTH_SIDES as BOTH_SIDES
+from .multilingual import MULTILINGUAL_KEY as MULTILINGUAL_KEY
+from .multilingual import ONLY_SOURCE as ONLY_SOURCE
+from .multilingual import MultilingualTokenizer as MultilingualTokenizer
+from .multilingual import direction_tag as direction_tag
 from .normalization import FOLDINGS as FOLDINGS
 from .normalization import INVISIBLE as INVISIBLE
 from .normalization import NORMALIZATIONS as NORMALIZATIONS
@@ -108,6 +113,7 @@ from .scripts import scripts_of_characters as scripts_of_characters
 from .scripts import scripts_of_text as scripts_of_text
 from .sentencepieces import ESCAPE as ESCAPE
 from .sentencepieces import SentencePieceTokenizer as SentencePieceTokenizer
+from .sentencepieces import parse_sentencepiece as parse_sentencepiece
 from .sentencepieces import escaped as escaped
 from .spelling import comparable as comparable
 from .tab_separated import Row as Row

@@ -81,32 +81,34 @@ class SentencePieceTokenizer(Tokenizer):
     def encode(self, lines: Sequence[str], side: int = SOURCE) -> list[list[int]]:
         # A tag in a target is text like any other.
         if side != SOURCE or not self.tags:
-            return self.encode_texts([escaped(line) for line in lines])
+            return encode_texts(self.processor, [escaped(line) for line in lines])
         # sentencepiece encodes no text as a control symbol, so tags are added here.
         tags = [self.leading_tag(line) for line in lines]
         texts = []
         for line, tag in zip(lines, tags, strict=True):
             untagged = line.removeprefix(tag).lstrip() if tag else line
             texts.append(escaped(untagged))
-        encoded = self.encode_texts(texts)
+        encoded = encode_texts(self.processor, texts)
         for ids, tag in zip(encoded, tags, strict=True):
             if tag:
                 ids.insert(0, self.tags[tag])
-        return encoded
-
-    def encode_texts(self, texts: list[str]) -> list[list[int]]:
-        # Even with num_threads=1, encoding a list starts a thread, which takes longer than encoding
-        # a few texts.
-        if len(texts) < FEW_TEXTS:
-            return [self.processor.encode(text) for text in texts]
-        threads = 1 if len(texts) < MANY_TEXTS else -1
-        encoded: list[list[int]] = self.processor.encode(texts, num_threads=threads)
         return encoded
 
     def decode(self, ids: Sequence[int], side: int = TARGET) -> str:
         # Special symbols have no text.
         subwords = [int(id) for id in ids if id > UNK]
         return unescaped(str(self.processor.decode(subwords)))
+
+
+def encode_texts(processor: Any, texts: list[str]) -> list[list[int]]:
+    """The numbers of the pieces of each text, with sentencepiece."""
+    # Even with num_threads=1, encoding a list starts a thread, which takes longer than encoding a
+    # few texts.
+    if len(texts) < FEW_TEXTS:
+        return [processor.encode(text) for text in texts]
+    threads = 1 if len(texts) < MANY_TEXTS else -1
+    encoded: list[list[int]] = processor.encode(texts, num_threads=threads)
+    return encoded
 
 
 def parse_sentencepiece(content: bytes) -> Any:

@@ -5,6 +5,7 @@ from pathlib import Path
 from nmt.config import ModelConfig, NMTError, one_line
 from nmt.files import parse_json, read_bytes, read_description, sha256
 from nmt.text.marian import MARIAN_KEY, MarianTokenizer
+from nmt.text.multilingual import MULTILINGUAL_KEY, MultilingualTokenizer
 from nmt.text.normalization import SOURCE
 from nmt.text.sentencepieces import SentencePieceTokenizer
 from nmt.text.tokenizers import SYMBOLS, Tokenizer
@@ -42,6 +43,8 @@ def kind_of_tokenizer(content: bytes) -> type[Tokenizer]:
     tree = parse_json(content) if content.startswith(b"{") else {}
     if MARIAN_KEY in tree:
         return MarianTokenizer
+    if MULTILINGUAL_KEY in tree:
+        return MultilingualTokenizer
     return WordPieceTokenizer if tree else SentencePieceTokenizer
 
 

@@ -44,6 +44,13 @@ class Tokenizer(ABC):
 
         No other text is encoded to these ids.
         """
+        self.languages: dict[str, int] = {}
+        """The languages whose tags are in the vocabulary by themselves, as in NLLB, and their ids.
+
+        Other vocabularies have `tags` as users spell them.
+        """
+        self.has_target_tags = False
+        """Whether targets begin with a tag, too; the tag of a line then names both languages."""
 
     def clean(self, line: str, side: int = SOURCE) -> str:
         """Normalize a line of one side for `encode`."""
@@ -85,7 +92,16 @@ class Tokenizer(ABC):
                 return tag
         return ""
 
+    def languages_of(self, tag: str) -> tuple[str, str]:
+        """The source and target language that the tag of a line names; empty if it names none."""
+        return "", ""
+
+    def target_start(self, tag: str) -> list[int]:
+        """The tokens that the translation of a line with this tag begins with."""
+        return []
+
     def tag_id(self, tag: str) -> int:
+        """The id with which a source begins that has this tag."""
         if tag in self.tags:
             return self.tags[tag]
         if not self.tags:

@@ -46,6 +46,7 @@ from .stages import with_refused as with_refused
 from .translator import NO_TRANSLATION as NO_TRANSLATION
 from .translator import Translator as Translator
 from .translator import lines_of as lines_of
+from .directions import Direction as Direction
 from .document_job import translate_document as translate_document
 from .documents import Alignment as Alignment
 from .documents import Document as Document

@@ -30,8 +30,7 @@ def translate_document(config: TranslateConfig) -> None:
             )
         # Without weights: a damaged document is reported before they are loaded, which takes long.
         models = find_models(config.translator.run)
-        source = models.descriptions[0].source
-        target = models.target(config.translator)
+        source, target = models.direction(config.translator)
         try:
             document = read_document(config.format, content, target, source)
         except NMTError as error:

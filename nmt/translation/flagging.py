@@ -1,39 +1,53 @@
 """Flag translations that are likely failures."""
 
 from collections.abc import Callable
+from functools import cache, partial
 
 from nmt.files import ModelDescription, within
 from nmt.text import scripts_of_characters, scripts_of_language
+from nmt.translation.directions import Direction
 from nmt.translation.foreign import is_left_as_it_is
+from nmt.translation.language_tags import untagged
+from nmt.translation.lines import Line
 from nmt.translation.models import Models
 from nmt.translation.stages import Translation
 
 COPIED = "copied_source"
 
 
-def flagger(models: Models) -> Callable[[str, Translation], list[str]]:
-    """A function that returns flags for likely failures, given a line and its translation."""
+def flagger(
+    models: Models, direction: Direction | None = None
+) -> Callable[[str, Translation], list[str]]:
+    """A function that returns flags for likely failures, given a line and its translation.
+
+    `direction` has the languages of lines without a tag. None: those that the model states.
+    """
     from nmt.flags import flags as find_flags  # compiles patterns that few translations need
 
-    scripts = target_scripts(models.descriptions)
-    source_language = models.descriptions[0].source
-    target_language = models.descriptions[0].target or ""
+    description = models.descriptions[0]
+    default = direction or Direction(description.source, description.target or "")
+    scripts_into = cache(partial(target_scripts, models.descriptions))
 
     def flags_of(source: str, translation: Translation) -> list[str]:
         details = translation.details
         log_probabilities = details.token_log_probabilities if details else []
-        untagged = source.removeprefix(models.tokenizer.leading_tag(source))
+        line = untagged(source, models.tokenizer, default=default)
+        # A refused line has no translation, so its tag is not known here.
+        assert isinstance(line, Line)
+        of_tag = models.tokenizer.languages_of(line.tag.strip())
+        languages = Direction(*of_tag) if any(of_tag) else default
         text = translation.text
-        flags = find_flags(untagged, text, scripts, log_probabilities, target_language)
+        scripts = scripts_into(languages.target)
+        flags = find_flags(line.text, text, scripts, log_probabilities, languages.target)
         # These know only the target language, in which the whole line may be written.
-        if COPIED not in flags and is_left_as_it_is(untagged, text, source_language):
+        if COPIED not in flags and is_left_as_it_is(line.text, text, languages.source):
             flags.append(COPIED)
         return flags
 
     return flags_of
 
 
-def target_scripts(descriptions: list[ModelDescription]) -> frozenset[str] | None:
+def target_scripts(descriptions: list[ModelDescription], target: str) -> frozenset[str] | None:
     """The writing systems of the training targets or, if these are unknown, of the target language.
 
     None if both are unknown.
@@ -44,4 +58,4 @@ def target_scripts(descriptions: list[ModelDescription]) -> frozenset[str] | Non
         scripts = scripts_of_characters(characters)
         if scripts:
             return scripts
-    return scripts_of_language(descriptions[0].target)
+    return scripts_of_language(target)

@@ -1,6 +1,5 @@
 """Lines that are in another script than the model's source language."""
 
-from nmt.files import ModelDescription
 from nmt.text import letters, script, scripts_of_language
 
 FOREIGN_SHARE = 0.9
@@ -26,10 +25,10 @@ def is_in_other_script(line: str, source: str | None) -> bool:
 def foreign_source(
     line: str,
     copied: list[str],
-    description: ModelDescription,
+    source: str,
 ) -> str | None:
-    """The model's source language if a line is in another script, and was copied nearly whole."""
-    if not copied or not is_in_other_script(line, description.source):
+    """The source language if a line is in another script, and was copied nearly whole."""
+    if not copied or not is_in_other_script(line, source):
         return None
     # A model that reads another script, as in a mixed
     # corpus, does not copy it, and needs no warning.
@@ -37,7 +36,7 @@ def foreign_source(
     all_letters = sum(map(str.isalpha, line))
     if copied_letters < FOREIGN_SHARE * all_letters:
         return None
-    return description.source
+    return source
 
 
 def is_left_as_it_is(line: str, translation: str, source: str | None) -> bool:

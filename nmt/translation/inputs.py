@@ -87,10 +87,11 @@ def check_content(name: str, head: bytes, suffix: str = "") -> None:
         raise NMTError(f"{name}: {problem}")
 
 
-def languages_of_model(config: TranslateConfig) -> tuple[str | None, str | None]:
-    """The source and target language of a command's first model."""
-    description = read_description(find_model_directory(config.translator.run[0]))
-    return description.source, description.target
+def languages_of_command(config: TranslateConfig) -> set[str | None]:
+    """The languages that a command names, and those of its first model."""
+    options = config.translator
+    description = read_description(find_model_directory(options.run[0]))
+    return {options.source, options.target, description.source, description.target}
 
 
 def check_lines(config: TranslateConfig) -> None:
@@ -111,6 +112,6 @@ def check_lines(config: TranslateConfig) -> None:
         with open_bytes(name) as file, reading(name):
             check_content(name, file.read(HEAD_BYTES), suffix)
     # Last, because it reads the model, which files with other names need not have.
-    if not is_text and suffix not in languages_of_model(config):
+    if not is_text and suffix not in languages_of_command(config):
         advice = "if each line is text to translate, pass format=text"
         raise refusal(name, f"nmt cannot read .{suffix} files", Kind(suffix, advice))

@@ -1,13 +1,24 @@
-"""The tags with which a line for a multilingual model names its target language, such as <2de>."""
+"""The tags with which a line for a multilingual model names its languages.
+
+In most models, a tag names the target language, such as <2de>. In models such as NLLB, the tag of a
+line names both languages, such as <eng_Latn2deu_Latn>. A user may leave out a language there that
+the options `source` and `target` name.
+"""
 
 import re
+from functools import lru_cache
 
 from nmt.config import NMTError
-from nmt.text import Tokenizer, did_you_mean, match_language
+from nmt.text import Tokenizer, did_you_mean, direction_tag, match_language
+from nmt.translation.directions import UNKNOWN, Direction
 from nmt.translation.lines import Line
 from nmt.translation.stages import RefusedLine
 
 LANGUAGE_TAG = re.compile(r"\s*(<2[\w-]{1,30}>|>>[\w-]{1,30}<<)")
+CODE = r"[A-Za-z][\w-]{0,29}"
+DIRECTION_TAG = re.compile(rf"\s*<(?P<source>{CODE}?)?2(?P<target>{CODE})?>")
+"""A tag for a model with tags on both sides; either language may be missing."""
+EXAMPLE = "source=eng_Latn target=deu_Latn, or begin lines with <eng_Latn2deu_Latn>"
 
 
 def language_of(tag: str) -> str:
@@ -16,6 +27,8 @@ def language_of(tag: str) -> str:
 
 def languages(tokenizer: Tokenizer) -> list[str]:
     """The target languages that the model has tags for."""
+    if tokenizer.has_target_tags:
+        return [*tokenizer.languages]
     return [language_of(tag) for tag in tokenizer.tags if LANGUAGE_TAG.fullmatch(tag)]
 
 
@@ -44,16 +57,58 @@ def language_tag(target: str | None, tokenizer: Tokenizer) -> str:
         return ""
     tag = find_tag(target, tokenizer)
     if tag is None:
-        supported = ", ".join(map(language_of, tokenizer.tags))
-        hint = did_you_mean(language_of(target), languages(tokenizer))
-        if hint:
-            raise NMTError(f"target={target:.40}: {hint} The model supports {supported}")
-        raise NMTError(f"target={target:.40}: the model supports {supported}")
+        raise unsupported("target", target, [*map(language_of, tokenizer.tags)])
     return f"{tag} "
 
 
-def untagged(text: str, tokenizer: Tokenizer, align: bool = False) -> Line | RefusedLine:
-    """A line stripped of its leading language tag; refused if the model lacks that tag."""
+def unsupported(key: str, language: str, codes: list[str]) -> NMTError:
+    """The error for a language that a model lacks."""
+    supported = f"the model supports {', '.join(codes)}"
+    hint = did_you_mean(language_of(language), codes)
+    if hint:
+        return NMTError(f"{key}={language:.40}: {hint} The {supported.removeprefix('the ')}")
+    return NMTError(f"{key}={language:.40}: {supported}")
+
+
+def supported_code(key: str, language: str, tokenizer: Tokenizer) -> str:
+    """The model's code for a language that a user names; NMTError if it lacks the language."""
+    code = code_for(language, tuple(tokenizer.languages))
+    if code is None:
+        raise unsupported(key, language, [*tokenizer.languages])
+    return code
+
+
+@lru_cache(maxsize=10_000)
+def code_for(language: str, codes: tuple[str, ...]) -> str | None:
+    """Like `match_language`; cached, because each line may name its languages."""
+    return match_language(language, codes)
+
+
+def direction_of(source: str | None, target: str | None, tokenizer: Tokenizer) -> Direction:
+    """The languages that a user names to a model with tags on both sides.
+
+    The target may name both, such as eng_Latn2deu_Latn.
+    """
+    target = target or ""
+    both = DIRECTION_TAG.fullmatch(f"<{target.strip('<>')}>")
+    if both:
+        source = both["source"] or source
+        target = both["target"] or ""
+    return Direction(
+        supported_code("source", source, tokenizer) if source else "",
+        supported_code("target", target, tokenizer) if target else "",
+    )
+
+
+def untagged(
+    text: str, tokenizer: Tokenizer, align: bool = False, default: Direction = UNKNOWN
+) -> Line | RefusedLine:
+    """A line stripped of its leading language tag; refused if the model lacks that tag.
+
+    For a model with tags on both sides, the tag completes the languages of `default`.
+    """
+    if tokenizer.has_target_tags:
+        return in_direction(text, tokenizer, align, default)
     text_from_tag = text.lstrip()
     tag = tokenizer.leading_tag(text_from_tag)
     if tag:
@@ -64,6 +119,33 @@ def untagged(text: str, tokenizer: Tokenizer, align: bool = False) -> Line | Ref
         supported = ", ".join(tokenizer.tags)
         return RefusedLine(0, f"{unknown[1]}: the model supports {supported}")
     return Line(text, align=align)
+
+
+def in_direction(
+    text: str, tokenizer: Tokenizer, align: bool, default: Direction
+) -> Line | RefusedLine:
+    """A line for a model with tags on both sides; without a tag if the default says all."""
+    match = DIRECTION_TAG.match(text)
+    direction = default
+    if match:
+        try:
+            direction = Direction(
+                supported_code("source", match["source"], tokenizer)
+                if match["source"]
+                else default.source,
+                supported_code("target", match["target"], tokenizer)
+                if match["target"]
+                else default.target,
+            )
+        except NMTError as error:
+            return RefusedLine(0, str(error))
+    # A blank line has no languages, and needs none.
+    if not all(direction) and text.strip():
+        missing = "target" if direction.source else "source"
+        return RefusedLine(0, f"its {missing} language is not known; pass {EXAMPLE}")
+    if match is None:
+        return Line(text, align=align)
+    return Line(text[match.end() :], f"{direction_tag(*direction)} ", align)
 
 
 def has_tags_like(tag: str, tokenizer: Tokenizer) -> bool:

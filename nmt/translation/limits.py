@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nmt.files import RARE_LETTERS, ModelDescription, is_parser, positions, within
+from nmt.translation.directions import Direction
 
 
 @dataclass(frozen=True)
@@ -25,11 +26,17 @@ class Limits:
     copies_signs: bool = False
     """Text without a letter is copied, such as a rule or a smiley."""
     target: str = ""
-    """The target language, as the model states it."""
+    """The target language; empty if it is unknown."""
 
 
-def limits_of(descriptions: list[ModelDescription], split: bool) -> Limits:
-    """The limits that suit all models of an ensemble."""
+def limits_of(
+    descriptions: list[ModelDescription], split: bool, direction: Direction | None = None
+) -> Limits:
+    """The limits that suit all models of an ensemble.
+
+    Without a `direction`, the languages are those that the first model states.
+    """
+    direction = direction or Direction(descriptions[0].source, descriptions[0].target)
     ends = []
     for description in descriptions:
         end = positions(description)
@@ -48,11 +55,11 @@ def limits_of(descriptions: list[ModelDescription], split: bool) -> Limits:
         # sentences well that are longer than any in training.
         longest=min([*lengths, *ends], default=None) if split else None,
         positions=min(ends, default=None),
-        language=descriptions[0].source,
+        language=direction.source,
         characters=characters,
         rare=rare,
         copies_signs=reads_letters(characters) and not is_parsing,
-        target=descriptions[0].target,
+        target=direction.target,
     )
 
 

@@ -14,7 +14,7 @@ from nmt.files import expected_search
 from nmt.registry import entries_of
 from nmt.translation.language_tags import languages
 from nmt.translation.limits import Limits, limits_of
-from nmt.translation.models import Models, find_models, tag_of_target
+from nmt.translation.models import Models, find_models, tag_of_languages
 from nmt.translation.reporting import warn
 from nmt.translation.stages import Stage
 from nmt.translation.translator import Translator
@@ -32,7 +32,8 @@ def stages_of(options: TranslatorOptions, models: Models | None = None) -> tuple
     The modules of other stages are not even imported.
     """
     models = models or find_models(options.run)
-    limits = limits_of(models.descriptions, options.split != "never")
+    direction = models.direction(options)
+    limits = limits_of(models.descriptions, options.split != "never", direction)
     entries = entries_of(StageEntry).values()
     stages = []
     for entry in sorted(entries, key=lambda entry: entry.order):
@@ -124,31 +125,44 @@ def why_unsuitable(entry: EngineEntry, options: TranslatorOptions, models: Model
 def load_translator(options: TranslatorOptions, notice: Notice) -> Translator:
     """Load a translator for one model or an ensemble."""
     models = find_models(options.run)
-    prefix = tag_of_target(options, models) + options.source_prefix
+    prefix = tag_of_languages(options, models) + options.source_prefix
     stages = stages_of(options, models)
     options = with_engine(options, notice, models)
     # Weights come last, because loading them takes longest and everything else may still fail.
     load = entries_of(EngineEntry)[options.compute.engine].load()
     engine = load(models.folders, engine_options(options, models), notice)
-    limits = limits_of(models.descriptions, options.split != "never")
+    direction = models.direction(options)
+    limits = limits_of(models.descriptions, options.split != "never", direction)
     targets = languages(models.tokenizer)
     if targets and not prefix and not options.has_tags:
-        into = shown(", ".join(targets))
-        notice(
-            f"the model translates into {into}: for lines without a tag, pass a target such as "
-            f"target={targets[0]}"
-        )
+        notice(advice_on_languages(models, targets))
     return Translator(
         engine,
         models.tokenizer,
         limits_of_engine(limits, engine.longest),
         source_prefix=prefix,
+        direction=direction,
         target_prefix=options.target_prefix,
         details=options.results == "tokens",
         stages=stages,
         ahead=engine.ahead,
         options=options,
         models=models,
+    )
+
+
+def advice_on_languages(models: Models, targets: list[str]) -> str:
+    """The message for a command that names no language to a multilingual model."""
+    if models.tokenizer.has_target_tags:
+        example = f"source={targets[0]} target={targets[-1]}"
+        return (
+            f"the model translates between {len(targets)} languages: for lines without a tag, name "
+            f"two such as {example}"
+        )
+    into = shown(", ".join(targets))
+    return (
+        f"the model translates into {into}: for lines without a tag, pass a target such as "
+        f"target={targets[0]}"
     )
 
 

@@ -5,8 +5,22 @@ from typing import NamedTuple
 
 from nmt.config import NMTError, TranslatorOptions
 from nmt.files import ModelDescription, find_model_directory, read_description
-from nmt.text import Tokenizer, did_you_mean, match_language, read_tokenizer, with_code
-from nmt.translation.language_tags import find_tag, language_of, language_tag, languages
+from nmt.text import (
+    Tokenizer,
+    did_you_mean,
+    direction_tag,
+    match_language,
+    read_tokenizer,
+    with_code,
+)
+from nmt.translation.directions import Direction
+from nmt.translation.language_tags import (
+    direction_of,
+    find_tag,
+    language_of,
+    language_tag,
+    languages,
+)
 
 
 class Models(NamedTuple):
@@ -18,11 +32,19 @@ class Models(NamedTuple):
 
     def target(self, options: TranslatorOptions) -> str:
         """The target language; empty if it is unknown."""
+        if self.tokenizer.has_target_tags:
+            return self.direction(options).target
         codes = languages(self.tokenizer)
         if not codes:
             return self.descriptions[0].target or ""
         target = language_of(options.target or "")
         return match_language(target, codes) or target
+
+    def direction(self, options: TranslatorOptions) -> Direction:
+        """The languages of lines without a tag; empty where they are unknown."""
+        if self.tokenizer.has_target_tags:
+            return direction_of(options.source, options.target, self.tokenizer)
+        return Direction(self.descriptions[0].source, self.target(options))
 
 
 def find_models(names: list[str]) -> Models:
@@ -37,6 +59,28 @@ def find_models(names: list[str]) -> Models:
                 "ensemble"
             )
     return Models(folders, descriptions, read_tokenizer(folders[0]))
+
+
+def tag_of_languages(options: TranslatorOptions, models: Models) -> str:
+    """The tag of lines without their own, and a space; "" if they need or have none."""
+    if models.tokenizer.has_target_tags:
+        direction = models.direction(options)
+        # Lines may name the other language themselves.
+        return f"{direction_tag(*direction)} " if all(direction) else ""
+    check_source(options, models)
+    return tag_of_target(options, models)
+
+
+def check_source(options: TranslatorOptions, models: Models) -> None:
+    """Raise NMTError if a model has another source language than the user names."""
+    source = options.source
+    description = models.descriptions[0]
+    if not source or match_language(source, [description.source]):
+        return
+    raise NMTError(
+        f"source={source:.40}: {options.run[0]} translates from {with_code(description.source)}; "
+        "omit source, or name another model"
+    )
 
 
 def tag_of_target(options: TranslatorOptions, models: Models) -> str:

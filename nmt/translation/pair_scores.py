@@ -11,11 +11,18 @@ from nmt.translation.translator import Translator
 
 
 def encode_pairs(tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]]) -> list[Pair]:
+    """Encode sources, each with its tag, and targets."""
     sources = [tokenizer.clean(source, SOURCE) for source, _ in pairs]
     targets = [tokenizer.clean(target, TARGET) for _, target in pairs]
     encoded_sources = tokenizer.encode(sources, SOURCE)
     encoded_targets = tokenizer.encode(targets, TARGET)
-    return list(zip(encoded_sources, encoded_targets, strict=True))
+    encoded = []
+    for source, source_ids, target_ids in zip(
+        sources, encoded_sources, encoded_targets, strict=True
+    ):
+        start = tokenizer.target_start(tokenizer.leading_tag(source))
+        encoded.append((source_ids, start + target_ids))
+    return encoded
 
 
 def score_pairs(translator: Translator, pairs: Sequence[tuple[str, str]]) -> list[PairScore]:
@@ -23,7 +30,7 @@ def score_pairs(translator: Translator, pairs: Sequence[tuple[str, str]]) -> lis
     tokenizer = translator.tokenizer
     texts = list[tuple[str, str]]()
     for index, (source, target) in enumerate(pairs):
-        line = untagged(source, tokenizer)
+        line = untagged(source, tokenizer, default=translator.direction)
         if isinstance(line, RefusedLine):
             # `untagged` knows a single line, so the index is set here.
             raise RefusedLine(index, line.problem)
@@ -33,7 +40,9 @@ def score_pairs(translator: Translator, pairs: Sequence[tuple[str, str]]) -> lis
     # Attention is not needed here, and would take memory for each pair of tokens.
     scores = translator.engine.token_scores(encoded, align=False)
     results = []
+    # The tag of a target is given and has no score.
+    given = int(tokenizer.has_target_tags)
     for (_, target_ids), score in zip(encoded, scores, strict=True):
-        symbols = tokenizer.subwords(target_ids)
-        results.append(PairScore(symbols, score.log_probabilities))
+        symbols = tokenizer.subwords(target_ids[given:])
+        results.append(PairScore(symbols, score.log_probabilities[given:]))
     return results

@@ -89,8 +89,9 @@ class Segmenter(SourceReader):
         read = ReadLine(line.text, self.clean)
         sentences = list[Segment]()
         # No sentence crosses a copied stretch.
+        language = self.language_of(line)
         for stretch in self.stretches(read, line.cut_at):
-            sentences += self.split(stretch)
+            sentences += self.split(stretch, language)
         if self.limits.copies_signs:
             sentences = [copied_if_signs(sentence, read) for sentence in sentences]
         return sentences
@@ -109,13 +110,18 @@ class Segmenter(SourceReader):
             segments.append(copy_of(stretch, read) if is_copied else stretch)
         return segments
 
-    def split(self, stretch: Segment) -> list[Segment]:
+    def language_of(self, line: Line) -> str:
+        """The source language of a line; empty if it is unknown."""
+        source, _ = self.tokenizer.languages_of(line.tag.strip())
+        return source or self.limits.language
+
+    def split(self, stretch: Segment, language: str) -> list[Segment]:
         """The sentences of a stretch."""
         if stretch.copied or not self.limits.split:
             return [stretch]
         start = 0
         segments = list[Segment]()
-        for sentence in self.splitter(stretch.text, self.limits.language):
+        for sentence in self.splitter(stretch.text, language):
             # The splitter returns texts without positions. The search begins after the previous
             # sentence, because a line may repeat a sentence.
             start = stretch.text.index(sentence, start)

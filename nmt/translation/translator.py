@@ -4,15 +4,16 @@ import math
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import chain
 
 from nmt.config import NMTError, TranslatorOptions
-from nmt.search import Constraints, Engine, Hypothesis, Pair, penalty
+from nmt.search import Constraints, Engine, Hypothesis, Pair, TokenScores, penalty
 from nmt.text import TARGET, Tokenizer, with_code
 from nmt.translation.alignment import Describer
 from nmt.translation.arrivals import arriving_blocks
+from nmt.translation.directions import UNKNOWN, Direction
 from nmt.translation.foreign import foreign_source
 from nmt.translation.joining import join
 from nmt.translation.language_tags import untagged
@@ -53,6 +54,8 @@ class Translator:
     limits: Limits = field(default_factory=Limits)
     source_prefix: str = ""
     """Prepended to sources without a tag."""
+    direction: Direction = UNKNOWN
+    """The languages of lines without a tag."""
     target_prefix: str = ""
     """The beginning of each translation."""
     details: bool = False
@@ -122,7 +125,9 @@ class Translator:
         for stage in reversed(self.stages):
             rest = partial(stage.translate, rest=rest)
         # Tags come off before the first stage, so that no stage mistakes them for text or markup.
-        accepted = [untagged(line, self.tokenizer, self.details) for line in lines]
+        accepted = []
+        for line in lines:
+            accepted.append(untagged(line, self.tokenizer, self.details, self.direction))
         return with_refused(accepted, rest)
 
     def search(self, lines: list[Line]) -> list[Outcome]:
@@ -202,7 +207,8 @@ class Translator:
     ) -> list[list[Hypothesis]]:
         """The hypotheses of each segment, with token scores if its line is to be aligned."""
         sources = [segment.ids for segment in segments]
-        prefixes = [self.prefix] * len(segments)
+        starts = [self.target_start(line) for line in lines]
+        prefixes = [start + self.prefix for start in starts]
         results = self.engine.search(sources, prefixes, self.constraints(segments))
         # One forced pass over the finished translations yields token scores and attention. They are
         # the same for every engine and search, and cost nothing if no line asks for them.
@@ -216,7 +222,15 @@ class Translator:
             scores = self.engine.token_scores(pairs)
             for hypothesis, token_scores in zip(aligned, scores, strict=True):
                 hypothesis.token_scores = token_scores
-        return results
+        return [
+            [without_start(hypothesis, len(start)) for hypothesis in hypotheses]
+            for start, hypotheses in zip(starts, results, strict=True)
+        ]
+
+    def target_start(self, line: Line) -> list[int]:
+        """The tokens with which the model names the target language of a line."""
+        prefix = line.tag or self.source_prefix
+        return self.tokenizer.target_start(self.tokenizer.leading_tag(prefix))
 
     def constraints(self, segments: list[Segment]) -> Constraints | None:
         """The constraints of the first stage that has constraints."""
@@ -282,8 +296,9 @@ class Translator:
         # The search has already computed this one.
         if len(parts) == 1 and len(searched) == 1:
             return parts[0].score
-        # Each part has an end symbol, which counts as in the search.
-        length = sum(len(part.tokens) + 1 for part in searched)
+        # Each part has an end symbol and the tag of a target, which count as in the search.
+        symbols = 1 + int(self.tokenizer.has_target_tags)
+        length = sum(len(part.tokens) + symbols for part in searched)
         score: float = log_probability / penalty(max(length, 1), self.engine.config)
         return score
 
@@ -297,10 +312,25 @@ class Translator:
             details = f"a sentence of {longest:,} tokens (limit: {limit:,})"
             notes["too long for the model, translated in parts"] = details
         if self.models:
-            source = foreign_source(line.text, copied, self.models.descriptions[0])
+            language = self.segmenter.language_of(line)
+            source = foreign_source(line.text, copied, language)
             if source:
                 notes[f"the text does not seem to be in {with_code(source)}"] = ""
         return notes
+
+
+def without_start(hypothesis: Hypothesis, length: int) -> Hypothesis:
+    """A hypothesis without the tokens that name its language, which are no part of its text."""
+    if length == 0:
+        return hypothesis
+    scores = hypothesis.token_scores
+    if scores:
+        attention = scores.attention
+        scores = TokenScores(
+            scores.log_probabilities[length:],
+            None if attention is None else attention[length:],
+        )
+    return replace(hypothesis, tokens=hypothesis.tokens[length:], token_scores=scores)
 
 
 def lines_of(blocks: Iterable[list[Outcome]]) -> Iterator[list[Translation]]:

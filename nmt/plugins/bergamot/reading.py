@@ -11,7 +11,7 @@ from pathlib import Path
 from nmt import files
 from nmt.config import NMTError
 from nmt.plugins.bergamot.container import SCALE, read_container
-from nmt.plugins.exchange.marian import MarianModel
+from nmt.plugins.exchange.imported import ImportedModel
 from nmt.plugins.exchange.marian_files import model_of
 from nmt.plugins.exchange.marian_hub import language_code
 from nmt.plugins.exchange.marian_vocabulary import tokenizer_of
@@ -20,7 +20,7 @@ PAIR = re.compile(r"\.([a-z]{2})([a-z]{2})\.")
 """The languages in the name of a file."""
 
 
-def read_model(path: Path) -> MarianModel:
+def read_model(path: Path) -> ImportedModel:
     """The model in a .bin, or in a folder with one."""
     folder = path if path.is_dir() else path.parent
     file = path

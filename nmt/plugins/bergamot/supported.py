@@ -41,6 +41,10 @@ BERGAMOT = Program(
         "model.source_vocabulary_size": SHARED_VOCABULARY,
         "model.source_end": only(True),
         "model.zero_start": only(True),
+        "model.end_start": only(False),
+        "model.target_tags": only(False),
+        "model.first_position": only(0),
+        "model.embedding_norm": only(False),
         "model.padding_probability": FLAG,
         "model.output_bias": FLAG,
         # As Marian computes, with which Mozilla's students were trained.

@@ -24,7 +24,7 @@ from nmt.extensions import ExporterEntry, ImporterEntry
 from nmt.registry import entries_of
 
 if TYPE_CHECKING:
-    from nmt.plugins.exchange.marian import MarianModel
+    from nmt.plugins.exchange.imported import ImportedModel
     from nmt.text import Tokenizer
 
 SAMPLE_LINES = 200
@@ -222,9 +222,11 @@ def run_import(config: ImportConfig) -> None:
             files.sha256(vocabulary),
             {
                 "imported": origin,
+                "vocabulary": imported.tokenizer.kind,
                 "length_penalty": imported.length_penalty,
                 # Marian divides by |Y|^alpha; the value was chosen for that formula.
                 "length_penalty_kind": "marian",
+                **imported.record,
             },
         )
         parameters = sum(parameter.numel() for parameter in imported.model.parameters())
@@ -233,15 +235,19 @@ def run_import(config: ImportConfig) -> None:
     print(f"{output}: {config.path}, {origin}")
 
 
-def read_model(path: Path) -> "MarianModel":
+def read_model(path: Path) -> "ImportedModel":
     """The model in a file or folder, with the reader for its format."""
     from nmt.plugins.exchange.marian_files import read_marian
     from nmt.plugins.exchange.marian_hub import read_hub
+    from nmt.plugins.exchange.multilingual_hub import read_multilingual
 
     if path.suffix == ".npz" or any(path.glob("*decoder.yml")):
         return read_marian(path)
-    if (path / "config.json").is_file():
-        return read_hub(path)
+    config = path / "config.json"
+    if config.is_file():
+        tree = files.read_mapping(config, files.parse_json)
+        is_multilingual = tree.get("model_type") in ("m2m_100", "mbart")
+        return read_multilingual(path) if is_multilingual else read_hub(path)
     # After the hub's config.json, because such a folder may also have a pytorch_model.bin.
     for suffix, entry in entries_of(ImporterEntry).items():
         if path.suffix == suffix or any(path.glob(f"*{suffix}")):

@@ -57,6 +57,7 @@ def specification(model: Transformer, tokenizer: Tokenizer) -> Any:
         alignment_layer=search.aligning_layer(config.decoder_layers),
         alignment_heads=0,  # 0: the mean of all heads
         activation=Activation[ACTIVATIONS[config.activation]],
+        layernorm_embedding=config.embedding_norm,
     )
     spec.config.add_attribute("exported_by", "nmt")
     # CTranslate2's defaults are no end symbol and an epsilon of 1e-5.
@@ -68,7 +69,8 @@ def specification(model: Transformer, tokenizer: Tokenizer) -> Any:
     spec.encoder.embeddings[0].weight = weights["source_embedding.weight"]
     spec.decoder.embeddings.weight = weights["target_embedding.weight"]
     # CTranslate2's own sinusoids have sines and cosines in halves and begin at position 1.
-    sines = sinusoids(table_length(config), config.d_model, kind=config.positions).numpy()
+    length = table_length(config)
+    sines = sinusoids(length, config.d_model, config.first_position, config.positions).numpy()
     for stack, name in ((spec.encoder, "source_embedding"), (spec.decoder, "target_embedding")):
         stack.position_encodings.encodings = weights.get(f"{name}.positions.table", sines)
     spec.decoder.start_from_zero_embedding = config.zero_start

@@ -35,6 +35,7 @@ from nmt.files import (
 )
 from nmt.model import Transformer, load_model
 from nmt.plugins.exchange.commands import ExportConfig, heading, settings_of_model
+from nmt.plugins.exchange.hub_weights import Weights
 from nmt.plugins.exchange.huggingface_settings import (
     exported_penalty,
     marian_table,
@@ -42,7 +43,7 @@ from nmt.plugins.exchange.huggingface_settings import (
     settings,
 )
 from nmt.plugins.exchange.huggingface_tokenizer import fast_tokenizer
-from nmt.plugins.exchange.marian import HUB_BIAS, HUB_EMBEDDINGS, HUB_SHARED, Weights
+from nmt.plugins.exchange.marian import HUB_BIAS, HUB_EMBEDDINGS, HUB_SHARED
 from nmt.plugins.exchange.marian_vocabulary import rows_of
 from nmt.plugins.exchange.parameters import halves, layer_parameters
 from nmt.plugins.exchange.supported import HUGGINGFACE

@@ -19,12 +19,12 @@ from torch import Tensor
 from nmt.config import DecodeConfig, ModelConfig, NMTError, build, shown
 from nmt.files import EMBEDDINGS
 from nmt.model import Transformer
+from nmt.plugins.exchange.hub_weights import Weights
 from nmt.plugins.exchange.marian_vocabulary import rows_of
 from nmt.plugins.exchange.parameters import halves, layer_parameters
 from nmt.plugins.exchange.supported import MARIAN_NUMBERS
 from nmt.text import MARIAN_SYMBOLS, SOURCE, MarianTokenizer
 
-Weights = dict[str, Tensor]
 Supported = dict[str, tuple[Any, ...]]
 """Keys of a program's settings and their supported values, the program's default first."""
 
@@ -45,20 +45,6 @@ SETTINGS_BY_TRAINER: dict[str, dict[str, Any]] = {
     "transformers": {"padding_probability": False},
 }
 """The settings of a model that depend on the program that trained it."""
-
-
-@dataclass(frozen=True)
-class MarianModel:
-    """An imported model."""
-
-    model: Transformer
-    trained_by: str
-    """marian or transformers."""
-    tokenizer: MarianTokenizer
-    length_penalty: float
-    """alpha for length_penalty_kind=marian."""
-    languages: tuple[str, str] = ("und", "und")
-    """The codes of the source and target language."""
 
 
 @dataclass(frozen=True)

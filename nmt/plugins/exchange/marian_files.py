@@ -15,11 +15,11 @@ import torch
 
 from nmt import files
 from nmt.config import NMTError, as_list, one_line, shown
+from nmt.plugins.exchange.imported import ImportedModel
 from nmt.plugins.exchange.marian import (
     HUB_BIAS,
     HUB_EMBEDDINGS,
     HUB_SHARED,
-    MarianModel,
     StoredWeights,
     Supported,
     length_penalty,
@@ -81,7 +81,7 @@ EXACT_GELU = (1, 12, 3)
 """The first Marian version whose gelu is not x sigmoid(1.702 x)."""
 
 
-def read_marian(path: Path) -> MarianModel:
+def read_marian(path: Path) -> ImportedModel:
     """The model in an .npz, or in a folder whose decoder.yml names only one."""
     folder = path if path.is_dir() else path.parent
     decoder = decoder_of(path, folder)
@@ -132,7 +132,7 @@ def model_of(
     tokenizer: MarianTokenizer,
     alpha: float,
     languages: tuple[str, str] = ("und", "und"),
-) -> MarianModel:
+) -> ImportedModel:
     """The model with the arrays of a file that Marian wrote; `alpha` is the length penalty."""
     settings = marian_settings(file, arrays.pop(SPECIAL, None))
     weights = {}
@@ -146,7 +146,7 @@ def model_of(
         # Older versions of Marian stored the transposed matrix.
         weights[HUB_EMBEDDINGS[2]] = weights.pop(TRANSPOSED_OUTPUT).T
     model, trained_by = read_weights(StoredWeights(file, weights), settings, tokenizer)
-    return MarianModel(model, trained_by, tokenizer, alpha, languages)
+    return ImportedModel(model, trained_by, tokenizer, alpha, languages)
 
 
 def marian_settings(path: Path, content: np.ndarray[Any, Any] | None) -> dict[str, Any]:

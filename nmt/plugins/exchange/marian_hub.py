@@ -11,15 +11,14 @@ source.spm, target.spm  sentencepiece models
 from pathlib import Path
 from typing import Any
 
-from safetensors.torch import load_file
-
 from nmt import files
 from nmt.config import LANGUAGE, NMTError
+from nmt.plugins.exchange.hub_settings import read_settings
+from nmt.plugins.exchange.hub_weights import read_hub_weights
+from nmt.plugins.exchange.imported import ImportedModel
 from nmt.plugins.exchange.marian import (
-    MarianModel,
     StoredWeights,
     Supported,
-    Weights,
     length_penalty,
     model_settings,
     read_weights,
@@ -48,10 +47,9 @@ HUB_KEYS = {
     "activation_function": "activation",
 }
 """Keys of config.json and the ModelConfig keys for the same values."""
-CONVERSION = "MarianMTModel.from_pretrained(FOLDER).save_pretrained(FOLDER) in transformers"
 
 
-def read_hub(folder: Path) -> MarianModel:
+def read_hub(folder: Path) -> ImportedModel:
     """The model in a folder with MarianMT's files."""
     config = folder / "config.json"
     tree = files.read_mapping(config, files.parse_json)
@@ -63,7 +61,10 @@ def read_hub(folder: Path) -> MarianModel:
     if settings["activation"] == "silu":
         settings["activation"] = "swish"
     tokenizer = read_vocabularies(folder)
-    weights = read_safetensors(folder / "model.safetensors")
+    weights = read_hub_weights(folder)
+    for stack in ("encoder", "decoder"):
+        # Tables of sinusoids, which nmt computes.
+        weights.pop(f"model.{stack}.embed_positions.weight", None)
     generation = folder / "generation_config.json"
     if generation.exists():
         # Newer versions of transformers store the keys of a search there, older ones in
@@ -74,7 +75,7 @@ def read_hub(folder: Path) -> MarianModel:
     # 1 is transformers' default.
     alpha = length_penalty(where, tree.get("length_penalty", 1.0))
     model, trained_by = read_weights(StoredWeights(folder, weights), settings, tokenizer)
-    return MarianModel(model, trained_by, tokenizer, alpha, languages)
+    return ImportedModel(model, trained_by, tokenizer, alpha, languages)
 
 
 def read_vocabularies(folder: Path) -> MarianTokenizer:
@@ -87,22 +88,9 @@ def read_vocabularies(folder: Path) -> MarianTokenizer:
     return tokenizer
 
 
-def read_safetensors(path: Path) -> Weights:
-    """The weights, without the tables of sinusoids, which nmt computes."""
-    if not path.exists():
-        raise NMTError(f"{path}: missing; to convert pytorch_model.bin, run {CONVERSION}")
-    # Checks an untrusted file before the library reads it.
-    files.stored_shapes(path)
-    weights = load_file(path)
-    for stack in ("encoder", "decoder"):
-        weights.pop(f"model.{stack}.embed_positions.weight", None)
-    return weights
-
-
 def languages_of(folder: Path) -> tuple[str, str]:
     """The codes of the source and target language in tokenizer_config.json, if there is one."""
-    path = folder / "tokenizer_config.json"
-    tree = files.read_mapping(path, files.parse_json) if path.exists() else {}
+    tree = read_settings(folder / "tokenizer_config.json")
     return language_code(tree.get("source_lang")), language_code(tree.get("target_lang"))
 
 

@@ -63,10 +63,19 @@ CROSS_ATTENTION = Names("cross_attention", "encoder_attn", "context", "attention
 
 
 def layer_parameters(model: ModelConfig) -> Iterator[Parameter]:
-    """The parameters of all layers, including attention biases."""
+    """The parameters of all layers, including attention biases, and the norms around them."""
     for stack, layers in (("encoder", model.encoder_layers), ("decoder", model.decoder_layers)):
         for number in range(layers):
             yield from parameters_of_layer(model, stack, number)
+        if model.embedding_norm:
+            embedding = Names(
+                ours=f"{'source' if stack == 'encoder' else 'target'}_embedding.norm",
+                transformers=f"model.{stack}.layernorm_embedding",
+                # Marian has no such normalization.
+                marian="",
+                ctranslate2=f"{stack}/layernorm_embedding",
+            )
+            yield from normalization(model, embedding)
         # Pre-norm stacks have one more normalization, since the last residual is not normalized
         # otherwise.
         if model.norm == "pre":

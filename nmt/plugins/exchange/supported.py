@@ -99,6 +99,11 @@ CTRANSLATE2_MODEL = {
     **SHAPE,
     "model.source_end": FLAG,
     "model.zero_start": FLAG,
+    # Not yet: the engine would have to give each target its tag.
+    "model.end_start": only(False),
+    "model.target_tags": only(False),
+    "model.first_position": ANY,
+    "model.embedding_norm": FLAG,
     "model.padding_probability": FLAG,
     "model.positions": only("sinusoidal", "learned", "tensor2tensor"),
     "model.norm": only("post", "pre"),
@@ -122,6 +127,10 @@ HUGGINGFACE = Program(
         **SHAPE,
         **VOCABULARY,
         "model.norm": only("post"),
+        "model.end_start": only(False),
+        "model.target_tags": only(False),
+        "model.first_position": only(0),
+        "model.embedding_norm": only(False),
         "model.source_end": only(True),
         "model.source_vocabulary_size": only_by(
             lambda settings: (None, settings["tokenizer.vocabulary_size"]),

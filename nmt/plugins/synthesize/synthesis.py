@@ -69,7 +69,7 @@ def write_translations(config: JobConfig, models: steps.Models) -> None:
     with ExitStack() as stack:
         translator = steps.open_translator(config, stack)
         job = steps.open_job(replace(config, translator=translator.options), "synthesize", stack)
-        flags_of = steps.flagger(models)
+        flags_of = steps.flagger(models, models.direction(config.translator))
         counts = job.output.notes.counts
         results = job.run(lambda lines: translator.stream(lines, config.buffer))
         for number, line, translations in results:
