@@ -3,7 +3,7 @@
 import re
 
 from nmt.config import NMTError
-from nmt.text import Tokenizer, did_you_mean, match_language
+from nmt.text import MOST_LISTED, Tokenizer, did_you_mean, match_language, near_in_words
 from nmt.translation.lines import Line
 from nmt.translation.stages import RefusedLine
 
@@ -44,12 +44,26 @@ def language_tag(target: str | None, tokenizer: Tokenizer) -> str:
         return ""
     tag = find_tag(target, tokenizer)
     if tag is None:
-        supported = ", ".join(map(language_of, tokenizer.tags))
-        hint = did_you_mean(language_of(target), languages(tokenizer))
+        language = language_of(target)
+        supported = supported_in_words(language, [*map(language_of, tokenizer.tags)], tokenizer)
+        hint = did_you_mean(language, languages(tokenizer))
         if hint:
-            raise NMTError(f"target={target:.40}: {hint} The model supports {supported}")
-        raise NMTError(f"target={target:.40}: the model supports {supported}")
+            # The hint is a question, so a new sentence follows.
+            supported = f"{hint} {supported[:1].upper()}{supported[1:]}"
+        raise NMTError(f"target={target:.40}: {supported}")
     return f"{tag} "
+
+
+def supported_in_words(language: str, tags: list[str], tokenizer: Tokenizer) -> str:
+    """What a model supports instead of a language: all of its tags, or of many the near ones."""
+    if len(tags) <= MOST_LISTED:
+        return f"the model supports {', '.join(tags)}"
+    parts = ["not a language of the model"]
+    near = near_in_words(language, languages(tokenizer))
+    if near:
+        parts.append(near)
+    parts.append(f"`nmt runs RUN` lists all {len(tags)}")
+    return "; ".join(parts)
 
 
 def untagged(text: str, tokenizer: Tokenizer, align: bool = False) -> Line | RefusedLine:
@@ -61,8 +75,8 @@ def untagged(text: str, tokenizer: Tokenizer, align: bool = False) -> Line | Ref
     unknown = LANGUAGE_TAG.match(text)
     # For a model without such tags, `<2de>` is text like any other.
     if unknown and has_tags_like(unknown[1], tokenizer):
-        supported = ", ".join(tokenizer.tags)
-        return RefusedLine(0, f"{unknown[1]}: the model supports {supported}")
+        supported = supported_in_words(language_of(unknown[1]), [*tokenizer.tags], tokenizer)
+        return RefusedLine(0, f"{unknown[1]}: {supported}")
     return Line(text, align=align)
 
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from nmt import data, files, training
+from nmt import data, files, text, training, translation
 from nmt.config import NMTError, in_words, matches, structured_targets
 from nmt.files import ModelDescription, within
 
@@ -27,6 +27,9 @@ def details_of(run: Path) -> list[Detail]:
         folder = files.find_model_directory(str(run))
         description = files.read_description(folder)
         details += about_model(description)
+        # The description says enough about a model whose vocabulary cannot be read.
+        with suppress(NMTError):
+            details += about_targets(folder)
         details += about_training(description.training)
         config = within(description.training, "config")
         details += about_corpus(config if isinstance(config, dict) else {})
@@ -51,6 +54,13 @@ def about_model(description: ModelDescription) -> Iterator[Detail]:
     yield "languages", f"{description.source} to {description.target}"
     yield "model", f"{model.get('name')}, d_model {model.get('d_model')}, {layers}"
     yield "vocabulary", f"{description.vocabulary_size:,} subwords"
+
+
+def about_targets(folder: Path) -> Iterator[Detail]:
+    """The target languages of a multilingual model: the values of `target=`."""
+    codes = translation.languages(text.read_tokenizer(folder))
+    if codes:
+        yield "targets", f"{', '.join(codes)} ({len(codes)} languages)"
 
 
 def about_training(record: dict[str, Any]) -> Iterator[Detail]:
