@@ -185,11 +185,12 @@ def usual_subtags(code: str) -> dict[str, str]:
 
 
 @cache
-def has_several_scripts(language: str) -> bool:
-    """Whether a language is usually written in another script in some region, such as Serbian."""
-    scripts = set[str]()
-    for code in data_of("likely_subtags"):
-        first, *others = code.split("_")
-        if first == language and (not others or REGION.fullmatch(others[0])):
-            scripts.add(usual_subtags(code).get("script", ""))
-    return len(scripts) > 1
+def languages_with_several_scripts() -> frozenset[str]:
+    """Languages that are usually written in another script in some region, such as Serbian."""
+    scripts: dict[str, set[str]] = {}
+    for code, likely in data_of("likely_subtags").items():
+        language, *others = code.split("_")
+        if not others or REGION.fullmatch(others[0]):
+            script = likely.split("_")[1]
+            scripts.setdefault(language, set()).add(script)
+    return frozenset(language for language in scripts if len(scripts[language]) > 1)

@@ -8,7 +8,7 @@ import regex
 from nmt.text.code_parts import (
     data_of,
     english,
-    has_several_scripts,
+    languages_with_several_scripts,
     normalized,
     own_language,
     subtags,
@@ -26,7 +26,7 @@ CODE = regex.compile(r"[a-z]{2,3}(-.*)?")
 MISTAKEN = ("br", "kr", "se")
 """Countries whose codes are often written for their languages, and are those of rare languages."""
 
-SCRIPT_OMITTED = ("kk", "ms", "pa")
+SCRIPT_OMITTED = frozenset(["kk", "ms", "pa"])
 """Languages with other scripts whose usual one is left out (Suppress-Script in the registry)."""
 
 
@@ -129,7 +129,7 @@ def language_tag(code: str | None) -> str:
         language = own
     usual = usual_subtags(f"{language}_{region}") or usual_subtags(language)
     is_written = script.lower() in written_parts(code)
-    has_others = has_several_scripts(language) and language not in SCRIPT_OMITTED
+    has_others = language in languages_with_several_scripts() - SCRIPT_OMITTED
     parts = [language]
     if script and ((is_written and has_others) or script != usual.get("script")):
         parts.append(script)

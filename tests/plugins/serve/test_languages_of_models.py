@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from nmt.plugins.serve.detection import detect
 from nmt.plugins.serve.facts import facts_of_languages
 from nmt.plugins.serve.failures import Failed
 from nmt.plugins.serve.routes import Routes
@@ -61,3 +62,25 @@ def test_messages_name_the_near_languages_of_many(routes, source, target, messag
 )
 def test_clients_select_languages_by_short_codes(routes, target, code):
     assert routes.route_to("en", target).target == code
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("Das ist ein kleines Haus, in dem wir wohnen.", "deu_Latn"),
+        ("Dette er en liten setning på norsk", "nob_Latn"),
+        ("Eg veit ikkje kva dette er for noko", "nno_Latn"),
+        ("설정 파일을 여십시오", "kor_Hang"),
+        ("設定ファイル", "jpn_Jpan"),
+        ("设定文件", "zho_Hans"),
+        ("這是一個測試", "zho_Hant"),
+        ("呢個係廣東話嘅句子", "yue_Hant"),
+        ("هذه جملة باللغة العربية", "arb_Arab"),
+        ("این یک جمله به زبان فارسی است", "pes_Arab"),
+        ("Ово је реченица на српском језику", "srp_Cyrl"),
+        ("Ito ay isang pangungusap sa Tagalog", "tgl_Latn"),
+        ("ᱥᱟᱱᱛᱟᱲᱤ ᱯᱟᱹᱨᱥᱤ", "sat_Beng"),
+    ],
+)
+def test_the_language_of_a_text_is_detected_among_all(text, code):
+    assert detect(text, list(TAGS))[0][0] == code
