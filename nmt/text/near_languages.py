@@ -1,7 +1,7 @@
 """The languages of a model that are near to one that it lacks."""
 
 from collections.abc import Iterable
-from functools import cache
+from functools import lru_cache
 from typing import NamedTuple
 
 import regex
@@ -24,8 +24,10 @@ RELATED = 20
 """The distance up to which languages, such as Czech and Slovak, come before second languages."""
 OFFICIAL = 30
 """The distance of an official language of the country: that of most second languages in CLDR."""
-ANY_REGION = "001"
-"""The world: the same region for both languages, because only languages and scripts count."""
+STRANGERS = 80
+"""CLDR's distance of languages that no data connects."""
+OTHER_SCRIPT = 50
+"""CLDR's distance of scripts, unless readers of a language know both."""
 
 
 class Nearness(NamedTuple):
@@ -44,14 +46,27 @@ def near_languages(code: str, codes: Iterable[str]) -> list[str]:
     second languages by the same data, and the official languages of the language's usual country.
     CLDR has no data about families of languages: no language is near only because it is related.
     """
-    codes = list(codes)
-    code = code_of_name(code, codes)
+    return list(nearest(code, tuple(codes)))
+
+
+# A file may name the same missing language in each line, and a server's clients any language.
+@lru_cache(1000)
+def nearest(code: str, codes: tuple[str, ...]) -> tuple[str, ...]:
+    code = code_of_name(code, list(codes))
+    language, script, region, _ = subtags(code)
+    # What is no language code, such as a name that nobody knows, is near to nothing.
+    if not regex.fullmatch("[a-z]{2,3}", language):
+        return ()
+    usual = usual_subtags(f"{language}_{script}") or usual_subtags(language)
+    official = official_languages(region or usual.get("region", ""))
     nearness = dict[str, Nearness]()
     for other in codes:
         near = nearness_of(code, other)
-        if near is not None:
+        if subtags(other)[:2] in official:
+            near = min(near, Nearness(2, OFFICIAL))
+        if near.distance < STRANGERS:
             nearness[other] = near
-    return sorted(nearness, key=lambda other: nearness[other])[:MOST_NEAR]
+    return tuple(sorted(nearness, key=lambda other: nearness[other])[:MOST_NEAR])
 
 
 def near_in_words(code: str, codes: Iterable[str]) -> str:
@@ -62,59 +77,43 @@ def near_in_words(code: str, codes: Iterable[str]) -> str:
     return f"the nearest {'is' if len(near) == 1 else 'are'} {', '.join(near)}"
 
 
-@cache
-def nearness_of(code: str, other: str) -> Nearness | None:
-    """How near a language of a model is to another language; None if no data connects them."""
-    language, script, region, _ = subtags(code)
-    # What is no language code, such as a name that nobody knows, is near to nothing.
-    if not regex.fullmatch("[a-z]{2,3}", language):
-        return None
+def nearness_of(code: str, other: str) -> Nearness:
+    """How near a language of a model is to another language by CLDR and ISO 639-3."""
+    language = subtags(code).language
     other_language = subtags(other).language
+    scripts = distance_of_scripts(code, other)
+    if language == other_language:
+        return Nearness(0, scripts)
     relation = distance_of_languages(language, other_language)
+    if relation > RELATED and macrolanguage(code) == macrolanguage(other):
+        relation = RELATED
     if relation <= RELATED:
-        kind = 0 if language == other_language else 1
-        return Nearness(kind, relation + distance_of_scripts(code, other))
-    if macrolanguage(code) == macrolanguage(other):
-        return Nearness(1, RELATED + distance_of_scripts(code, other))
-    country = region or usual_subtags(f"{language}_{script}").get("region")
-    country = country or usual_subtags(language).get("region", "")
-    if is_official(other, country):
-        return Nearness(2, min(relation, OFFICIAL))
-    if relation < distance_of_strangers():
-        return Nearness(2, relation)
-    return None
+        return Nearness(1, relation + scripts)
+    return Nearness(2, relation)
 
 
 def distance_of_languages(language: str, other: str) -> int:
     """CLDR's distance of two languages, whatever their scripts."""
-    from langcodes import tag_distance  # takes 50 ms, which only messages need to spend
-
-    distances = []
-    for pair in ((language, other), (other, language)):
-        desired, supported = (f"{name}-{ANY_REGION}" for name in pair)
-        distances.append(tag_distance(desired, supported, ignore_script=True))
-    forward, backward = distances
+    backward = cldr_distance(other, language, STRANGERS)
+    forward = cldr_distance(language, other, STRANGERS)
     return min(forward, backward) if backward <= CLOSE else forward
 
 
 def distance_of_scripts(code: str, other: str) -> int:
     """CLDR's distance of the scripts of two languages: 0 for the same one."""
-    from langcodes import tag_distance
-
-    # The language that is asked for, because scripts are compared for readers of one language.
     language, script, _, _ = subtags(code)
     other_script = subtags(other).script
-    if not script or not other_script:
+    if script == other_script:
         return 0
-    desired = f"{language}-{script}-{ANY_REGION}"
-    return tag_distance(desired, f"{language}-{other_script}-{ANY_REGION}")
+    # The table is about scripts of the same language.
+    return cldr_distance(f"{language}_{script}", f"{language}_{other_script}", OTHER_SCRIPT)
 
 
-def distance_of_strangers() -> int:
-    """CLDR's distance of languages that no data connects."""
-    from langcodes.language_distance import DEFAULT_LANGUAGE_DISTANCE
+def cldr_distance(desired: str, supported: str, default: int) -> int:
+    # The table itself, because `langcodes.tag_distance` remembers every pair forever.
+    from langcodes.data_dicts import LANGUAGE_DISTANCES  # takes 40 ms, which only messages spend
 
-    return DEFAULT_LANGUAGE_DISTANCE
+    return LANGUAGE_DISTANCES.get(desired, {}).get(supported, default)
 
 
 def macrolanguage(code: str) -> str:
@@ -124,13 +123,9 @@ def macrolanguage(code: str) -> str:
     return MACROLANGUAGES.get(own_language(code), subtags(code).language)
 
 
-def is_official(code: str, country: str) -> bool:
-    """Whether a language, in its script, is official in a whole country by CLDR's data."""
+def official_languages(country: str) -> set[tuple[str, str]]:
+    """The languages and scripts that are official in a whole country by CLDR's data."""
     from babel.languages import get_official_languages
 
-    language, script, _, _ = subtags(code)
-    for official in get_official_languages(country, de_facto=True):
-        parts = subtags(official)
-        if (parts.language, parts.script) == (language, script):
-            return True
-    return False
+    codes = get_official_languages(country, de_facto=True)
+    return {subtags(official)[:2] for official in codes}
