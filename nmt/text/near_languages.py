@@ -110,7 +110,7 @@ def distance_of_scripts(code: str, other: str) -> int:
 
 
 def cldr_distance(desired: str, supported: str, default: int) -> int:
-    # The table itself, because `langcodes.tag_distance` remembers every pair forever.
+    # The table itself, because the function of langcodes remembers every pair forever.
     from langcodes.data_dicts import LANGUAGE_DISTANCES  # takes 40 ms, which only messages spend
 
     return LANGUAGE_DISTANCES.get(desired, {}).get(supported, default)
