@@ -2,12 +2,15 @@ from .card import duration as duration
 from .card import model_card as model_card
 from .card import weights_in_words as weights_in_words
 from .description import MODEL_FILES as MODEL_FILES
+from .description import MULTIPLE as MULTIPLE
 from .description import RARE_LETTERS as RARE_LETTERS
 from .description import ModelDescription as ModelDescription
 from .description import architecture as architecture
 from .description import check_direction as check_direction
+from .description import direction_in_words as direction_in_words
 from .description import expected_search as expected_search
 from .description import find_model_directory as find_model_directory
+from .description import input_of as input_of
 from .description import is_parser as is_parser
 from .description import positions as positions
 from .description import read_description as read_description

@@ -4,6 +4,8 @@ from nmt import __version__
 from nmt.files.description import (
     ModelDescription,
     TrainingRecord,
+    direction_in_words,
+    input_of,
     structured_targets_of,
     tokenizer_settings,
 )
@@ -118,9 +120,9 @@ def model_card(description: ModelDescription, parameters: int) -> str:
     # A parser is used by `nmt parse`, because `nmt translate` would return its trees as text.
     structured = structured_targets_of(description)
     command = structured.command if structured else "translate"
-    usage = block(f"nmt {command} run=THIS_FOLDER < input.{description.source}")
+    usage = block(f"nmt {command} run=THIS_FOLDER {input_of(description)}")
     return (
-        f"# {name} from {plain(description.source)} to {plain(description.target)}\n\n"
+        f"# {name} {plain(direction_in_words(description))}\n\n"
         "A Transformer (Vaswani et al. 2017).\n\n"
         f"| | |\n|---|---|\n{table}\n\n{usage}\n"
     )

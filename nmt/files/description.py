@@ -29,6 +29,8 @@ from nmt.files.reading import check_version, parse_json, read_mapping
 
 FORMAT_VERSION = 1
 MODEL_FILES = ("config.json", "tokenizer.model", "model.safetensors")
+MULTIPLE = "mul"
+"""The source and target language of a model whose lines name both languages (ISO 639-2)."""
 RARE_LETTERS = "rare"
 """The key of letters that are too rare in the training sources, next to the key of the characters
 that the model can learn (`characters` in `training`)."""
@@ -192,6 +194,20 @@ def check_direction(where: str, description: ModelDescription, source: str, targ
 def structured_targets_of(description: ModelDescription) -> StructuredTargets | None:
     """The StructuredTargets of a model of structures, such as trees; None for a model of text."""
     return structured_targets(within(description.training, "config", "data", "kind"))
+
+
+def input_of(description: ModelDescription) -> str:
+    """The options and the input of a command that translates with a model, as an example."""
+    if description.source == MULTIPLE:
+        return "source=en target=de < input.en"
+    return f"< input.{description.source}"
+
+
+def direction_in_words(description: ModelDescription) -> str:
+    """The languages of a model, such as `from en to de`."""
+    if description.source == MULTIPLE:
+        return "between many languages"
+    return f"from {description.source} to {description.target}"
 
 
 def is_parser(description: ModelDescription) -> bool:

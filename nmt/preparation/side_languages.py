@@ -9,7 +9,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from nmt.text import SOURCE, TARGET, Pair, language_name, script, scripts_of_language, subtags
+from nmt.text import (
+    SOURCE,
+    TARGET,
+    Pair,
+    language_name,
+    macrolanguage,
+    script,
+    scripts_of_language,
+    subtags,
+)
 
 GROUP_PAIRS = 20
 """Consecutive pairs whose language is identified together, because single lines are too short."""
@@ -51,7 +60,10 @@ def identifier() -> Any:
 
 def are_close(one: str, other: str) -> bool:
     """Whether two languages are the same, or may be mistaken for each other."""
-    return one == other or any({one, other} <= set(group.split()) for group in CLOSE)
+    if one == other or any({one, other} <= set(group.split()) for group in CLOSE):
+        return True
+    # The model does not know most varieties, and takes Latgalian for Latvian.
+    return macrolanguage(one) == macrolanguage(other)
 
 
 def main_script(text: str) -> str:

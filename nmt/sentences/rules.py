@@ -152,6 +152,13 @@ RULES = {
 }
 """Maps languages, as Unicode writes their codes, to their rules."""
 ALIASES = {
+    "acm": "ar",
+    "acq": "ar",
+    "aeb": "ar",
+    "apc": "ar",
+    "ars": "ar",
+    "ary": "ar",
+    "arz": "ar",
     "yue": "zh",
     "wuu": "zh",
     "be": "ru",

@@ -128,7 +128,7 @@ def scripts_of_language(code: str) -> frozenset[str] | None:
     scripts = None if has_script else usual_scripts(language)
     if scripts:
         return scripts
-    from nmt.text.codes import subtags  # takes 50 ms, which most commands need not spend
+    from nmt.text.code_parts import subtags  # takes 50 ms, which most commands need not spend
 
     names = OF_SUBTAGS.get(subtags(code).script)
     return frozenset(names) if names else None
@@ -137,7 +137,7 @@ def scripts_of_language(code: str) -> frozenset[str] | None:
 @cache
 def direction(code: str) -> str:
     """The direction of a language's script: `rtl` for Arabic or Hebrew, `ltr` for Latin."""
-    from nmt.text.codes import subtags  # takes 50 ms, as above
+    from nmt.text.code_parts import subtags  # takes 50 ms, as above
 
     return "rtl" if subtags(code).script in RIGHT_TO_LEFT else "ltr"
 
@@ -146,5 +146,7 @@ def language_of_file(name: str) -> str | None:
     """The language suffix of a file name, before any compression suffix; None if there is none."""
     suffix = PurePath(without_compression(name)).suffix[1:]
     # Only the languages of the table above, because most other suffixes mean something else.
-    language = re.split("[-_]", suffix.lower())[0]
-    return suffix if usual_scripts(language) else None
+    language, *others = re.split("[-_]", suffix)
+    # A script leaves no doubt, as in FLORES-200's zsm_Latn.
+    is_language = usual_scripts(language.lower()) or any(part in OF_SUBTAGS for part in others)
+    return suffix if is_language else None

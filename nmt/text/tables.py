@@ -9,9 +9,9 @@ from functools import partial
 from pathlib import Path
 
 from nmt.config import DataConfig, NMTError
-from nmt.text.codes import all_names
 from nmt.text.comma_separated import CELL_SEPARATORS, comma_separated_rows, separator_of
 from nmt.text.files import MalformedLine
+from nmt.text.language_names import all_names
 from nmt.text.pairs import Pair
 from nmt.text.tab_separated import Rows, tab_separated_rows
 

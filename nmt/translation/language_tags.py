@@ -9,7 +9,14 @@ import re
 from functools import lru_cache
 
 from nmt.config import NMTError
-from nmt.text import Tokenizer, did_you_mean, direction_tag, match_language
+from nmt.text import (
+    MOST_LISTED,
+    Tokenizer,
+    did_you_mean,
+    direction_tag,
+    match_language,
+    near_in_words,
+)
 from nmt.translation.directions import UNKNOWN, Direction
 from nmt.translation.lines import Line
 from nmt.translation.stages import RefusedLine
@@ -57,24 +64,41 @@ def language_tag(target: str | None, tokenizer: Tokenizer) -> str:
         return ""
     tag = find_tag(target, tokenizer)
     if tag is None:
-        raise unsupported("target", target, [*map(language_of, tokenizer.tags)])
+        names = [*map(language_of, tokenizer.tags)]
+        raise unsupported("target", target, names, tokenizer)
     return f"{tag} "
 
 
-def unsupported(key: str, language: str, codes: list[str]) -> NMTError:
-    """The error for a language that a model lacks."""
-    supported = f"the model supports {', '.join(codes)}"
-    hint = did_you_mean(language_of(language), codes)
+def unsupported(key: str, language: str, names: list[str], tokenizer: Tokenizer) -> NMTError:
+    """The error for a language that a model lacks; `names` are those of its languages."""
+    supported = supported_in_words(language_of(language), names, tokenizer)
+    hint = did_you_mean(language_of(language), languages(tokenizer))
     if hint:
-        return NMTError(f"{key}={language:.40}: {hint} The {supported.removeprefix('the ')}")
+        # The hint is a question, so a new sentence follows.
+        supported = f"{hint} {supported[:1].upper()}{supported[1:]}"
     return NMTError(f"{key}={language:.40}: {supported}")
+
+
+def supported_in_words(language: str, names: list[str], tokenizer: Tokenizer) -> str:
+    """What a model supports instead of a language: all of its languages, or of many the near ones.
+
+    `names` are those of all its languages.
+    """
+    if len(names) <= MOST_LISTED:
+        return f"the model supports {', '.join(names)}"
+    parts = ["not a language of the model"]
+    near = near_in_words(language, languages(tokenizer))
+    if near:
+        parts.append(near)
+    parts.append(f"`nmt runs RUN` lists all {len(names)}")
+    return "; ".join(parts)
 
 
 def supported_code(key: str, language: str, tokenizer: Tokenizer) -> str:
     """The model's code for a language that a user names; NMTError if it lacks the language."""
     code = code_for(language, tuple(tokenizer.languages))
     if code is None:
-        raise unsupported(key, language, [*tokenizer.languages])
+        raise unsupported(key, language, [*tokenizer.languages], tokenizer)
     return code
 
 
@@ -116,8 +140,8 @@ def untagged(
     unknown = LANGUAGE_TAG.match(text)
     # For a model without such tags, `<2de>` is text like any other.
     if unknown and has_tags_like(unknown[1], tokenizer):
-        supported = ", ".join(tokenizer.tags)
-        return RefusedLine(0, f"{unknown[1]}: the model supports {supported}")
+        supported = supported_in_words(language_of(unknown[1]), [*tokenizer.tags], tokenizer)
+        return RefusedLine(0, f"{unknown[1]}: {supported}")
     return Line(text, align=align)
 
 

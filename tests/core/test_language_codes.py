@@ -84,7 +84,7 @@ def test_codes_match_if_they_name_the_same_language(code, codes, match):
         ("zh_Hans", "zh-Hans"),
         ("zt", "zh-Hant"),
         ("jpn", "ja"),
-        ("eng_Latn", "en-Latn"),
+        ("eng_Latn", "en"),
         ("zh_hant_TW", "zh-Hant-TW"),
         ("uz_Cyrl", "uz-Cyrl"),
         ("German", "de"),

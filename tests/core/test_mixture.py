@@ -227,6 +227,7 @@ def test_a_tag_or_the_target_selects_the_language(run, nmt):
         "line 1: <2cs>: the model supports <2de>, <2fr>"
     )
     assert "target=de" in nmt("translate", "run", "text=ka lo").err
+    assert "targets     de, fr (2 languages)" in nmt("runs", "run").out
 
 
 def test_lines_of_a_file_may_have_different_tags(run, nmt):

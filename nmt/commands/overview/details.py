@@ -8,9 +8,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from nmt import data, files, training
+from nmt import data, files, text, training, translation
 from nmt.config import NMTError, in_words, matches, structured_targets
-from nmt.files import ModelDescription, within
+from nmt.files import ModelDescription, direction_in_words, input_of, within
 
 LARGEST_STATEMENT = 2**20
 """The maximum size of a bundle.json to read, in bytes."""
@@ -27,6 +27,9 @@ def details_of(run: Path) -> list[Detail]:
         folder = files.find_model_directory(str(run))
         description = files.read_description(folder)
         details += about_model(description)
+        # The description says enough about a model whose vocabulary cannot be read.
+        with suppress(NMTError):
+            details += about_targets(folder)
         details += about_training(description.training)
         config = within(description.training, "config")
         details += about_corpus(config if isinstance(config, dict) else {})
@@ -48,9 +51,16 @@ def details_of(run: Path) -> list[Detail]:
 def about_model(description: ModelDescription) -> Iterator[Detail]:
     model = description.model
     layers = f"{model.get('encoder_layers')} + {model.get('decoder_layers')} layers"
-    yield "languages", f"{description.source} to {description.target}"
+    yield "languages", direction_in_words(description).removeprefix("from ")
     yield "model", f"{model.get('name')}, d_model {model.get('d_model')}, {layers}"
     yield "vocabulary", f"{description.vocabulary_size:,} subwords"
+
+
+def about_targets(folder: Path) -> Iterator[Detail]:
+    """The target languages of a multilingual model: the values of `target=`."""
+    codes = translation.languages(text.read_tokenizer(folder))
+    if codes:
+        yield "targets", f"{', '.join(codes)} ({len(codes)} languages)"
 
 
 def about_training(record: dict[str, Any]) -> Iterator[Detail]:
@@ -121,4 +131,4 @@ def command_for(run: Path, description: ModelDescription) -> str:
     # Parsers have a separate command.
     structured = structured_targets(in_words(kind))
     command = structured.command if structured else "translate"
-    return f"nmt {command} {shlex.quote(str(run))} < input.{description.source}"
+    return f"nmt {command} {shlex.quote(str(run))} {input_of(description)}"

@@ -3,12 +3,10 @@
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from babel.core import get_global
-
 from nmt.plugins.documents.directions import Turn
 from nmt.plugins.documents.document import Part
 from nmt.plugins.documents.elements import Element
-from nmt.text import language_tag, subtags
+from nmt.text import language_tag, subtags, usual_subtags
 
 # Documents declare three languages for a text: one for characters of each kind of script.
 EAST_ASIAN = frozenset(["Hans", "Hant", "Jpan", "Kore"])
@@ -52,10 +50,9 @@ class Language:
     @property
     def tag(self) -> str:
         """The language as Word names it, such as ja-JP; with its script only if it has several."""
-        likely = get_global("likely_subtags")
-        # Such as en_Latn_US.
-        usual = likely.get(f"{self.language}_{self.region}") or likely.get(self.language) or ""
-        is_usual = f"_{self.script}_" in usual
+        by_region = usual_subtags(f"{self.language}_{self.region}")
+        usual = by_region or usual_subtags(self.language)
+        is_usual = usual.get("script") == self.script
         parts = [self.language, "" if is_usual else self.script, self.region]
         return "-".join(filter(None, parts))
 
@@ -75,15 +72,14 @@ def language_of(code: str) -> Language | None:
     """A language with its usual region and script (CLDR); None for an empty or unknown code."""
     _, script, region, is_plain = subtags(code)
     language = language_tag(code).partition("-")[0]
-    likely = get_global("likely_subtags")
     names = [f"{language}_{region}", language]
     # The script comes first, because it may have its own usual region, as in zh-Hant.
     if not is_plain:
         names.insert(0, f"{language}_{script}")
     for name in names:
-        if name in likely:
-            _, usual_script, usual_region = likely[name].split("_")
-            return Language(language, region or usual_region, script or usual_script)
+        usual = usual_subtags(name)
+        if usual:
+            return Language(language, region or usual["region"], script or usual["script"])
     return None
 
 

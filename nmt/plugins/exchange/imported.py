@@ -18,6 +18,6 @@ class ImportedModel:
     length_penalty: float
     """alpha for length_penalty_kind=marian."""
     languages: tuple[str, str] = ("und", "und")
-    """The codes of the source and target language; "mul" for a multilingual model."""
+    """The codes of the source and target language; MULTIPLE if lines name them."""
     record: dict[str, Any] = field(default_factory=dict)
     """Further entries of the training record in the model's description."""

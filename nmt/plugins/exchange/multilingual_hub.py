@@ -83,7 +83,7 @@ def read_multilingual(folder: Path) -> ImportedModel:
     if generation.exists():
         tree = files.read_mapping(generation, files.parse_json)
     alpha = length_penalty(generation, tree.get("length_penalty", 1.0))
-    return ImportedModel(model, "transformers", tokenizer, alpha, ("mul", "mul"))
+    return ImportedModel(model, "transformers", tokenizer, alpha, (files.MULTIPLE, files.MULTIPLE))
 
 
 POSITIONS_OF_M2M: dict[str, Any] = {

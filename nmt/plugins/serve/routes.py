@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from nmt.plugins.serve.failures import Failed
 from nmt.plugins.serve.models import ServedModel
 from nmt.plugins.serve.source_language import Unserved, choose
-from nmt.text import did_you_mean, match_language, with_code
+from nmt.text import MOST_LISTED, did_you_mean, match_language, near_in_words, with_code
 
 AUTO = "auto"
 MOST_OF_CODE = 40
@@ -26,9 +26,12 @@ class Route(NamedTuple):
     """The answer's `detectedLanguage` if the source is "auto"."""
 
 
-def in_words(codes: Iterable[str]) -> str:
-    """Languages for messages, such as English (en), German (de)."""
-    return ", ".join(with_code(code) for code in codes)
+def in_words(codes: Sequence[str], missing: str) -> str:
+    """Languages for messages, such as English (en), German (de); of many, those near `missing`."""
+    if len(codes) <= MOST_LISTED:
+        return ", ".join(with_code(code) for code in codes)
+    near = near_in_words(missing, codes)
+    return f"{len(codes)}, listed by /languages{'; ' if near else ''}{near}"
 
 
 class Routes:
@@ -63,25 +66,25 @@ class Routes:
         # If the code is not a language, LibreTranslate's own tests expect only the first words.
         is_language = name != shown
         if is_language:
-            problem += f"; supported languages: {in_words(self.languages)}"
+            problem += f"; supported languages: {in_words(self.languages, shown)}"
         raise Failed(400, problem, languages=self.languages)
 
     def sources_of(self, target: str) -> list[str]:
         """The languages with a model into a language."""
         return [source for source, targets in self.pairs.items() if target in targets]
 
-    def advice(self, target: str) -> str:
-        """The advice if no model translates from one language into another."""
-        sources = in_words(self.sources_of(target))
+    def advice(self, source: str, target: str) -> str:
+        """The advice if no model translates from one language, "" if unknown, into another."""
+        sources = self.sources_of(target)
         if not sources:
             return "see /languages"
-        return f"models into {with_code(target)} translate from: {sources}"
+        return f"models into {with_code(target)} translate from: {in_words(sources, source)}"
 
     def no_route(self, source: str, target: str) -> Failed:
         """The failure if no model translates from a language that the client named."""
         # The beginning is LibreTranslate's.
         problem = f"{with_code(target)} is not available as a target language"
-        return Failed(400, f"{problem} from {with_code(source)}; {self.advice(target)}")
+        return Failed(400, f"{problem} from {with_code(source)}; {self.advice(source, target)}")
 
     def no_detected_route(self, source: str, target: str) -> Failed:
         """The failure if no model translates the language of a text, "" for an unknown one."""
@@ -89,7 +92,7 @@ class Routes:
             problem = f"{with_code(source)} was detected, but no model translates it"
         else:
             problem = "no model translates"
-        return Failed(400, f"{problem} to {with_code(target)}; {self.advice(target)}")
+        return Failed(400, f"{problem} to {with_code(target)}; {self.advice(source, target)}")
 
     def route_to(self, source: str, target: str) -> Route:
         """The route for two language codes of a client, in any case and form.
