@@ -10,7 +10,10 @@ from .compute import Compute as Compute
 from .corpus import DataConfig as DataConfig
 from .corpus import FilterConfig as FilterConfig
 from .corpus import IN_TRAINING as IN_TRAINING
+from .corpus import CODE as CODE
+from .corpus import DIRECTION as DIRECTION
 from .corpus import LANGUAGE as LANGUAGE
+from .corpus import MULTIPLE as MULTIPLE
 from .corpus import structured_targets as structured_targets
 from .corpus import without_compression as without_compression
 from .decoding import DecodeConfig as DecodeConfig
@@ -46,6 +49,8 @@ from .overrides import parse as parse
 from .overrides import set_text as set_text
 from .sources import SourceConfig as SourceConfig
 from .sources import held_out_name as held_out_name
+from .sources import check_targets_are_tagged as check_targets_are_tagged
+from .sources import languages_of as languages_of
 from .sources import sources_of as sources_of
 from .stored import build_stored as build_stored
 from .stored import value_before as value_before

@@ -12,6 +12,11 @@ from nmt.registry import entries_of
 
 SOURCE_TAG = re.compile(r"<(?!(?:s|pad|unk|0x[0-9A-F]{2})>)[\w-]{1,30}>|>>[\w-]{1,30}<<")
 """A symbol before sources, such as <2de>, or >>deu<< in Marian's models."""
+CODE = r"[A-Za-z][\w-]{0,29}"
+DIRECTION = re.compile(rf"<(?P<source>{CODE}?)2(?P<target>{CODE})>")
+"""The tag of a line for a model in which tags name both languages: <eng_Latn2deu_Latn>."""
+MULTIPLE = "mul"
+"""The source or target language of a model with several, which each line names (ISO 639-2)."""
 LANGUAGE = re.compile(r"\w[\w.-]{0,49}")
 """A language code, also used as a file name suffix."""
 IN_TRAINING = {"noise", "temperature", "weight", "share"}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from nmt.config.building import build
-from nmt.config.corpus import LANGUAGE, DataConfig
+from nmt.config.corpus import DIRECTION, LANGUAGE, MULTIPLE, DataConfig
 from nmt.config.fields import MISSING, number
 from nmt.config.members import to_tree
 from nmt.config.suggestions import nearest
@@ -53,7 +53,6 @@ def sources_of(data: DataConfig) -> list[SourceConfig]:
     sources = [source_of(data, first)]
     sources += [source_of(without_held_out, entry) for entry in later]
     check_names(sources)
-    check_tags(sources)
     # Added one after another, 0.56, 0.34 and 0.1 exceed 1 before Python 3.12.
     shares = math.fsum(source.share or 0 for source in sources)
     require(shares <= 1, f"data.sources: the shares add up to {shares:g}, which is more than 1")
@@ -79,8 +78,9 @@ def check_names(sources: list[SourceConfig]) -> None:
         raise NMTError(f"data.sources: two are named {common}; give each its own name")
 
 
-def check_tags(sources: list[SourceConfig]) -> None:
+def check_targets_are_tagged(data: DataConfig) -> None:
     """Raise NMTError if nothing tells the model which of several target languages to use."""
+    sources = sources_of(data)
     targets = sorted({source.data.target for source in sources})
     untagged = [source.name for source in sources if not source.data.tag]
     if len(targets) > 1 and untagged:
@@ -88,6 +88,23 @@ def check_tags(sources: list[SourceConfig]) -> None:
             f"data.sources: with target languages {', '.join(targets)}, each source needs a tag, "
             f"such as <2de>; missing for {', '.join(untagged[:5])}"
         )
+
+
+def languages_of(data: DataConfig) -> tuple[str, str]:
+    """The source and target language of a corpus, for the model that is trained on it.
+
+    If tags name the languages of both sides, they are those of the tags, or MULTIPLE for several.
+    """
+    directions = [DIRECTION.fullmatch(source.data.tag or "") for source in sources_of(data)]
+    matches = [direction for direction in directions if direction]
+    if not matches:
+        return data.source, data.target
+    sources = {match["source"] for match in matches}
+    targets = {match["target"] for match in matches}
+    return (
+        sources.pop() if len(sources) == 1 else MULTIPLE,
+        targets.pop() if len(targets) == 1 else MULTIPLE,
+    )
 
 
 def source_of(data: DataConfig, entry: Any) -> SourceConfig:

@@ -11,7 +11,7 @@ from nmt.config.durations import lightning_duration, parse_duration
 from nmt.config.fields import MISSING, choice, number, plugin_options, setting
 from nmt.config.metrics import BLEU_TOKENIZERS
 from nmt.config.model import ModelConfig
-from nmt.config.sources import sources_of
+from nmt.config.sources import check_targets_are_tagged, sources_of
 from nmt.config.tokenizer import TokenizerConfig
 from nmt.config.values import check_name, in_words, shown
 from nmt.errors import NMTError, SettingError, require
@@ -335,6 +335,9 @@ class ExperimentConfig:
 
     def __post_init__(self) -> None:
         sources_of(self.data)  # raises NMTError for mistakes in an entry
+        # With `init`, the vocabulary may have tags for languages, which nmt adds itself.
+        if self.init is None:
+            check_targets_are_tagged(self.data)
         check_name("name", self.name)
         # An empty path would be the working directory.
         require(bool(self.prepared.strip()), "prepared: must name a folder")

@@ -2,7 +2,6 @@ from .card import duration as duration
 from .card import model_card as model_card
 from .card import weights_in_words as weights_in_words
 from .description import MODEL_FILES as MODEL_FILES
-from .description import MULTIPLE as MULTIPLE
 from .description import RARE_LETTERS as RARE_LETTERS
 from .description import ModelDescription as ModelDescription
 from .description import architecture as architecture

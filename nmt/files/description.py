@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from nmt.config import (
+    MULTIPLE,
     DecodeConfig,
     ModelConfig,
     NMTError,
@@ -29,8 +30,6 @@ from nmt.files.reading import check_version, parse_json, read_mapping
 
 FORMAT_VERSION = 1
 MODEL_FILES = ("config.json", "tokenizer.model", "model.safetensors")
-MULTIPLE = "mul"
-"""The source and target language of a model whose lines name both languages (ISO 639-2)."""
 RARE_LETTERS = "rare"
 """The key of letters that are too rare in the training sources, next to the key of the characters
 that the model can learn (`characters` in `training`)."""

@@ -12,6 +12,7 @@ from nmt.config import (
     DataConfig,
     ExperimentConfig,
     NMTError,
+    check_targets_are_tagged,
     difference,
     require,
     sources_of,
@@ -20,6 +21,7 @@ from nmt.config import (
 )
 from nmt.data import TOKENIZER, Manifest, check_ours, decisive, read_manifest
 from nmt.files import ModelDescription
+from nmt.preparation.directions import with_directions
 from nmt.preparation.preparation import prepare
 from nmt.preparation.reading import Say
 from nmt.preparation.sources import Corpus, corpus_for
@@ -41,6 +43,8 @@ def preprocess(config: ExperimentConfig, say: Say) -> tuple[Manifest, bool]:
     preparing it, or if the folder contains unrelated files or, unless `config.overwrite` is set, a
     corpus with another configuration.
     """
+    config = with_directions(config)
+    check_targets_are_tagged(config.data)
     corpora = [corpus_for(source.data) for source in sources_of(config.data)]
     check_kinds(config, corpora)
     folder = Path(config.prepared)
@@ -167,9 +171,11 @@ def initial_vocabulary(config: ExperimentConfig) -> InitialVocabulary | None:
     changed = difference(files.tokenizer_settings(description), tokenizer_options)
     if changed:
         raise NMTError(f"{where} has another vocabulary ({changed}): omit the tokenizer keys")
-    files.check_direction(where, description, config.data.source, config.data.target)
     tokenizer = read_tokenizer(folder)
-    check_tags(config, tokenizer)
+    # `with_directions` has already compared the languages of such a model.
+    if not tokenizer.has_target_tags:
+        files.check_direction(where, description, config.data.source, config.data.target)
+        check_tags(config, tokenizer)
     return InitialVocabulary(tokenizer, description)
 
 

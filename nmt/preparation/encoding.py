@@ -68,6 +68,9 @@ def encode_block(
         # Added as an id: a tokenizer might split the tag, or a text might contain it.
         tag_id = tokenizer.tag_id(tag)
         ids[0] = [[tag_id, *line] for line in ids[0]]
+        start = tokenizer.target_start(tag)
+        if start:
+            ids[1] = [[*start, *line] for line in ids[1]]
     lengths = [np.fromiter(map(len, side), np.int32, len(side)) for side in ids]
     # The end symbol takes a position in a batch, so planning counts it; `max_tokens` does not.
     with_end = [side + 1 for side in lengths]

@@ -9,7 +9,7 @@ from base64 import b64decode
 from collections.abc import Sequence
 from typing import Any
 
-from nmt.config import UNK
+from nmt.config import CODE, DIRECTION, UNK
 from nmt.files import parse_json
 from nmt.text.normalization import NORMALIZATIONS, SOURCE, TARGET
 from nmt.text.sentencepieces import encode_texts
@@ -22,9 +22,6 @@ BOTH_SIDES = "both"
 """The value of `tagged` if sources and targets have tags."""
 ONLY_SOURCE = "source"
 """The value of `tagged` if only sources have tags, which name the target language."""
-CODE = r"[A-Za-z][\w-]{0,29}"
-DIRECTION = re.compile(rf"<(?P<source>{CODE}?)2(?P<target>{CODE})>")
-"""The tag of a line for a model with tags on both sides: <eng_Latn2deu_Latn>."""
 
 
 def direction_tag(source: str, target: str) -> str:

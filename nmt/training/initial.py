@@ -37,7 +37,9 @@ def initial_model(
     where = f"init={config.init}"
     folder = initial_directory(config.init or "", corpus.folder, corpus.manifest)
     description = files.read_description(folder)
-    files.check_direction(where, description, corpus.source_language, corpus.target_language)
+    # The corpus of such a model names its languages in tags of the same vocabulary.
+    if not description.model["target_tags"]:
+        files.check_direction(where, description, corpus.source_language, corpus.target_language)
     # Only options that determine the shapes of the weights; dropout, for example, may differ.
     theirs = files.architecture(description.model)
     changed = difference(theirs, files.architecture(asdict(config.model)))

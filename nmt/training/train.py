@@ -14,7 +14,7 @@ from lightning.pytorch.callbacks import LambdaCallback, Timer
 from rich.console import Console
 
 from nmt import compat, files, hardware, kernels, model
-from nmt.config import ExperimentConfig, difference, to_tree
+from nmt.config import ExperimentConfig, difference, languages_of, to_tree
 from nmt.data import (
     TOKENIZER,
     BatchPlanner,
@@ -146,13 +146,14 @@ class Training:
             self.initial, record = initial_model(config, corpus)
             init = files.sha256(self.initial / "model.safetensors")
             seen = seen_by_both(record, seen)
+        source, target = languages_of(config.data)
         # Everything that identifies the run. It is compared with the last checkpoint before a model
         # is built, so that a run that cannot resume ends early.
         self.state = RunState(
             config=to_tree(config),
             vocabulary_size=manifest.vocabulary_size,
-            source=corpus.source_language,
-            target=corpus.target_language,
+            source=source,
+            target=target,
             tokenizer=manifest.tokenizer,
             corpus=manifest.fingerprint,
             files=corpus_hashes(corpus),

@@ -8,7 +8,7 @@ the options `source` and `target` name.
 import re
 from functools import lru_cache
 
-from nmt.config import NMTError
+from nmt.config import CODE, NMTError
 from nmt.text import (
     MOST_LISTED,
     Tokenizer,
@@ -22,7 +22,6 @@ from nmt.translation.lines import Line
 from nmt.translation.stages import RefusedLine
 
 LANGUAGE_TAG = re.compile(r"\s*(<2[\w-]{1,30}>|>>[\w-]{1,30}<<)")
-CODE = r"[A-Za-z][\w-]{0,29}"
 DIRECTION_TAG = re.compile(rf"\s*<(?P<source>{CODE}?)?2(?P<target>{CODE})?>")
 """A tag for a model with tags on both sides; either language may be missing."""
 EXAMPLE = "source=eng_Latn target=deu_Latn, or begin lines with <eng_Latn2deu_Latn>"

@@ -42,9 +42,16 @@ class Models(NamedTuple):
 
     def direction(self, options: TranslatorOptions) -> Direction:
         """The languages of lines without a tag; empty where they are unknown."""
-        if self.tokenizer.has_target_tags:
-            return direction_of(options.source, options.target, self.tokenizer)
-        return Direction(self.descriptions[0].source, self.target(options))
+        description = self.descriptions[0]
+        if not self.tokenizer.has_target_tags:
+            return Direction(description.source, self.target(options))
+        named = direction_of(options.source, options.target, self.tokenizer)
+        # A model that was trained on one direction has it as its default.
+        known = self.tokenizer.languages
+        return Direction(
+            named.source or (description.source if description.source in known else ""),
+            named.target or (description.target if description.target in known else ""),
+        )
 
 
 def find_models(names: list[str]) -> Models:

@@ -148,13 +148,19 @@ class Noise:
         self.noises = noises
         # Philox has keys of 64-bit words.
         self.seed = seed % 2**64
-        # The number of tags before the text of each source.
-        self.tags = [int(source.data.tag is not None) for source in sources]
+        # The number of tags before the source and the target of each data source.
+        self.tags = [self.tags_of(source.data.tag) for source in sources]
         self.samplers = list[BpeDropout | None]()
         for noise in noises:
             dropout = noise.bpe_dropout
             self.samplers.append(BpeDropout(self.tokenizer, dropout) if dropout else None)
         self.growth = np.array([growth_of(noise) for noise in noises])
+
+    def tags_of(self, tag: str | None) -> tuple[int, int]:
+        """The number of tokens that a tag adds to sources and targets."""
+        if tag is None:
+            return 0, 0
+        return 1, len(self.tokenizer.target_start(tag))
 
     def __call__(self, pairs: list[IdPair], sources: Ints, planned: MicroBatch) -> list[IdPair]:
         changed = []
@@ -173,10 +179,10 @@ class Noise:
             return pair
         source, target = pair
         # Tags are symbols, not text: they are set aside, so that noise cannot change them.
-        tags = self.tags[number]
+        of_source, of_target = self.tags[number]
         texts = (
-            self.tokenizer.decode(source[tags:], SOURCE),
-            self.tokenizer.decode(target, TARGET),
+            self.tokenizer.decode(source[of_source:], SOURCE),
+            self.tokenizer.decode(target[of_target:], TARGET),
         )
         source_text, target_text = noisy(texts, noise, generator)
         sampler = self.samplers[number]
@@ -186,7 +192,7 @@ class Noise:
         else:
             [source_ids] = self.tokenizer.encode([source_text], SOURCE)
             [target_ids] = self.tokenizer.encode([target_text], TARGET)
-        return source[:tags] + source_ids, target_ids
+        return source[:of_source] + source_ids, target[:of_target] + target_ids
 
 
 def growth_of(noise: NoiseConfig) -> float:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from nmt import files
-from nmt.config import ModelConfig, NMTError, build, shown
+from nmt.config import MULTIPLE, ModelConfig, NMTError, build, shown
 from nmt.files import EMBEDDINGS
 from nmt.model import Transformer, described
 from nmt.plugins.exchange.hub_settings import read_settings
@@ -83,7 +83,7 @@ def read_multilingual(folder: Path) -> ImportedModel:
     if generation.exists():
         tree = files.read_mapping(generation, files.parse_json)
     alpha = length_penalty(generation, tree.get("length_penalty", 1.0))
-    return ImportedModel(model, "transformers", tokenizer, alpha, (files.MULTIPLE, files.MULTIPLE))
+    return ImportedModel(model, "transformers", tokenizer, alpha, (MULTIPLE, MULTIPLE))
 
 
 POSITIONS_OF_M2M: dict[str, Any] = {

@@ -111,7 +111,7 @@ class JudgeConfig:
         # nmt computes the probability of a given translation only with this engine.
         compute = Compute("torch", device=self.device)
         decode = DecodeConfig(batch_tokens=self.batch_tokens)
-        options = TranslatorOptions(self.run, compute, self.target, decode=decode)
+        options = TranslatorOptions(self.run, compute, target=self.target, decode=decode)
         translator = load_translator(options, warn)
         lines = parallel(names, [read_texts(name, warn) for name in names])
         # Reads the first pair before the status line appears, to report a missing file.

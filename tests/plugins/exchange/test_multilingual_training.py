@@ -1,0 +1,124 @@
+"""Prepare corpora for an imported model with languages on both sides, and train it further."""
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from nmt.text import load_tokenizer
+from tests.helpers.multilingual import names_in, write_folder
+
+pytest.importorskip("transformers")
+
+LANGUAGES = ("en", "de", "fr")
+TRAIN = (
+    "init=../model",
+    "experiment=adapt",
+    "trainer.max_steps=4",
+    "optim.warmup=1",
+    "checkpoints.every_steps=2",
+    "batching.tokens_per_update=500",
+)
+MANY = """
+defaults: [files]
+name: many
+temperature: 5
+valid_size: 0
+test_size: 0
+sources:
+- {name: to-german, source: en, target: de, train: train, valid: valid}
+- {name: to-french, source: eng_Latn, target: fra_Latn, train: "train.en:train.fr", valid: "valid.en:valid.fr"}
+- {name: from-german, source: de, target: en, train: train, valid: valid}
+"""
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory) -> Path:
+    """An imported model, and text in three languages beside it."""
+    from nmt.plugins.exchange.commands import ImportConfig, run_import
+
+    folder = tmp_path_factory.mktemp("multilingual")
+    write_folder(folder / "hub", "nllb")
+    run_import(ImportConfig(path=str(folder / "hub"), output=str(folder / "model")))
+    for language in LANGUAGES:
+        names = names_in(language)[:640]
+        (folder / f"train.{language}").write_text("\n".join(names[:600]) + "\n")
+        (folder / f"valid.{language}").write_text("\n".join(names[600:]) + "\n")
+    return folder
+
+
+@pytest.fixture
+def beside(nmt, model, tmp_path) -> Path:
+    """A working directory with the text, beside a link to the model's folder."""
+    for path in model.glob("*.??"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    return tmp_path
+
+
+def first_ids(corpus: Path, side: str) -> set[int]:
+    """The first ids of the training sentences of one side."""
+    with pa.memory_map(str(corpus / "train" / "pairs.arrow")) as file:
+        table = pa.ipc.open_stream(file).read_all()
+    return {row[0].as_py() for row in table.column(side)}
+
+
+def test_pairs_begin_with_the_tags_of_their_languages(nmt, model, beside):
+    done = nmt(
+        "preprocess",
+        f"init={model}/model",
+        "data=files",
+        "data.name=one",
+        "data.train=train",
+        "data.valid=valid",
+        "data.test_size=0",
+    )
+    assert done.code == 0
+    corpus = beside / "data" / "one"
+    languages = load_tokenizer(corpus / "tokenizer.model").languages
+    assert first_ids(corpus, "source") == {languages["eng_Latn"]}
+    assert first_ids(corpus, "target") == {languages["deu_Latn"]}
+
+
+def test_several_directions_are_trained_at_once(nmt, model, beside):
+    (beside / "conf" / "data").mkdir(parents=True)
+    (beside / "conf" / "data" / "many.yaml").write_text(MANY)
+    prepare = nmt("preprocess", "--config-dir", "conf", "data=many", f"init={model}/model")
+    assert prepare.code == 0
+    corpus = beside / "data" / "many"
+    languages = load_tokenizer(corpus / "tokenizer.model").languages
+    assert first_ids(corpus, "source") == {languages["eng_Latn"], languages["deu_Latn"]}
+    assert len(first_ids(corpus, "target")) == 3
+    done = nmt("train", "data/many", *TRAIN[1:], f"init={model}/model")
+    assert done.code == 0
+    assert "to-german" in done.err
+    description = json.loads(
+        (beside / "runs" / "many-m2m_100" / "model" / "config.json").read_text()
+    )
+    assert (description["source"], description["target"]) == ("mul", "mul")
+    translate = nmt(
+        "translate", "runs/many-m2m_100", "source=de", "target=en", "Hallo.", "engine=torch"
+    )
+    assert translate.code == 0
+
+
+def test_the_trained_direction_is_the_default(nmt, model, beside):
+    keys = ["data=files", "data.name=one", "data.train=train", "data.valid=valid"]
+    assert nmt("preprocess", f"init={model}/model", *keys, "data.test_size=0").code == 0
+    assert nmt("train", "data/one", *TRAIN[1:], f"init={model}/model").code == 0
+    words = ("translate", "runs/one-m2m_100", "format=tsv", "engine=torch", "Hello.")
+    assert nmt(*words).out == nmt(*words, "source=en", "target=deu_Latn").out
+    assert nmt(*words).out != nmt(*words, "target=fr").out
+
+
+def test_languages_that_the_model_lacks_are_named(nmt, model, beside):
+    keys = [
+        "data=files",
+        "data.name=one",
+        "data.train=train.en:train.de",
+        "data.valid=valid.en:valid.de",
+    ]
+    done = nmt("preprocess", f"init={model}/model", *keys, "data.source=tlh", "data.test_size=0")
+    assert done.code == 2
+    assert "data.source=tlh" in done.err
+    assert "nmt extend" in done.err
