@@ -196,7 +196,9 @@ def parallel_files(words: list[str]) -> dict[str, Any]:
 def initial_groups(init: str) -> dict[str, dict[str, Any]]:
     """Return the configuration of the model that training starts from, and of its tokenizer."""
     description = files.read_description(files.find_model_directory(init, "init"))
-    return {"model": description.model, "tokenizer": files.tokenizer_settings(description)}
+    # Training makes the entries that `nmt extend` added predictable.
+    model = {**description.model, "untrained": 0}
+    return {"model": model, "tokenizer": files.tokenizer_settings(description)}
 
 
 def default_corpus() -> str:

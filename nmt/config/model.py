@@ -62,6 +62,9 @@ class ModelConfig:
     follows it."""
     padding_probability: bool = True
     """Include padding in the softmax; the model learns to give it no probability."""
+    untrained: int = number(0, 0, 2**20)
+    """Number of the vocabulary's last entries that `nmt extend` added, which the model does not
+    predict until it is trained on them; training sets 0."""
     output_bias: bool = False
     """Add a bias to the logits."""
     positions: str = choice("sinusoidal", "sinusoidal", "learned", "tensor2tensor")

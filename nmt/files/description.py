@@ -61,6 +61,8 @@ class TrainingRecord:
     """The versions of nmt and of libraries."""
     imported: str | None = None
     """The model that was imported, in words."""
+    extended: str | None = None
+    """The languages that `nmt extend` added."""
     vocabulary: str | None = None
     """The kind of vocabulary of an imported model, as in TokenizerConfig; None: marian."""
     length_penalty: float | None = None
@@ -169,6 +171,8 @@ def architecture(model: dict[str, Any]) -> dict[str, Any]:
     # A name and the dropout of training change neither shapes nor outputs.
     del options["name"]
     del options["dropout"]
+    # Training predicts all entries.
+    del options["untrained"]
     return options
 
 

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nmt.config import EOS, PAD, ModelConfig
-from nmt.kernels import Compiler, Linear
+from nmt.kernels import Compiler, Linear, linear
 from nmt.model.cache import DecoderCache
 from nmt.model.embeddings import Embedding, random_matrix
 from nmt.model.layers import DecoderLayer, EncoderLayer, neighborhood
@@ -163,15 +163,41 @@ class Transformer(nn.Module):
         memory_BSD = self.encode(source_BS, padded)
         return self.decode(target_BT, memory_BSD, source_BS, padded)
 
+    def predicted_logits(self, hidden: Tensor) -> Tensor:
+        """The logits without those of untrained entries, which are the last ones."""
+        if self.config.untrained:
+            logits = self.logits_before_extension(hidden)
+        else:
+            logits = self.output(hidden)
+        if self.config.unpredicted:
+            logits[..., : self.config.unpredicted] = -torch.inf
+        return logits
+
+    def logits_before_extension(self, hidden: Tensor) -> Tensor:
+        """The logits of the entries that the vocabulary had before `nmt extend`."""
+        # The product and the softmax have the same shape as before, and so the same bits.
+        size = self.vocabulary_size - self.config.untrained
+        bias = self.output.bias
+        return linear(hidden, self.output.weight[:size], None if bias is None else bias[:size])
+
+    def with_untrained(self, values: Tensor) -> Tensor:
+        """The values with -inf for untrained entries."""
+        if not self.config.untrained:
+            return values
+        return F.pad(values, (0, self.config.untrained), value=-torch.inf)
+
     def logits(self, hidden: Tensor) -> Tensor:
         """Decoder states [..., D] -> logits of the next target token [..., N].
 
         Symbols that a model never predicts, such as padding, have -inf.
         """
-        logits = self.output(hidden)
-        if self.config.unpredicted:
-            logits[..., : self.config.unpredicted] = -torch.inf
-        return logits
+        return self.with_untrained(self.predicted_logits(hidden))
+
+    def log_probabilities(self, hidden: Tensor) -> Tensor:
+        """Decoder states [..., D] -> log P of the next target token [..., N]."""
+        # In float32, whatever the precision of the model: a search adds up many of them.
+        logits = self.predicted_logits(hidden).float()
+        return self.with_untrained(F.log_softmax(logits, dim=-1))
 
     def forward(self, source_BS: Tensor, target_BT: Tensor) -> Tensor:
         """Logits of the next target token at each position, [B, T, N]."""
@@ -223,6 +249,4 @@ class Transformer(nn.Module):
             x_BKD = layer(x_BKD, keys_values, cache.source_mask, ancestor_mask, remember_in_layer)
         # After the last layer: until then, all layers write the columns of this position.
         cache.length += 1
-        logits = self.logits(self.decoder_norm(x_BKD[:, :first]))
-        # In float32, whatever the precision of the model: a search adds up many of them.
-        return F.log_softmax(logits.float(), dim=-1)
+        return self.log_probabilities(self.decoder_norm(x_BKD[:, :first]))

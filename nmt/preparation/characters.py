@@ -23,10 +23,13 @@ LEARNED = 50
 LETTER_OR_MARK = regex.compile(r"[\p{L}\p{M}]")
 
 
-def lacks(tokenizer: Tokenizer, character: str, side: int) -> bool:
-    """Whether a tokenizer has no entry for a character and spells it in bytes, or drops it."""
+def lacks(tokenizer: Tokenizer, character: str, side: int, tag: str) -> bool:
+    """Whether a tokenizer has no entry for a character and spells it in bytes, or drops it.
+
+    `tag` is the tag of the line with the character.
+    """
     # By encoding, not by looking it up: each kind of tokenizer writes its entries differently.
-    ids = tokenizer.encode([character], side)[0]
+    ids = tokenizer.encode([character], side, tag)[0]
     if tokenizer.kind == "wordpiece":
         return len(ids) > 1  # its entries are bytes
     return any(id == UNK or BYTE.fullmatch(tokenizer.symbol(id, side)) for id in ids)
@@ -57,10 +60,17 @@ def lacking_characters(
     tokenizer: Tokenizer,
     counts: Counter[str],
     side: int,
+    tags: Sequence[str],
     blocks: Iterable[pa.RecordBatch],
 ) -> str:
-    """A notice of the characters of a side that the tokenizer lacks, most frequent first, or ""."""
-    lacking = [sign for sign, _ in counts.most_common() if lacks(tokenizer, sign, side)]
+    """A notice of the characters of a side that the tokenizer lacks, most frequent first, or "".
+
+    `tags` are those of the corpus: an extended vocabulary has some characters in one language only.
+    """
+    lacking = []
+    for sign, _ in counts.most_common():
+        if all(lacks(tokenizer, sign, side, tag) for tag in tags):
+            lacking.append(sign)
     if not lacking:
         return ""
     # Only for the characters that are shown, because this reads the corpus again.
@@ -74,7 +84,7 @@ def lacking_characters(
     characters = "1 character" if len(lacking) == 1 else f"{len(lacking):,} characters"
     return (
         f"its vocabulary lacks {characters} of the {name}, so the model translates "
-        f"them badly (to give them entries, train a new model without init): {', '.join(shown)}"
+        f"them badly (to give them entries, use `nmt extend`): {', '.join(shown)}"
     )
 
 

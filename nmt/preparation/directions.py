@@ -50,4 +50,4 @@ def tag_for(source: str, target: str, tokenizer: Tokenizer) -> str:
             advice = "add it with `nmt extend`"
             raise NMTError("; ".join(part for part in (problem, near, advice) if part))
         codes.append(code)
-    return direction_tag(codes[0], codes[1])
+    return direction_tag(*codes)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from nmt.data import IDS_SCHEMA
-from nmt.text import load_tokenizer
+from nmt.text import SOURCE, TARGET, Tokenizer, load_tokenizer
 
 worker_tokenizer = lru_cache(maxsize=1)(load_tokenizer)
 """Loads a tokenizer once per worker process."""
@@ -50,6 +50,21 @@ class SplitStatistics:
             self.characters[side].update(block.characters[side])
 
 
+def encoded_sides(
+    texts: list[list[str]], tokenizer: Tokenizer, tag: str | None
+) -> list[list[list[int]]]:
+    """The ids of each line of both sides, which begin with those of the tag."""
+    sources = tokenizer.encode(texts[SOURCE], SOURCE, tag or "")
+    targets = tokenizer.encode(texts[TARGET], TARGET, tag or "")
+    if tag:
+        # Added as ids: a tokenizer might split the tag, or a text might contain it.
+        tag_id = tokenizer.tag_id(tag)
+        start = tokenizer.target_start(tag)
+        sources = [[tag_id, *ids] for ids in sources]
+        targets = [[*start, *ids] for ids in targets]
+    return [sources, targets]
+
+
 def encode_block(
     block: pa.RecordBatch,
     tokenizer_file: Path,
@@ -63,14 +78,7 @@ def encode_block(
     """
     tokenizer = worker_tokenizer(tokenizer_file)
     texts = [block.column(side).to_pylist() for side in (0, 1)]
-    ids = [tokenizer.encode(lines, side) for side, lines in enumerate(texts)]
-    if tag:
-        # Added as an id: a tokenizer might split the tag, or a text might contain it.
-        tag_id = tokenizer.tag_id(tag)
-        ids[0] = [[tag_id, *line] for line in ids[0]]
-        start = tokenizer.target_start(tag)
-        if start:
-            ids[1] = [[*start, *line] for line in ids[1]]
+    ids = encoded_sides(texts, tokenizer, tag)
     lengths = [np.fromiter(map(len, side), np.int32, len(side)) for side in ids]
     # The end symbol takes a position in a batch, so planning counts it; `max_tokens` does not.
     with_end = [side + 1 for side in lengths]

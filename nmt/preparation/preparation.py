@@ -295,7 +295,9 @@ class Preparation:
         if not self.initial:
             return
         for side, counts in enumerate(characters):
-            notice = lacking_characters(self.initial, counts, side, self.training_blocks())
+            tags = [source.data.tag or "" for source in self.sources]
+            blocks = self.training_blocks()
+            notice = lacking_characters(self.initial, counts, side, tags, blocks)
             if notice:
                 log.warning(f"notice: init={self.config.init}: {notice}")
 

@@ -60,7 +60,7 @@ def token_log_probabilities(model: Transformer, hidden_MD: Tensor, tokens_M: Ten
     hidden_parts = hidden_MD.split(POSITIONS_AT_ONCE)
     token_parts = tokens_M.split(POSITIONS_AT_ONCE)
     for hidden, tokens in zip(hidden_parts, token_parts, strict=True):
-        logp = model.logits(hidden).float().log_softmax(dim=1)
+        logp = model.log_probabilities(hidden)
         parts.append(logp.gather(1, tokens[:, None]).squeeze(1))
     return torch.cat(parts)
 

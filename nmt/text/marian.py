@@ -97,7 +97,7 @@ class MarianTokenizer(Tokenizer):
     def symbol(self, id: int, side: int = TARGET) -> str:
         return self.entries[side][id]
 
-    def encode(self, lines: Sequence[str], side: int = SOURCE) -> list[list[int]]:
+    def encode(self, lines: Sequence[str], side: int = SOURCE, tag: str = "") -> list[list[int]]:
         ids = self.ids[side]
         rows = []
         for line in lines:

@@ -78,7 +78,7 @@ class SentencePieceTokenizer(Tokenizer):
     def symbol(self, id: int, side: int = TARGET) -> str:
         return str(self.processor.id_to_piece(id))
 
-    def encode(self, lines: Sequence[str], side: int = SOURCE) -> list[list[int]]:
+    def encode(self, lines: Sequence[str], side: int = SOURCE, tag: str = "") -> list[list[int]]:
         # A tag in a target is text like any other.
         if side != SOURCE or not self.tags:
             return encode_texts(self.processor, [escaped(line) for line in lines])

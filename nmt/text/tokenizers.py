@@ -66,8 +66,12 @@ class Tokenizer(ABC):
         """The vocabulary entry for an id, as the library writes it."""
 
     @abstractmethod
-    def encode(self, lines: Sequence[str], side: int = SOURCE) -> list[list[int]]:
-        """Encode each line as ids."""
+    def encode(self, lines: Sequence[str], side: int = SOURCE, tag: str = "") -> list[list[int]]:
+        """Encode each line as ids.
+
+        `tag` is the tag of all lines, which is not part of them. It matters only in an extended
+        vocabulary, which has subwords for some languages only.
+        """
 
     @abstractmethod
     def decode(self, ids: Sequence[int], side: int = TARGET) -> str:

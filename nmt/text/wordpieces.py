@@ -45,7 +45,7 @@ class WordPieceTokenizer(Tokenizer):
     def symbol(self, id: int, side: int = TARGET) -> str:
         return str(self.tokenizer.id_to_token(id))
 
-    def encode(self, lines: Sequence[str], side: int = SOURCE) -> list[list[int]]:
+    def encode(self, lines: Sequence[str], side: int = SOURCE, tag: str = "") -> list[list[int]]:
         encodings = self.tokenizer.encode_batch(list(lines))
         return [encoding.ids for encoding in encodings]
 

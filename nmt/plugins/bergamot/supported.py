@@ -47,6 +47,7 @@ BERGAMOT = Program(
         "model.embedding_norm": only(False),
         "model.padding_probability": FLAG,
         "model.output_bias": FLAG,
+        "model.untrained": only(0),
         # As Marian computes, with which Mozilla's students were trained.
         "model.positions": only("tensor2tensor"),
         "model.max_positions": ANY,
