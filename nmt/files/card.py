@@ -58,10 +58,13 @@ def quality_in_words(record: TrainingRecord) -> str:
 def rows_of_import(record: TrainingRecord) -> dict[str, str]:
     """The rows of the card for a model that nmt did not train."""
     kind = plain(record.length_penalty_kind)
-    return {
+    rows = {
         "Origin": f"{plain(record.imported)}, imported with nmt {__version__}",
         "Length penalty": f"{record.length_penalty} ({kind})",
     }
+    if record.certificate is not None:
+        rows["Verified"] = plain(record.certificate)
+    return rows
 
 
 def rows_of_training(record: TrainingRecord) -> dict[str, str]:

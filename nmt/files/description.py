@@ -61,6 +61,8 @@ class TrainingRecord:
     """The versions of nmt and of libraries."""
     imported: str | None = None
     """The model that was imported, in words."""
+    certificate: str | None = None
+    """How an imported model compares with the original, in words."""
     extended: str | None = None
     """The languages that `nmt extend` added."""
     vocabulary: str | None = None

@@ -3,45 +3,16 @@
 import json
 import random
 import shutil
-from functools import cache
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
 
 import torch
-from babel import Locale
+
+from nmt.plugins.exchange.certificate import LOCALES as NAMES_OF_LOCALES, names_in
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "multilingual"
-LOCALES = [
-    "en",
-    "ru",
-    "el",
-    "ar",
-    "he",
-    "hi",
-    "bn",
-    "pa",
-    "gu",
-    "or",
-    "ta",
-    "te",
-    "kn",
-    "ml",
-    "si",
-    "th",
-    "lo",
-    "my",
-    "km",
-    "ka",
-    "hy",
-    "am",
-    "bo",
-    "zh",
-    "ja",
-    "ko",
-    "dz",
-]
-"""Languages in 26 scripts."""
+LOCALES = NAMES_OF_LOCALES.split()
 STEPS = 150
 PAIRS = {
     "nllb": ("eng_Latn", "rus_Cyrl"),
@@ -50,14 +21,6 @@ PAIRS = {
     "mbart": ("en_XX", "ru_RU"),
 }
 """A source and a target language of each kind of model."""
-
-
-@cache
-def names_in(locale: str) -> list[str]:
-    """Names of languages, territories, scripts and currencies in a language."""
-    data = Locale.parse(locale)
-    tables = (data.languages, data.territories, data.scripts, data.currencies)
-    return [name for table in tables for name in table.values()]
 
 
 def lines_in_many_scripts(count: int, seed: int) -> list[str]:

@@ -1,5 +1,7 @@
 """`nmt export` and `nmt import`: exchange models with other programs."""
 
+import json
+import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,6 +18,7 @@ from nmt.config import (
     build,
     choice,
     exported_settings,
+    one_line,
     plugin_options,
     shown,
     with_defaults,
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
     from nmt.plugins.exchange.imported import ImportedModel
     from nmt.text import Tokenizer
 
+MULTILINGUAL = ("m2m_100", "mbart")
+"""The model_type of models whose lines name their languages."""
 SAMPLE_LINES = 200
 """Number of validation lines to compare."""
 
@@ -195,6 +200,9 @@ class ImportConfig:
     """Source language, such as en; null: the language that the imported folder names."""
     target: str | None = None
     """Target language; null: as for `source`."""
+    verify: bool = True
+    """Compare M2M-100, NLLB, SMaLL-100 and mBART-50 models with the transformers library, if it is
+    installed: tokens, logits and translations."""
 
     def __post_init__(self) -> None:
         for key, code in (("source", self.source), ("target", self.target)):
@@ -233,6 +241,39 @@ def run_import(config: ImportConfig) -> None:
         card = files.model_card(description, parameters)
         write_model_directory(output, imported.model, vocabulary, description, card)
     print(f"{output}: {config.path}, {origin}")
+    if config.verify and is_multilingual(Path(config.path)):
+        # Its memory is freed first, because the comparison loads two models.
+        del imported
+        with commands.talker().status("comparing with transformers"):
+            print(compared(Path(config.path), output))
+
+
+def compared(path: Path, output: Path) -> str:
+    """Compare an imported model with the original, and record the result in its directory."""
+    from nmt.plugins.exchange.certificate import can_certify, certify
+
+    if not can_certify():
+        return "not compared with the original: transformers is not installed"
+    try:
+        certificate = certify(path, output).in_words()
+    # The library raises many kinds of errors for models and tokenizers that it cannot read.
+    except Exception as error:
+        return f"not compared with the original: transformers cannot read it ({one_line(error)})"
+    description = files.read_description(output)
+    description.training["certificate"] = certificate
+    shapes = files.stored_shapes(output / "model.safetensors").values()
+    card = files.model_card(description, sum(map(math.prod, shapes)))
+    files.write_file(output / "config.json", json.dumps(asdict(description), indent=2) + "\n")
+    files.write_file(output / "README.md", card)
+    return certificate
+
+
+def is_multilingual(path: Path) -> bool:
+    """Whether a folder contains a model of a kind that MULTILINGUAL lists."""
+    config = path / "config.json"
+    if not config.is_file():
+        return False
+    return files.read_mapping(config, files.parse_json).get("model_type") in MULTILINGUAL
 
 
 def read_model(path: Path) -> "ImportedModel":
@@ -243,11 +284,10 @@ def read_model(path: Path) -> "ImportedModel":
 
     if path.suffix == ".npz" or any(path.glob("*decoder.yml")):
         return read_marian(path)
-    config = path / "config.json"
-    if config.is_file():
-        tree = files.read_mapping(config, files.parse_json)
-        is_multilingual = tree.get("model_type") in ("m2m_100", "mbart")
-        return read_multilingual(path) if is_multilingual else read_hub(path)
+    if is_multilingual(path):
+        return read_multilingual(path)
+    if (path / "config.json").is_file():
+        return read_hub(path)
     # After the hub's config.json, because such a folder may also have a pytorch_model.bin.
     for suffix, entry in entries_of(ImporterEntry).items():
         if path.suffix == suffix or any(path.glob(f"*{suffix}")):

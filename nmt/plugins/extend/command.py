@@ -59,7 +59,9 @@ def run_extend(config: ExtendConfig) -> None:
         raise NMTError(f"{folder}: has a vocabulary for each language, which cannot be extended")
     tokenizer = read_tokenizer(folder)
     like = [language_id(code, tokenizer) for code in config.like]
-    texts = [text for name in config.text for text in read_texts(name)]
+    texts = list[str]()
+    for name in config.text:
+        texts += read_texts(name)
     with commands.talker().status("learning subwords"), TemporaryDirectory() as temporary:
         extension = extend(tokenizer, config.languages, texts, config.subwords, config.min_count)
         model = with_rows(load_model(folder), sources_of(extension, tokenizer, like))

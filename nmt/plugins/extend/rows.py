@@ -24,7 +24,9 @@ def sources_of_pieces(pieces: list[NewPiece], ids: dict[str, int]) -> Sources:
     for piece in pieces:
         if piece.parts:
             # The parts of a piece are old, or come before it.
-            found = [id for part in piece.parts for id in known.get(part, [])]
+            found = []
+            for part in piece.parts:
+                found += known.get(part, [])
         else:
             found = similar_characters(piece.text, ids)
         known[piece.text] = found
@@ -41,9 +43,9 @@ def similar_characters(character: str, ids: dict[str, int]) -> list[int]:
         [*unicodedata.normalize("NFKD", character)],
     ]
     for characters in candidates:
-        found = [ids[one] for one in characters if one in ids]
+        found = ids.keys() & characters
         if found:
-            return found
+            return sorted(ids[one] for one in found)
     return []
 
 
