@@ -47,8 +47,8 @@ SHAPES: dict[str, dict[str, Any]] = {
 LENGTH = 32
 """The tokens of a sentence."""
 GPUS = (24, 40, 80)
-FREE = 0.92
-"""The share of a GPU's memory for tensors: the rest is for CUDA, its libraries and gaps between tensors."""
+FREE = 0.95
+"""The share of a GPU's memory for tensors: the rest is for CUDA and its libraries."""
 MOST_TOKENS = 16_384
 """More tokens in a micro-batch make no GPU faster."""
 
@@ -85,6 +85,14 @@ ROWS = {
     "adafactor": Setting("small", 32_000, "32-true", "adafactor", checkpointing=True),
     "frozen": Setting(
         "small", 32_000, "32-true", checkpointing=True, frozen=("embeddings", "encoder")
+    ),
+    "mixed": Setting("small", 32_000, "bf16-mixed", tokens=512),
+    "bfloat16": Setting("small", 32_000, checkpointing=True, tokens=64),
+    "bfloat16-adafactor": Setting(
+        "small", 32_000, optimizer="adafactor", checkpointing=True, tokens=64
+    ),
+    "large-float32": Setting(
+        "600M", precision="32-true", optimizer="adafactor", checkpointing=True, tokens=64
     ),
     "large-adafactor": Setting("600M", optimizer="adafactor", checkpointing=True, tokens=64),
     "large-adam": Setting("600M", checkpointing=True, tokens=64),
@@ -285,12 +293,22 @@ def print_measurements(names: list[str], updates: int) -> None:
         )
 
 
+def reserved_bytes(setting: Setting) -> int:
+    """What nmt's memory check keeps free for gaps between tensors."""
+    from nmt.training.memory import RESERVED_BYTES, RESERVED_SHARE
+
+    size = 2 if setting.precision == "bf16-true" else 4
+    trained = numbers_of(setting.shape, setting.words, setting.frozen).trained
+    return RESERVED_BYTES + int(RESERVED_SHARE * size * trained)
+
+
 def largest_micro_batch(setting: Setting, gigabytes: int) -> int:
     """The most tokens of a micro-batch on each side, in steps of 256; 0: not even 256."""
     least = 0
+    free = FREE * gigabytes * GB - reserved_bytes(setting)
     for tokens in range(256, MOST_TOKENS + 1, 256):
         setting.tokens = tokens
-        if computed_bytes(setting) > FREE * gigabytes * GB:
+        if computed_bytes(setting) > free:
             break
         least = tokens
     return least
