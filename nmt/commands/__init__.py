@@ -217,6 +217,7 @@ def register(add: Add) -> None:
     add(PairsEntry(".jsonl", "nmt.text.blocks:read_json_lines"))
     add(OptimizerEntry("adam", "nmt.training.module:adam"))
     add(OptimizerEntry("muon", "nmt.training.muon:Muon"))
+    add(OptimizerEntry("adafactor", "nmt.training.adafactor:adafactor"))
     for name in ("Model", "load", "prepare", "score", "train"):
         add(PythonEntry(name, f"nmt.api:{name}"))
     add(PythonEntry("NMTError", "nmt.errors:NMTError"))

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from nmt.config.fields import MISSING, choice, number
+from nmt.config.fields import MISSING, choice, number, setting
 from nmt.errors import SettingError
 
 
@@ -81,6 +81,10 @@ class ModelConfig:
     # The paper gives no value; this is PyTorch's default.
     norm_epsilon: float = number(1e-5, 1e-12, 1.0)
     """Constant added to the variance in LayerNorm."""
+    # Its results are the same bits, so a run may resume with another value.
+    checkpointing: bool = setting(False, decides=False)
+    """Save memory in training: keep only the input of each layer and compute the layer again in the
+    backward pass. An update takes about a third longer; results stay the same."""
 
     def __post_init__(self) -> None:
         width = f"model.d_model={self.d_model}"

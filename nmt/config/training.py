@@ -75,7 +75,11 @@ class OptimConfig:
     """Optimizer, learning rate (section 5.3) and label smoothing (section 5.4)."""
 
     optimizer: str = choice("adam", names_of=lambda: entries_of(OptimizerEntry))
-    """adam (as in the paper) or an optimizer added by a plugin."""
+    """adam (as in the paper), muon (learns from fewer tokens), adafactor (almost no memory), or an
+    optimizer added by a plugin."""
+    frozen: list[str] = setting([])
+    """Parameters not to train: embeddings (with the pre-softmax projection), encoder, decoder,
+    layers such as encoder.0-5 (counted from 0), or patterns of names such as *.cross_attention."""
     schedule: str = choice("noam", *ENDLESS, *ENDING)
     """Learning rate schedule after warm-up: {choices}. noam is step^-0.5 (equation 3); noam and
     constant never end."""

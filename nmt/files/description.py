@@ -170,9 +170,10 @@ def check_training(path: Path, training: dict[str, Any]) -> None:
 def architecture(model: dict[str, Any]) -> dict[str, Any]:
     """The model keys that the weights depend on, with defaults filled in."""
     options = asdict(ModelConfig(**model))
-    # A name and the dropout of training change neither shapes nor outputs.
+    # A name and what only training uses change neither shapes nor outputs.
     del options["name"]
     del options["dropout"]
+    del options["checkpointing"]
     # Training predicts all entries.
     del options["untrained"]
     return options

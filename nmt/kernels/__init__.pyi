@@ -7,6 +7,7 @@ from .device import prepare as prepare
 from .device import runs_ahead as runs_ahead
 from .device import use_deterministic_kernels as use_deterministic_kernels
 from .dropout import Dropout as Dropout
+from .dropout import random_bits as random_bits
 from .environment import environment_record as environment_record
 from .products import Linear as Linear
 from .products import few_shapes as few_shapes

@@ -3,6 +3,7 @@ from .embeddings import Embedding as Embedding
 from .embeddings import Positions as Positions
 from .embeddings import sinusoids as sinusoids
 from .flops import training_flops as training_flops
+from .flops import work_of as work_of
 from .layers import DecoderLayer as DecoderLayer
 from .layers import EncoderLayer as EncoderLayer
 from .layers import FeedForward as FeedForward

@@ -4,12 +4,14 @@ Shapes: B batch, T target positions, S source positions, D d_model, N vocabulary
 sentence.
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from nmt.config import EOS, PAD, ModelConfig
 from nmt.kernels import Compiler, Linear, linear
@@ -102,21 +104,34 @@ class Transformer(nn.Module):
         itself_SS = torch.eye(len(near_SS), dtype=torch.bool, device=near_SS.device)
         return near_SS & (real | itself_SS)
 
+    @property
+    def is_training_step(self) -> bool:
+        return self.training and torch.is_grad_enabled()
+
     def training_compiler(self) -> Compiler | None:
         """The compiler in a training step, otherwise None."""
-        is_training_step = self.training and torch.is_grad_enabled()
-        return self.compiler if is_training_step else None
+        return self.compiler if self.is_training_step else None
 
-    def run(self, layer: nn.Module, x: Tensor, *arguments: Any) -> Tensor:
-        """The output of a layer, computed by its compiled form in a training step."""
+    def training_form(self, layer: nn.Module, rows: int) -> Callable[..., Tensor]:
+        """The function that computes a layer for `rows` sentences: compiled in a training step."""
         compiler = self.training_compiler()
         # For a batch of a single sentence, the compiler would build additional kernels:
         # torch.compile treats a size of 1 as a constant even if shapes are dynamic.
-        if compiler is None or len(x) == 1:
-            return layer(x, *arguments)
+        if compiler is None or rows == 1:
+            return layer
         # The function of the class, not the method of the layer, so that all layers share one
         # compiled form.
-        return compiler.compiled(type(layer).forward)(layer, x, *arguments)
+        return partial(compiler.compiled(type(layer).forward), layer)
+
+    def run(self, layer: nn.Module, x: Tensor, *arguments: Any) -> Tensor:
+        """The output of a layer."""
+        function = self.training_form(layer, len(x))
+        if not (self.config.checkpointing and self.is_training_step):
+            return function(x, *arguments)
+        # Chen et al. 2016, https://arxiv.org/abs/1604.06174. The backward pass computes the layer
+        # again, with the state of the random generators from here, so dropout is the same.
+        output: Tensor = checkpoint(function, x, *arguments, use_reentrant=False)
+        return output
 
     def encode(self, source_BS: Tensor, padded: bool = True) -> Tensor:
         """Encode source tokens, including the end symbol, into memory [B, S, D].

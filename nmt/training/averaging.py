@@ -11,6 +11,7 @@ from torch import Tensor
 from nmt.config import CheckpointConfig, ModelConfig, difference
 from nmt.data import PreparedSplit
 from nmt.errors import NMTError, enough_memory_or
+from nmt.files import architecture
 from nmt.model import Transformer
 from nmt.training.checkpoints import RunState, load_checkpoint, model_weights
 from nmt.training.run_folder import kept_checkpoints
@@ -72,7 +73,8 @@ def model_of(state: RunState) -> dict[str, Any]:
     """The settings that must be equal in checkpoints for their mean to make sense."""
     # Other settings, such as the seed or the data, do not change the meaning of a weight.
     return {
-        "model": state.config["model"],
+        # Without the options that change no result, which a run may resume with.
+        "model": architecture(state.config["model"]),
         "vocabulary_size": state.vocabulary_size,
         # Two vocabularies of one size give embeddings of equal shapes, whose mean is nonsense.
         "tokenizer": state.tokenizer,

@@ -8,7 +8,7 @@ from typing import Any
 from lightning import Trainer
 
 from nmt.data import UpdateSize
-from nmt.model import Transformer, training_flops
+from nmt.model import Transformer, training_flops, work_of
 from nmt.training.module import TranslationModule
 from nmt.training.peak import (
     fastest_flops_per_second,
@@ -28,7 +28,7 @@ def update_flops(model: Transformer, size: UpdateSize) -> int:
     """The total FLOPs of updates whose sizes add up to this size."""
     tokens = (size.source_tokens, size.target_tokens)
     pairs = (size.encoder_pairs, size.decoder_pairs, size.cross_pairs)
-    return training_flops(model.config, model.vocabulary_size, tokens, pairs)
+    return training_flops(model.config, model.vocabulary_size, tokens, pairs, work_of(model))
 
 
 class TrainingCost:

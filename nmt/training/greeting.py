@@ -2,6 +2,7 @@
 
 from nmt.config import ExperimentConfig
 from nmt.data import UpdateDataModule
+from nmt.training.frozen import trained_parameters
 from nmt.training.module import TranslationModule
 
 
@@ -16,7 +17,10 @@ def opening_line(
     settings = f"trainer.precision={config.trainer.precision}"
     if config.trainer.compile:
         settings += " trainer.compile=true"
-    parameters = sum(parameter.numel() for parameter in module.parameters())
+    parameters = f"{sum(parameter.numel() for parameter in module.parameters()):,}"
+    if module.optim.frozen:
+        trained = sum(parameter.numel() for parameter in trained_parameters(module))
+        parameters = f"{trained:,} of {parameters}"
     begin = f" from update {update:,}" if update else ""
     planner = updates.planner
     per_pass = planner.micro_batches_per_pass / planner.micro_batches
@@ -24,7 +28,7 @@ def opening_line(
     decimals = 0 if per_pass >= 10 else 1
     warmup = module.optim.warmup
     line = (
-        f"training {parameters:,} parameters on {devices} ({settings}) "
+        f"training {parameters} parameters on {devices} ({settings}) "
         f"with {len(updates.split):,} pairs{begin} to update {config.trainer.max_steps:,}; "
         f"a pass over the corpus takes {per_pass:,.{decimals}f} updates, and the learning rate "
         f"rises to {module.learning_rate(warmup):.2g} at update {warmup:,}"

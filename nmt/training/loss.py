@@ -7,6 +7,7 @@ Shapes: M target tokens, R target tokens of a chunk, D d_model, N vocabulary.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -26,6 +27,15 @@ It does not depend on the sizes of batch and vocabulary. 32 MB in float32 stay i
 """
 CHUNK_LOGITS_ELSEWHERE = 2**28
 """1 GiB: with small chunks, a GPU would spend more time on adding gradients than on products."""
+FEWEST_ROWS = 128
+"""The same for a CPU: each chunk reads the whole weight and adds to its whole gradient."""
+
+SLICE_NUMBERS = 2**26
+"""The most numbers of the weight's gradient to compute at a time.
+
+A second matrix of this size is needed besides the gradient: for 256,206 words of width 1,024, a
+quarter of the gradient's size.
+"""
 
 ChunkTerms = Callable[[Tensor, Tensor, float, torch.dtype], tuple[Tensor, Tensor, Tensor]]
 """`chunk_terms` or a compiled form of it."""
@@ -37,7 +47,7 @@ Losses = Callable[[Transformer, Batch, float], tuple[Tensor, Tensor]]
 def chunk_rows(vocabulary: int, device: torch.device) -> int:
     """The number of target tokens in a chunk."""
     logits = CHUNK_LOGITS.get(device.type, CHUNK_LOGITS_ELSEWHERE)
-    return max(1, logits // vocabulary)
+    return max(FEWEST_ROWS, logits // vocabulary)
 
 
 def product_dtype(x: Tensor) -> torch.dtype:
@@ -90,41 +100,74 @@ def weight_gradient(grad_RN: Tensor, x_RD: Tensor, weight_ND: Tensor) -> Tensor:
     return grad_RN.t() @ x_RD
 
 
+@dataclass
+class Needs:
+    """The inputs whose gradients are needed; frozen parameters need none."""
+
+    hidden: bool
+    weight: bool
+    bias: bool
+
+    def any(self) -> bool:
+        return self.hidden or self.weight or self.bias
+
+
 class Gradients:
     """The gradients of hidden states, weight and bias, added up chunk by chunk."""
 
-    def __init__(self, bias_N: Tensor | None) -> None:
+    def __init__(self, needs: Needs, bias_N: Tensor | None) -> None:
+        self.needs = needs
         self.hidden_chunks: list[Tensor] = []
         self.weight_ND: Tensor | None = None
-        self.bias_N = None if bias_N is None else torch.zeros_like(bias_N)
+        self.bias_N: Tensor | None = None
+        if bias_N is not None and needs.bias:
+            self.bias_N = torch.zeros_like(bias_N)
 
     def add(self, grad_RN: Tensor, x_RD: Tensor, weight_ND: Tensor) -> None:
         """Add a chunk; `grad_RN` is the gradient with respect to its logits, x W^T."""
         if self.bias_N is not None:
             self.bias_N += grad_RN.sum(0)
-            grad_RN = grad_RN.to(x_RD.dtype)
+        grad_RN = grad_RN.to(x_RD.dtype)
         # The backward pass of logits = x W^T: x has the gradient grad W, and W has grad^T x.
-        self.hidden_chunks.append(kernels.linear(grad_RN, weight_ND.t()))
-        chunk_ND = weight_gradient(grad_RN, x_RD, weight_ND)
+        if self.needs.hidden:
+            self.hidden_chunks.append(kernels.linear(grad_RN, weight_ND.t()))
+        if self.needs.weight:
+            self.add_to_weight(grad_RN, x_RD, weight_ND)
+
+    def add_to_weight(self, grad_RN: Tensor, x_RD: Tensor, weight_ND: Tensor) -> None:
+        is_small = weight_ND.numel() <= SLICE_NUMBERS
+        # float32 even in mixed precision: a sum over many chunks would lose bits in bfloat16.
+        if self.weight_ND is None and is_small:
+            self.weight_ND = weight_gradient(grad_RN, x_RD, weight_ND).float()
+            return
         if self.weight_ND is None:
-            # float32 even in mixed precision: a sum over many chunks would lose bits in bfloat16.
-            self.weight_ND = chunk_ND.float()
-        else:
-            self.weight_ND.add_(chunk_ND)
+            self.weight_ND = torch.zeros_like(weight_ND, dtype=torch.float32)
+        # In slices: for a large vocabulary, a product would take as much memory as the gradient.
+        words = max(1, SLICE_NUMBERS // weight_ND.shape[1])
+        slices = zip(
+            self.weight_ND.split(words),
+            grad_RN.split(words, dim=1),
+            weight_ND.split(words),
+            strict=True,
+        )
+        for total, grad, weight in slices:
+            total.add_(weight_gradient(grad, x_RD, weight))
 
     def without_uniform_part(
         self, sum_hidden_D: Tensor, sum_weight_D: Tensor, tokens: int, share: float
-    ) -> tuple[Tensor, Tensor, Tensor | None]:
+    ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         """The complete gradients: subtract `share`, smoothing / N, from each logit's gradient."""
-        assert self.weight_ND is not None
         # Let share = e / N be subtracted from the gradients of all N logits of a token. Its hidden
         # gradient then falls by share times the sum of the weight's rows, and each row of the
         # weight's gradient falls by share times the sum of the hidden states.
-        hidden_MD = torch.cat(self.hidden_chunks).sub_(sum_weight_D * share)
-        weight_ND = self.weight_ND.sub_(sum_hidden_D * share)
+        hidden_MD: Tensor | None = None
+        if self.needs.hidden:
+            hidden_MD = torch.cat(self.hidden_chunks).sub_(sum_weight_D * share)
+        if self.weight_ND is not None:
+            self.weight_ND.sub_(sum_hidden_D * share)
         if self.bias_N is not None:
             self.bias_N -= tokens * share
-        return hidden_MD, weight_ND, self.bias_N
+        return hidden_MD, self.weight_ND, self.bias_N
 
 
 class LabelSmoothedCrossEntropy(torch.autograd.Function):
@@ -159,10 +202,12 @@ class LabelSmoothedCrossEntropy(torch.autograd.Function):
         # Cast once for all chunks; autocast would cast the factors of each chunk again.
         matrix_ND = weight_ND.to(dtype)
         row_N = None if bias_N is None else bias_N.to(dtype)
+        needs_hidden, needs_weight, _, _, needs_bias, _ = ctx.needs_input_grad
+        needs = Needs(needs_hidden, needs_weight, needs_bias)
         # The gradient of a bias is summed before the cast.
-        grad_dtype = dtype if bias_N is None else torch.float32
+        grad_dtype = torch.float32 if needs.bias else dtype
         # Validation needs no gradients, which are most of the work.
-        gradients = Gradients(bias_N) if ctx.needs_input_grad[0] else None
+        gradients = Gradients(needs, bias_N) if needs.any() else None
         nll = hidden_MD.new_zeros((), dtype=torch.float32)
         normalizers = torch.zeros_like(nll)
         hidden_chunks = hidden_MD.to(dtype).split(rows)
@@ -197,11 +242,9 @@ class LabelSmoothedCrossEntropy(torch.autograd.Function):
         hidden_MD, weight_ND, bias_N = ctx.gradients
         del ctx.gradients
         # Scale in place: nothing else refers to these tensors, and they are used only once.
-        scale = grads[0]
-        hidden_MD.mul_(scale)
-        weight_ND.mul_(scale)
-        if bias_N is not None:
-            bias_N.mul_(scale)
+        for gradient in (hidden_MD, weight_ND, bias_N):
+            if gradient is not None:
+                gradient.mul_(grads[0])
         return hidden_MD, weight_ND, None, None, bias_N, None
 
 

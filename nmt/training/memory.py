@@ -10,6 +10,7 @@ from torch.optim import Optimizer
 from nmt.config import ExperimentConfig
 from nmt.data import BatchPlanner, dummy_batch
 from nmt.errors import enough_memory_or
+from nmt.training.frozen import trained_parameters
 from nmt.training.module import TranslationModule
 
 RESERVED_BYTES = 2**26
@@ -24,8 +25,7 @@ def make_resident(module: TranslationModule, optimizer: Optimizer) -> None:
 
     They would otherwise exist only from the second update on.
     """
-    for parameter in module.parameters():
-        parameter.grad = torch.zeros_like(parameter)
+    give_zero_gradients(module)
     # A run that resumes has loaded its state already.
     if not optimizer.state:
         for group in optimizer.param_groups:
@@ -35,6 +35,13 @@ def make_resident(module: TranslationModule, optimizer: Optimizer) -> None:
             if "step" in state:
                 # Zero gradients left the moments at zero; only the count of updates needs undoing.
                 state["step"].zero_()
+        # An optimizer may have freed the gradients.
+        give_zero_gradients(module)
+
+
+def give_zero_gradients(module: TranslationModule) -> None:
+    for parameter in trained_parameters(module):
+        parameter.grad = torch.zeros_like(parameter)
 
 
 def try_shapes(trainer: Trainer, module: TranslationModule, planner: BatchPlanner) -> None:
@@ -66,10 +73,12 @@ class MemoryCheck(Callback):
         micro_batches = self.batching.micro_batches
         advice = (
             f"a micro-batch of {tokens // micro_batches:,} source and target tokens does not fit "
-            "next to weights, gradients and Adam's moments. "
+            "next to weights, gradients and the optimizer's state. "
             f"Pass batching.micro_batches={2 * micro_batches} (smaller ones) or a lower "
             f"batching.tokens_per_update={tokens}"
         )
+        if not pl_module.model.config.checkpointing:
+            advice += ", or model.checkpointing=true"
         size = self.reserved_bytes(trainer, pl_module)
         optimizer = trainer.optimizers[0]
         with enough_memory_or(advice):
@@ -83,7 +92,8 @@ class MemoryCheck(Callback):
 
     def reserved_bytes(self, trainer: Trainer, module: TranslationModule) -> int:
         """The memory that training needs besides what a trial allocates."""
-        weights = sum(parameter.nbytes for parameter in module.parameters())
+        # Frozen weights exist already, and have neither gradients nor moments.
+        weights = sum(parameter.nbytes for parameter in trained_parameters(module))
         # Further gradient copies: the partial sums of an update's tree (nmt/training/reduction.py).
         copies = max(trainer.accumulate_grad_batches.bit_length() - 2, 0)
         return RESERVED_BYTES + int((RESERVED_SHARE + copies) * weights)

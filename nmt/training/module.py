@@ -16,8 +16,10 @@ from nmt.data import STOPPING, Batch
 from nmt.extensions import OptimizerEntry
 from nmt.model import Transformer
 from nmt.registry import entries_of
+from nmt.training.frozen import freeze, trained_parameters
 from nmt.training.loss import Losses, summed_losses
 from nmt.training.reduction import FixedOrderSum, has_fixed_order
+from nmt.training.rounding import RoundedAdam
 from nmt.training.schedule import learning_rate
 
 SUMS = 3
@@ -29,7 +31,11 @@ REQUESTS = 2 + len(STOPPING)
 
 def adam(model: Transformer, precision: str, **options: Any) -> Adam:
     """The paper's optimizer (section 5.3), with decoupled weight decay (AdamW)."""
-    return Adam(model.parameters(), decoupled_weight_decay=True, **options)
+    kind = Adam
+    if precision == "bf16-true":
+        kind = RoundedAdam
+        options["fused"] = False  # RoundedAdam needs the count of updates on the host
+    return kind(trained_parameters(model), decoupled_weight_decay=True, **options)
 
 
 def dropout_seed(seed: int, update: int, micro_batch: int) -> int:
@@ -54,6 +60,7 @@ class TranslationModule(LightningModule):
         super().__init__()
         torch.manual_seed(seed)  # for the initial weights; dropout has its own seeds
         self.model = Transformer(model, vocabulary_size)
+        freeze(self.model, optim.frozen)
         self.optim = optim
         self.seed = seed
         self.training_losses = losses

@@ -21,6 +21,7 @@ from torch.optim import Adam
 from nmt import compat
 from nmt.kernels import Linear
 from nmt.model import SSRU, MultiHeadAttention, Transformer
+from nmt.training.frozen import trained_parameters
 
 MOMENTUM = 0.95
 """As in Jordan et al. 2024."""
@@ -78,10 +79,11 @@ class Muon(Adam):
         self.dtype = torch.bfloat16 if precision == "bf16-mixed" else torch.float32
         self.rows = layer_matrices(model)
         # Embeddings, norms and biases.
-        others = [parameter for parameter in model.parameters() if parameter not in self.rows]
+        trained = trained_parameters(model)
+        others = [parameter for parameter in trained if parameter not in self.rows]
         groups: list[dict[str, Any]] = [
             {"params": others, "weight_decay": 0.0},
-            {"params": list(self.rows)},
+            {"params": [matrix for matrix in self.rows if matrix.requires_grad]},
         ]
         super().__init__(groups, **options)
 

@@ -93,7 +93,7 @@ class Validation(UpdateCallback):
             return
         tokens = search.batch_tokens(self.decode, module.device.type)
         advice = (
-            "validation does not fit next to weights, gradients and Adam's moments. "
+            "validation does not fit next to weights, gradients and the optimizer's state. "
             f"Pass a lower decode.batch_tokens={tokens} or "
             f"decode.beam_size={self.decode.beam_size}, or validation.bleu_sentences=0"
         )

@@ -106,6 +106,7 @@ def test_a_training_step_starts_few_kernels(name, as_on_a_gpu, monkeypatch):
 
 def test_a_gpu_gets_larger_chunks_of_logits():
     assert loss_module.chunk_rows(37_000, torch.device("cpu")) == 2**23 // 37_000
+    assert loss_module.chunk_rows(256_000, torch.device("cpu")) == loss_module.FEWEST_ROWS
     assert loss_module.chunk_rows(37_000, torch.device("cuda")) == 2**28 // 37_000
 
 

@@ -17,6 +17,11 @@ WIDTH = 6
 VOCABULARY = 9
 
 
+@pytest.fixture(autouse=True)
+def chunks_of_any_size(monkeypatch):
+    monkeypatch.setattr(loss_module, "FEWEST_ROWS", 1)
+
+
 def drawn(tokens=TOKENS, dtype=torch.float32):
     """Hidden states, the weight of the output layer, and targets."""
     torch.manual_seed(5)
@@ -76,6 +81,52 @@ def test_chunk_size_and_device_do_not_matter(monkeypatch, exponent, is_gpu, auto
     assert likelihood.item() == pytest.approx(torch_loss(*exact, targets, 0).item(), rel=tolerance)
     for gradient, whole in zip(gradients, exact_gradients, strict=True):
         assert (gradient - whole).norm() < (2e-2 if autocast else 1e-5) * whole.norm()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("rows", [1, 2, VOCABULARY - 1])
+def test_the_gradient_of_a_large_matrix_is_computed_in_slices(monkeypatch, rows, dtype):
+    """Each slice has `rows` rows of the matrix, and the last one the rest."""
+    monkeypatch.setitem(loss_module.CHUNK_LOGITS, "cpu", 4 * VOCABULARY)
+    hidden, weight, targets = drawn()
+    gradients = []
+    for numbers in (loss_module.SLICE_NUMBERS, rows * WIDTH):
+        monkeypatch.setattr(loss_module, "SLICE_NUMBERS", numbers)
+        with torch.autocast("cpu", dtype, enabled=dtype == torch.bfloat16):
+            loss, _ = label_smoothed_cross_entropy(hidden, weight, targets, 0.1)
+        gradients.append(torch.autograd.grad(loss, (hidden, weight)))
+    for whole, in_slices in zip(*gradients, strict=True):
+        torch.testing.assert_close(in_slices, whole, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("frozen", [[0], [1], [2], [0, 1], [0, 2], [1, 2]])
+def test_a_frozen_input_costs_no_gradient_and_changes_no_other(monkeypatch, frozen):
+    monkeypatch.setitem(loss_module.CHUNK_LOGITS, "cpu", 4 * VOCABULARY)
+    products = []
+    product = loss_module.weight_gradient
+
+    def spied(*arguments):
+        products.append(arguments)
+        return product(*arguments)
+
+    monkeypatch.setattr(loss_module, "weight_gradient", spied)
+    results = []
+    for frozen_now in ([], frozen):
+        hidden, weight, targets = drawn()
+        bias = torch.randn(VOCABULARY, requires_grad=True)
+        inputs = [hidden, weight, bias]
+        for number in frozen_now:
+            inputs[number].requires_grad_(False)
+        products.clear()
+        loss, _ = label_smoothed_cross_entropy(hidden, weight, targets, 0.1, bias)
+        loss.backward()
+        assert bool(products) == weight.requires_grad
+        results.append([loss.detach(), *(tensor.grad for tensor in inputs)])
+    for number, (expected, actual) in enumerate(zip(*results, strict=True)):
+        if number - 1 in frozen:
+            assert actual is None
+        else:
+            assert torch.equal(actual, expected)
 
 
 def test_large_logits_do_not_overflow():

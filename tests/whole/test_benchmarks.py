@@ -31,6 +31,7 @@ ARGUMENTS = {
     "latency.py": ["MODEL", "F/test.en", "3", "1"],
     "libretranslate.py": ["F/clone", "MODEL"],
     "markup_placement.py": ["MODEL", "F/test.en", "F/test.de", "F/words.tsv"],
+    "memory.py": ["loss", "40", "500", "16"],
     "peers_transformers.py": ["F/ids", "16", "32", "0.1", "40", "0.001", "2", "200", "4", "2"],
     "placeholders.py": ["F/entries.jsonl", "F/entries.de"],
     "planning.py": ["20000", "2000"],

@@ -35,6 +35,7 @@ BERGAMOT = Program(
         # computes.
         "model.decoder": only("ssru"),
         "model.dropout": ANY,
+        "model.checkpointing": ANY,
         "model.attention_bias": FLAG,
         "model.activation": only("relu"),
         "model.tied_embeddings": only(True),

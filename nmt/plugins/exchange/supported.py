@@ -87,6 +87,7 @@ SHAPE = {
     # Neither program has the SSRU.
     "model.decoder": only("attention"),
     "model.dropout": ANY,
+    "model.checkpointing": ANY,
     "model.attention_bias": FLAG,
     "model.activation": only("relu", "swish", "gelu", "quick_gelu"),
     "model.tied_embeddings": FLAG,
