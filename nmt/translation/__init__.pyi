@@ -23,6 +23,7 @@ from .language_tags import languages as languages
 from .limits import Limits as Limits
 from .lines import Line as Line
 from .lines import Segment as Segment
+from .load import in_languages as in_languages
 from .load import load_translator as load_translator
 from .load import open_translator as open_translator
 from .load import stages_of as stages_of
@@ -46,6 +47,7 @@ from .stages import with_refused as with_refused
 from .translator import NO_TRANSLATION as NO_TRANSLATION
 from .translator import Translator as Translator
 from .translator import lines_of as lines_of
+from .directions import UNKNOWN as UNKNOWN
 from .directions import Direction as Direction
 from .document_job import translate_document as translate_document
 from .documents import Alignment as Alignment

@@ -151,6 +151,26 @@ def load_translator(options: TranslatorOptions, notice: Notice) -> Translator:
     )
 
 
+def in_languages(translator: Translator, options: TranslatorOptions) -> Translator:
+    """A translator with the languages that other options name, which shares the weights.
+
+    Raises NMTError if the model lacks one of them. The stages are made again.
+    """
+    models = translator.models
+    assert models
+    direction = models.direction(options)
+    limits = replace(translator.limits, language=direction.source, target=direction.target)
+    return replace(
+        translator,
+        source_prefix=tag_of_languages(options, models) + options.source_prefix,
+        direction=direction,
+        limits=limits,
+        # A glossary's terms have forms that depend on the languages.
+        stages=stages_of(options, models),
+        options=options,
+    )
+
+
 def advice_on_languages(models: Models, targets: list[str]) -> str:
     """The message for a command that names no language to a multilingual model."""
     if models.tokenizer.has_target_tags:

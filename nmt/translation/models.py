@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nmt.config import NMTError, TranslatorOptions
-from nmt.files import ModelDescription, find_model_directory, read_description
+from nmt.files import MULTIPLE, ModelDescription, find_model_directory, read_description
 from nmt.text import (
     Tokenizer,
     did_you_mean,
@@ -20,6 +20,7 @@ from nmt.translation.language_tags import (
     language_of,
     language_tag,
     languages,
+    supported_code,
 )
 
 
@@ -44,7 +45,28 @@ class Models(NamedTuple):
         """The languages of lines without a tag; empty where they are unknown."""
         if self.tokenizer.has_target_tags:
             return direction_of(options.source, options.target, self.tokenizer)
-        return Direction(self.descriptions[0].source, self.target(options))
+        return Direction(self.source(options), self.target(options))
+
+    def source(self, options: TranslatorOptions) -> str:
+        """The source language of a model without tags on both sides; empty if it is unknown."""
+        stated = self.descriptions[0].source
+        if stated != MULTIPLE:
+            return stated
+        source = options.source or ""
+        if source and self.tokenizer.languages:
+            return supported_code("source", source, self.tokenizer)
+        return source
+
+    def source_languages(self) -> list[str]:
+        """The codes of the languages that the model translates from."""
+        source = self.descriptions[0].source
+        if source == MULTIPLE and self.tokenizer.languages:
+            return [*self.tokenizer.languages]
+        return [source]
+
+    def target_languages(self) -> list[str]:
+        """The codes of the languages that the model translates into."""
+        return languages(self.tokenizer) or [self.descriptions[0].target]
 
 
 def find_models(names: list[str]) -> Models:
@@ -75,6 +97,9 @@ def check_source(options: TranslatorOptions, models: Models) -> None:
     """Raise NMTError if a model has another source language than the user names."""
     source = options.source
     description = models.descriptions[0]
+    if description.source == MULTIPLE:
+        models.source(options)  # raises an error for a language that the model lacks
+        return
     if not source or match_language(source, [description.source]):
         return
     raise NMTError(
