@@ -17,9 +17,11 @@ from .inputs import suffix_of as suffix_of
 from .job import input_lines as input_lines
 from .job import open_document as open_document
 from .job import open_job as open_job
+from .language_tags import EXAMPLE as EXAMPLE
 from .language_tags import language_of as language_of
 from .language_tags import language_tag as language_tag
 from .language_tags import languages as languages
+from .language_tags import untagged as untagged
 from .limits import Limits as Limits
 from .lines import Line as Line
 from .lines import Segment as Segment
@@ -30,6 +32,7 @@ from .load import stages_of as stages_of
 from .load import with_engine as with_engine
 from .models import Models as Models
 from .models import find_models as find_models
+from .models import require_languages as require_languages
 from .pair_scores import encode_pairs as encode_pairs
 from .pair_scores import score_pairs as score_pairs
 from .reporting import progress_of as progress_of

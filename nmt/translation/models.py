@@ -15,11 +15,13 @@ from nmt.text import (
 )
 from nmt.translation.directions import Direction
 from nmt.translation.language_tags import (
+    EXAMPLE,
     direction_of,
     find_tag,
     language_of,
     language_tag,
     languages,
+    source_of,
     supported_code,
 )
 
@@ -52,7 +54,7 @@ class Models(NamedTuple):
         stated = self.descriptions[0].source
         if stated != MULTIPLE:
             return stated
-        source = options.source or ""
+        source = source_of(options.source, options.target)
         if source and self.tokenizer.languages:
             return supported_code("source", source, self.tokenizer)
         return source
@@ -93,9 +95,18 @@ def tag_of_languages(options: TranslatorOptions, models: Models) -> str:
     return tag_of_target(options, models)
 
 
+def require_languages(options: TranslatorOptions, models: Models) -> Direction:
+    """The languages of all lines; NMTError if the model needs languages that are not named."""
+    direction = models.direction(options)
+    if models.tokenizer.has_target_tags and not all(direction):
+        missing = "target" if direction.source else "source"
+        raise NMTError(f"the {missing} language is not known; pass both, such as {EXAMPLE}")
+    return direction
+
+
 def check_source(options: TranslatorOptions, models: Models) -> None:
     """Raise NMTError if a model has another source language than the user names."""
-    source = options.source
+    source = source_of(options.source, options.target)
     description = models.descriptions[0]
     if description.source == MULTIPLE:
         models.source(options)  # raises an error for a language that the model lacks

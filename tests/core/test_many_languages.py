@@ -1,11 +1,14 @@
 """A model between 202 languages in the Python API and the commands of the core."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 import nmt as package
+from nmt.config import DecodeConfig
 from nmt.errors import NMTError
+from tests.helpers.options import translate_config
 
 TEXT = "ཀ ক ອая"
 """Subwords of the small model, whose translations depend on the languages."""
@@ -56,3 +59,73 @@ def test_mistakes_are_named(model, call, message):
     with pytest.raises(NMTError) as caught:
         call(model)
     assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "nmt: line 1: its source language is not known; pass target=en2de, or begin lines"),
+        (["source=en"], "nmt: line 1: its target language is not known"),
+        (["source=xx", "target=de"], "nmt: source=xx: not a language of the model"),
+    ],
+)
+def test_missing_languages_end_in_one_line(nmt, nllb_model, words, message):
+    done = nmt("translate", str(nllb_model), TEXT, *SEARCH, *words)
+    assert done.code == 2
+    *notices, problem = done.err.splitlines()
+    assert problem.startswith(message)
+    assert all("name two, such as target=en2de" in notice for notice in notices)
+
+
+def test_lines_that_begin_with_markup_are_text(nmt, nllb_model, tmp_path):
+    (tmp_path / "lines.txt").write_text("<h2>Title</h2>\n<b2b>\n<fr2de> Bonjour\n")
+    job = ["translate", str(nllb_model), "lines.txt", "format=jsonl", *SEARCH]
+    done = nmt(*job, "target=en2ru")
+    assert done.code == 0, done.err
+    # With their tags, as they were typed.
+    records = [json.loads(line) for line in done.out.splitlines()]
+    assert [record["source"] for record in records] == [
+        "<h2>Title</h2>",
+        "<b2b>",
+        "<fr2de> Bonjour",
+    ]
+    assert nmt(*job, "target=de").code == 2
+
+
+def test_a_job_resumes_only_in_the_same_languages(nmt, nllb_model, tmp_path, monkeypatch):
+    (tmp_path / "lines.txt").write_text(f"{TEXT}\n<fr2de> {TEXT}\n<en2tlh> {TEXT}\n")
+    job = ["translate", str(nllb_model), "lines.txt", "output=out.txt", *SEARCH, "buffer=1"]
+    assert "line 3: target=tlh" in nmt(*job, "source=en", "target=ru").err
+    other = nmt(*job, "source=fr", "target=ru")
+    assert other.code == 2
+    assert "source" in other.err
+    again = nmt(*job, "source=en", "target=ru")
+    assert "resuming after 2 of 3 lines" in again.err
+
+
+def test_processes_translate_between_the_languages_that_a_command_names(nllb_model, model):
+    from nmt.translation.devices import on_devices
+
+    decode = DecodeConfig(beam_size=2, max_extra_length=3)
+    config = translate_config(
+        [str(nllb_model)], device="cpu", decode=decode, source="fr", target="de"
+    )
+    with on_devices(config, ["cpu"]) as translator:
+        rows = list(translator.stream([TEXT, f"<en2ru> {TEXT}"], 10))
+    expected = [model.translate(TEXT, source="fr", target="de"), model.translate(TEXT)]
+    assert [row[0].text for row in rows] == expected
+
+
+@pytest.mark.parametrize("target", ["en2de", "<eng_Latn2deu_Latn>", "German"])
+def test_a_bilingual_model_confirms_both_languages(nmt, word_model, target):
+    expected = nmt("translate", str(word_model), "va so tu.", "engine=torch").out
+    assert (
+        nmt("translate", str(word_model), "va so tu.", "engine=torch", f"target={target}").out
+        == expected
+    )
+
+
+def test_a_bilingual_model_refuses_another_source(nmt, word_model):
+    done = nmt("translate", str(word_model), "va so tu.", "target=fr2de")
+    assert done.code == 2
+    assert "translates from English (en)" in done.err

@@ -90,12 +90,22 @@ def attention_page(config: AttentionConfig, show: Callable[[str], None]) -> str:
     device = torch.device(search.choose_device(config.translator.compute.device))
     model = load_model(folder, device)
     # One sentence as the model reads it, without the stages of `nmt translate`.
-    [source] = tokenizer.encode([tokenizer.clean(config.sentence)])
+    line = translation.untagged(config.sentence, tokenizer)
+    if isinstance(line, translation.RefusedLine):
+        problem = line.problem
+        # Here, the key target is the translation.
+        if tokenizer.has_target_tags:
+            problem = "begin it with the tag of two languages of the model, such as <en2de>"
+        raise NMTError(f"sentence: {problem}")
+    [source] = tokenizer.encode([tokenizer.clean(line.tag + line.text)])
+    # The tag of the target language, in a model in which targets have one.
+    start = tokenizer.target_start(line.tag.strip())
     if config.target is None:
         show("translating")
-        target = translate(model, source, config)
+        target = translate(model, source, start, config)
     else:
         [target] = tokenizer.encode([tokenizer.clean(config.target, text.TARGET)], text.TARGET)
+        target = start + target
     longest = max(len(source), len(target))
     if longest > MAX_TOKENS:
         raise NMTError(f"sentence: {longest} tokens; at most {MAX_TOKENS} can be drawn")
@@ -130,10 +140,12 @@ def attention_page(config: AttentionConfig, show: Callable[[str], None]) -> str:
     )
 
 
-def translate(model: Transformer, source: list[int], config: AttentionConfig) -> list[int]:
-    """The model's own translation."""
+def translate(
+    model: Transformer, source: list[int], start: list[int], config: AttentionConfig
+) -> list[int]:
+    """The model's own translation, which begins with the tokens `start`."""
     engine = search.TorchEngine([model], config.translator.decode)
-    [hypotheses] = engine.search([source], [[]])
+    [hypotheses] = engine.search([source], [start])
     if not hypotheses:
         raise NMTError(f"run={config.run}: {translation.NO_TRANSLATION}")
     return hypotheses[0].tokens
