@@ -36,6 +36,8 @@ FUNCTIONS = {"train": "nmt.train", "preprocess": "nmt.prepare"}
 """Command -> the function that runs it."""
 COMMAND_LINE = re.compile(r"`nmt (train|preprocess)\b([^`]*)`")
 """A command line in a message: `nmt train runs/new` in backticks, with its words."""
+LANGUAGES = ("source", "target")
+"""Settings of a call that are languages."""
 SEARCH_GROUP = re.compile(r"(?<![\w./-])decode\.")
 """The group of a search setting in a message: decode. in decode.beam_size.
 
@@ -153,6 +155,10 @@ class Model:
         # forever.
         self.process = os.getpid()
         self.engine = translator.options.compute.engine
+        self.sources = self.models.source_languages()
+        """The codes of the languages that the model translates from."""
+        self.targets = self.models.target_languages()
+        """The codes of the languages that the model translates into."""
         # The last call's search settings, and its translator. One attribute, because threads read
         # and replace both at once.
         self.latest = ("", translator)
@@ -171,7 +177,8 @@ class Model:
         """Return the best translation of each line, in order; of one string, a string.
 
         `search` overrides settings for this call: search settings such as `beam_size=1`, whose
-        names are the keys `decode.*`, and `glossary` and `protect`.
+        names are the keys `decode.*`, `glossary` and `protect`, and the languages of a multilingual
+        model, `source` and `target`.
         """
         rows = self.searching(search).translate([*checked(lines)])
         texts = [row[0].text for row in rows]
@@ -190,9 +197,9 @@ class Model:
         """
         # A list, because the flags need the lines again after the search.
         texts = [*checked(lines)]
-        direction = self.models.direction(self.translator.options)
-        flags_of = translation.flagger(self.models, direction)
-        rows = self.searching(search, details=True).translate(texts)
+        translator = self.searching(search, details=True)
+        flags_of = translation.flagger(self.models, translator.direction)
+        rows = translator.translate(texts)
         for line, row in zip(texts, rows, strict=True):
             for result in row:
                 result.flags += flags_of(line, result)
@@ -226,9 +233,10 @@ class Model:
         return Path(output)
 
     def options_with(self, settings: dict[str, Any]) -> TranslatorOptions:
-        """The translator's options with other search settings and other options of stages.
+        """The translator's options with other search settings, languages and options of stages.
 
-        `settings` has both by name, such as beam_size and glossary. NMTError for an unknown name.
+        `settings` has all by name, such as beam_size, target and glossary. NMTError for an unknown
+        name.
         """
         base = self.translator.options
         # Stages are plugins, so their options are found and not listed.
@@ -236,22 +244,33 @@ class Model:
         for record in base.plugins.values():
             current |= to_tree(record)
         search: dict[str, Any] = {}
+        languages: dict[str, Any] = {}
         for_stages: dict[str, Any] = {}
         for key, value in with_paths_as_strings(settings).items():
-            group = for_stages if key in current else search
-            group[key] = value
+            if key in LANGUAGES:
+                languages[key] = value
+            elif key in current:
+                for_stages[key] = value
+            else:
+                search[key] = value
         check_foreign_names(search, vars(base.decode))
         # The base has the settings of `load`, which calls without them keep.
         decode = build(DecodeConfig, search, base=base.decode)
-        options = build(TranslatorOptions, current | for_stages, base=replace(base, decode=decode))
+        tree = {**current, **for_stages, **languages}
+        options = build(TranslatorOptions, tree, base=replace(base, decode=decode))
         for key, value in for_stages.items():
             is_file = keys_of(TranslatorOptions)[key].metadata.get("is_file")
             if is_file and value is not None and not Path(value).is_file():
                 raise NMTError(f"{key}={value}: no such file")
         return options
 
-    def score(self, pairs: Iterable[tuple[str, str]], *more: object) -> list[float]:
-        """Return ln P(target | source) for each pair, including the end symbol."""
+    def score(
+        self, pairs: Iterable[tuple[str, str]], *more: object, **languages: Any
+    ) -> list[float]:
+        """Return ln P(target | source) for each pair, including the end symbol.
+
+        `languages`: the `source` and `target` of a multilingual model.
+        """
         # A common mistake is score(sources, targets), as in other toolkits.
         rows: list[Any] = []
         if isinstance(pairs, Iterable):
@@ -261,7 +280,10 @@ class Model:
                 "pairs: must be (source, target) pairs of strings, "
                 "as in model.score(zip(sources, targets))"
             )
-        scores = translation.score_pairs(self.searching({}), rows)
+        # Not other settings: they would have no effect on given translations.
+        for name in languages:
+            require(name in LANGUAGES, f"{name}: score takes only source and target")
+        scores = translation.score_pairs(self.searching(languages), rows)
         return [score.log_probability for score in scores]
 
     @python_names()
@@ -281,14 +303,14 @@ class Model:
     def translator_with(self, search: dict[str, Any], details: bool) -> "Translator":
         options = self.options_with(search)
         decode = files.expected_search(options.decode, self.models.descriptions[0])
+        translator = self.translator
         # Stages may have read large files, such as a glossary, so they are rebuilt only if they
         # change.
-        stages = self.translator.stages
-        if options.plugins != self.translator.options.plugins:
-            stages = translation.stages_of(options, self.models)
+        if replace(options, decode=translator.options.decode) != translator.options:
+            translator = translation.in_languages(translator, options)
         # The weights are shared: only the settings differ.
-        engine = self.translator.engine.with_search(decode)
-        return replace(self.translator, engine=engine, details=details, stages=stages)
+        engine = translator.engine.with_search(decode)
+        return replace(translator, engine=engine, details=details)
 
 
 def is_pair(pair: Any) -> bool:
@@ -301,7 +323,7 @@ def load(run: str | Path | Sequence[str | Path] = "runs/latest", **options: Any)
     """Load a run or a model directory; a list of them is an ensemble.
 
     `options`: the keys of `nmt translate`, such as `engine`, `precision`, `device`, `threads`,
-    `target` and `glossary`, and default search settings, such as `beam_size`.
+    `source`, `target` and `glossary`, and default search settings, such as `beam_size`.
     """
     if not isinstance(run, str | Path | Sequence):
         raise NMTError(f"run={run!r:.60}: must be a run folder or a list of them")

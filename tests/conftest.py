@@ -242,6 +242,20 @@ def tagged_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return import_fixture("tagged", tmp_path_factory.mktemp("tags") / "model")
 
 
+@pytest.fixture(scope="session")
+def nllb_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model directory with a small random model that was imported from NLLB's format."""
+    pytest.importorskip("transformers")
+    from tests.helpers.multilingual import write_folder
+
+    commands = pytest.importorskip("nmt.plugins.exchange.commands")
+    folder = tmp_path_factory.mktemp("nllb")
+    write_folder(folder / "hub", "nllb")
+    output = folder / "model"
+    commands.run_import(commands.ImportConfig(path=str(folder / "hub"), output=str(output)))
+    return output
+
+
 def import_fixture(name: str, output: Path) -> Path:
     """Import one of the models that Marian trained as a model directory."""
     from nmt.commands import compose

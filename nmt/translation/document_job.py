@@ -9,7 +9,7 @@ from nmt.items import readable
 from nmt.translation.documents import Translated, read_document
 from nmt.translation.job import open_document
 from nmt.translation.load import open_translator
-from nmt.translation.models import find_models
+from nmt.translation.models import find_models, require_languages
 from nmt.translation.reporting import progress_of, report, summarize, warn
 from nmt.translation.stages import RefusedLine
 from nmt.translation.translator import Translator
@@ -30,7 +30,8 @@ def translate_document(config: TranslateConfig) -> None:
             )
         # Without weights: a damaged document is reported before they are loaded, which takes long.
         models = find_models(config.translator.run)
-        source, target = models.direction(config.translator)
+        # A line of a document has no tag of its own.
+        source, target = require_languages(config.translator, models)
         try:
             document = read_document(config.format, content, target, source)
         except NMTError as error:

@@ -14,6 +14,7 @@ from nmt.text import (
     Tokenizer,
     did_you_mean,
     direction_tag,
+    is_language,
     match_language,
     near_in_words,
 )
@@ -24,11 +25,24 @@ from nmt.translation.stages import RefusedLine
 LANGUAGE_TAG = re.compile(r"\s*(<2[\w-]{1,30}>|>>[\w-]{1,30}<<)")
 DIRECTION_TAG = re.compile(rf"\s*<(?P<source>{CODE}?)?2(?P<target>{CODE})?>")
 """A tag for a model with tags on both sides; either language may be missing."""
-EXAMPLE = "source=eng_Latn target=deu_Latn, or begin lines with <eng_Latn2deu_Latn>"
+EXAMPLE = "target=en2de"
+"""Names both languages in every command; in many, the key source is a file."""
 
 
 def language_of(tag: str) -> str:
-    return tag.strip("<>").removeprefix("2")
+    """The target language that a tag or an option names: de for de, <2de>, >>de<< and en2de."""
+    words = tag.strip("<>")
+    both = DIRECTION_TAG.fullmatch(f"<{words}>")
+    if both and both["target"]:
+        return both["target"]
+    return words.removeprefix("2")
+
+
+def source_of(source: str | None, target: str | None) -> str:
+    """The source language that a user names, in `source` or in a target such as en2de."""
+    both = DIRECTION_TAG.fullmatch(f"<{(target or '').strip('<>')}>")
+    named = both["source"] if both else None
+    return named or source or ""
 
 
 def languages(tokenizer: Tokenizer) -> list[str]:
@@ -112,11 +126,10 @@ def direction_of(source: str | None, target: str | None, tokenizer: Tokenizer) -
 
     The target may name both, such as eng_Latn2deu_Latn.
     """
-    target = target or ""
-    both = DIRECTION_TAG.fullmatch(f"<{target.strip('<>')}>")
+    source = source_of(source, target)
+    both = DIRECTION_TAG.fullmatch(f"<{(target or '').strip('<>')}>")
     if both:
-        source = both["source"] or source
-        target = both["target"] or ""
+        target = both["target"]
     return Direction(
         supported_code("source", source, tokenizer) if source else "",
         supported_code("target", target, tokenizer) if target else "",
@@ -149,6 +162,8 @@ def in_direction(
 ) -> Line | RefusedLine:
     """A line for a model with tags on both sides; without a tag if the default says all."""
     match = DIRECTION_TAG.match(text)
+    if match and not names_language(match, tokenizer):
+        match = None
     direction = default
     if match:
         try:
@@ -165,10 +180,17 @@ def in_direction(
     # A blank line has no languages, and needs none.
     if not all(direction) and text.strip():
         missing = "target" if direction.source else "source"
-        return RefusedLine(0, f"its {missing} language is not known; pass {EXAMPLE}")
+        advice = f"pass {EXAMPLE}, or begin lines with <en2de>"
+        return RefusedLine(0, f"its {missing} language is not known; {advice}")
     if match is None:
         return Line(text, align=align)
     return Line(text[match.end() :], f"{direction_tag(*direction)} ", align)
+
+
+def names_language(match: re.Match[str], tokenizer: Tokenizer) -> bool:
+    """Whether a match of DIRECTION_TAG names a language, unlike <h2> or <b2b>."""
+    codes = tuple(tokenizer.languages)
+    return any(code_for(word, codes) or is_language(word) for word in match.groups() if word)
 
 
 def has_tags_like(tag: str, tokenizer: Tokenizer) -> bool:

@@ -12,7 +12,7 @@ from nmt.config import JobConfig, NMTError, TranslatorOptions, shown
 from nmt.extensions import EngineEntry, StageEntry, import_attribute
 from nmt.files import expected_search
 from nmt.registry import entries_of
-from nmt.translation.language_tags import languages
+from nmt.translation.language_tags import EXAMPLE, languages
 from nmt.translation.limits import Limits, limits_of
 from nmt.translation.models import Models, find_models, tag_of_languages
 from nmt.translation.reporting import warn
@@ -151,13 +151,32 @@ def load_translator(options: TranslatorOptions, notice: Notice) -> Translator:
     )
 
 
+def in_languages(translator: Translator, options: TranslatorOptions) -> Translator:
+    """A translator with the languages that other options name, which shares the weights.
+
+    Raises NMTError if the model lacks one of them. The stages are made again.
+    """
+    models = translator.models
+    assert models
+    direction = models.direction(options)
+    limits = replace(translator.limits, language=direction.source, target=direction.target)
+    return replace(
+        translator,
+        source_prefix=tag_of_languages(options, models) + options.source_prefix,
+        direction=direction,
+        limits=limits,
+        # A glossary's terms have forms that depend on the languages.
+        stages=stages_of(options, models),
+        options=options,
+    )
+
+
 def advice_on_languages(models: Models, targets: list[str]) -> str:
     """The message for a command that names no language to a multilingual model."""
     if models.tokenizer.has_target_tags:
-        example = f"source={targets[0]} target={targets[-1]}"
         return (
             f"the model translates between {len(targets)} languages: for lines without a tag, name "
-            f"two such as {example}"
+            f"two, such as {EXAMPLE}"
         )
     into = shown(", ".join(targets))
     return (

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from nmt.config import NMTError, TranslatorOptions
+from nmt.config import MULTIPLE, NMTError, TranslatorOptions
 from nmt.files import ModelDescription, find_model_directory, read_description
 from nmt.text import (
     Tokenizer,
@@ -15,11 +15,14 @@ from nmt.text import (
 )
 from nmt.translation.directions import Direction
 from nmt.translation.language_tags import (
+    EXAMPLE,
     direction_of,
     find_tag,
     language_of,
     language_tag,
     languages,
+    source_of,
+    supported_code,
 )
 
 
@@ -44,7 +47,7 @@ class Models(NamedTuple):
         """The languages of lines without a tag; empty where they are unknown."""
         description = self.descriptions[0]
         if not self.tokenizer.has_target_tags:
-            return Direction(description.source, self.target(options))
+            return Direction(self.source(options), self.target(options))
         named = direction_of(options.source, options.target, self.tokenizer)
         # A model that was trained on one direction has it as its default.
         known = self.tokenizer.languages
@@ -52,6 +55,27 @@ class Models(NamedTuple):
             named.source or (description.source if description.source in known else ""),
             named.target or (description.target if description.target in known else ""),
         )
+
+    def source(self, options: TranslatorOptions) -> str:
+        """The source language of a model without tags on both sides; empty if it is unknown."""
+        stated = self.descriptions[0].source
+        if stated != MULTIPLE:
+            return stated
+        source = source_of(options.source, options.target)
+        if source and self.tokenizer.languages:
+            return supported_code("source", source, self.tokenizer)
+        return source
+
+    def source_languages(self) -> list[str]:
+        """The codes of the languages that the model translates from."""
+        source = self.descriptions[0].source
+        if self.tokenizer.has_target_tags or (source == MULTIPLE and self.tokenizer.languages):
+            return [*self.tokenizer.languages]
+        return [source]
+
+    def target_languages(self) -> list[str]:
+        """The codes of the languages that the model translates into."""
+        return languages(self.tokenizer) or [self.descriptions[0].target]
 
 
 def find_models(names: list[str]) -> Models:
@@ -78,10 +102,22 @@ def tag_of_languages(options: TranslatorOptions, models: Models) -> str:
     return tag_of_target(options, models)
 
 
+def require_languages(options: TranslatorOptions, models: Models) -> Direction:
+    """The languages of all lines; NMTError if the model needs languages that are not named."""
+    direction = models.direction(options)
+    if models.tokenizer.has_target_tags and not all(direction):
+        missing = "target" if direction.source else "source"
+        raise NMTError(f"the {missing} language is not known; pass both, such as {EXAMPLE}")
+    return direction
+
+
 def check_source(options: TranslatorOptions, models: Models) -> None:
     """Raise NMTError if a model has another source language than the user names."""
-    source = options.source
+    source = source_of(options.source, options.target)
     description = models.descriptions[0]
+    if description.source == MULTIPLE:
+        models.source(options)  # raises an error for a language that the model lacks
+        return
     if not source or match_language(source, [description.source]):
         return
     raise NMTError(

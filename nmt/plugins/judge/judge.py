@@ -79,8 +79,8 @@ class JudgeConfig:
     """Run or list of runs: print the log P of each hypothesis given its source, for example to
     filter a corpus."""
     target: str | None = None
-    """run: target language; only for multilingual models, whose source sentences begin with a
-    language tag."""
+    """run: target language of a multilingual model or, for a model such as NLLB, both languages, as
+    in en2de; a source line may begin with its own tag."""
     device: str = "auto"
     """run: auto, cpu, cuda, cuda:1, mps."""
     batch_tokens: int | None = number(None, 1, 10**9)

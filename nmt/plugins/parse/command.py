@@ -59,7 +59,7 @@ def check_parser(name: str) -> None:
     """Raise NMTError if a run was not trained on a treebank."""
     description = files.read_description(files.find_model_directory(name))
     if not files.is_parser(description):
-        languages = f"from {description.source} to {description.target}"
+        languages = files.direction_in_words(description)
         advice = "use `nmt translate`, or name a model trained with data=treebank"
         raise NMTError(f"run={name}: translates {languages}; {advice}")
 

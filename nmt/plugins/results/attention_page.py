@@ -87,15 +87,16 @@ def attention_page(config: AttentionConfig, show: Callable[[str], None]) -> str:
     models = translation.find_models([config.run])
     [folder] = models.folders
     tokenizer = models.tokenizer
+    # Before the weights: a sentence that names no languages costs no waiting.
+    source, start = encoded(config.sentence, tokenizer)
     device = torch.device(search.choose_device(config.translator.compute.device))
     model = load_model(folder, device)
-    # One sentence as the model reads it, without the stages of `nmt translate`.
-    [source] = tokenizer.encode([tokenizer.clean(config.sentence)])
     if config.target is None:
         show("translating")
-        target = translate(model, source, config)
+        target = translate(model, source, start, config)
     else:
         [target] = tokenizer.encode([tokenizer.clean(config.target, text.TARGET)], text.TARGET)
+        target = start + target
     longest = max(len(source), len(target))
     if longest > MAX_TOKENS:
         raise NMTError(f"sentence: {longest} tokens; at most {MAX_TOKENS} can be drawn")
@@ -130,10 +131,29 @@ def attention_page(config: AttentionConfig, show: Callable[[str], None]) -> str:
     )
 
 
-def translate(model: Transformer, source: list[int], config: AttentionConfig) -> list[int]:
-    """The model's own translation."""
+def encoded(sentence: str, tokenizer: text.Tokenizer) -> tuple[list[int], list[int]]:
+    """A sentence as the model reads it, and the tokens that its translation must begin with.
+
+    These are the tag of the target language, in a model in which targets have one. The stages of
+    `nmt translate` are left out.
+    """
+    line = translation.untagged(sentence, tokenizer)
+    if isinstance(line, translation.RefusedLine):
+        problem = line.problem
+        # Here, the key target is the translation.
+        if tokenizer.has_target_tags:
+            problem = "begin it with the tag of two languages of the model, such as <en2de>"
+        raise NMTError(f"sentence: {problem}")
+    [source] = tokenizer.encode([tokenizer.clean(line.tag + line.text)])
+    return source, tokenizer.target_start(line.tag.strip())
+
+
+def translate(
+    model: Transformer, source: list[int], start: list[int], config: AttentionConfig
+) -> list[int]:
+    """The model's own translation, which begins with the tokens `start`."""
     engine = search.TorchEngine([model], config.translator.decode)
-    [hypotheses] = engine.search([source], [[]])
+    [hypotheses] = engine.search([source], [start])
     if not hypotheses:
         raise NMTError(f"run={config.run}: {translation.NO_TRANSLATION}")
     return hypotheses[0].tokens

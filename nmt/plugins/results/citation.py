@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from nmt import __version__, translation
-from nmt.config import DecodeConfig, NMTError, TranslatorOptions, build
+from nmt.config import MULTIPLE, DecodeConfig, NMTError, TranslatorOptions, build
 from nmt.evaluation import score
 from nmt.files import (
     ModelDescription,
@@ -47,6 +47,7 @@ from nmt.plugins.results.translating import (
     translate_lines,
     versions_with,
 )
+from nmt.translation import EXAMPLE
 
 SOFTWARE = f"""@software{{nmt,
   author = {{{{The nmt authors}}}},
@@ -65,6 +66,8 @@ class Cited:
     run: Path | None
     """The run that contains the model; None for a model directory outside a run."""
     description: ModelDescription
+    direction: translation.Direction
+    """The languages in the names of the bundle's files."""
     decode: DecodeConfig
     """The search settings with which the model translates the test set."""
     computation: Computation
@@ -84,8 +87,10 @@ def cite(config: CiteConfig, console: Console) -> tuple[Path, str, str]:
     # Resolved once: runs/latest may point to another run while this one is translated.
     folder = cited_model(config.run)
     run = run_of(folder)
+    models = translation.find_models([config.run])
     if not config.source and not config.translator.target:
-        check_one_language(config.run)
+        check_one_language(config.run, models)
+    direction = translation.require_languages(config.translator, models)
     # All that can fail comes before the translation, which takes longest.
     test = read_test_set(str(folder), config.source, config.reference, config.prepared)
     output = output_of(config, run)
@@ -100,6 +105,7 @@ def cite(config: CiteConfig, console: Console) -> tuple[Path, str, str]:
         folder=folder,
         run=run,
         description=description,
+        direction=named_languages(description, direction),
         decode=expected_search(config.translator.decode, description),
         # The options that the translator used, not those requested: engine=auto is resolved by now.
         computation=computation_of(translator),
@@ -122,8 +128,8 @@ def state(
     return Statement(
         run=cited.path.resolve().name,
         test_set=Path(config.source or "test").name,
-        source=cited.description.source,
-        target=cited.description.target,
+        source=cited.direction.source,
+        target=cited.direction.target,
         lines=len(test.references),
         texts={
             "source": digest(text_of(test.sources or [])),
@@ -142,11 +148,25 @@ def state(
     )
 
 
-def check_one_language(run: str) -> None:
+def check_one_language(run: str, models: translation.Models) -> None:
     """Raise NMTError for a model with several target languages: its test set mixes them."""
-    if translation.find_models([run]).tokenizer.tags:
+    if models.tokenizer.tags or translation.languages(models.tokenizer):
         advice = "pass source=FILE reference=FILE target=CODE"
+        if models.tokenizer.has_target_tags:
+            advice = f"pass source=FILE reference=FILE and both languages, as in {EXAMPLE}"
         raise NMTError(f"run={run} has several target languages; {advice}")
+
+
+def named_languages(
+    description: ModelDescription, direction: translation.Direction
+) -> translation.Direction:
+    """The languages that a model states, except where it translates between many."""
+    source = description.source
+    target = description.target
+    return translation.Direction(
+        direction.source or source if source == MULTIPLE else source,
+        direction.target or target if target == MULTIPLE else target,
+    )
 
 
 def run_of(folder: Path) -> Path | None:
@@ -183,8 +203,7 @@ def files_of(
     for path in paths:
         if path.exists():
             files[path.name] = read_bytes(path)
-    source = cited.description.source
-    target = cited.description.target
+    source, target = cited.direction
     files[f"hypotheses.{target}"] = text_of(hypotheses)
     # Only on request, because the license of a test set may forbid it.
     if has_text:
@@ -195,7 +214,7 @@ def files_of(
 
 def language_of(cited: Cited, config: CiteConfig) -> str:
     """The language of the translations."""
-    return translation.language_of(config.translator.target or cited.description.target)
+    return translation.language_of(config.translator.target or cited.direction.target)
 
 
 def scores_of(
@@ -215,8 +234,8 @@ def scores_of(
 def commands_of(cited: Cited, config: CiteConfig) -> list[str]:
     """The commands that train the model (if recorded), translate the test set and score."""
     # The commands name files as the bundle does, so that they work in an unpacked bundle.
-    source = f"source.{cited.description.source}"
-    target = cited.description.target
+    source = f"source.{cited.direction.source}"
+    target = cited.direction.target
     options = [f"run={cited.path}", f"engine={cited.computation.engine}"]
     if cited.computation.precision != "float32":
         options.append(f"precision={cited.computation.precision}")

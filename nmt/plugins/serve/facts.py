@@ -7,9 +7,11 @@ from nmt.plugins.serve.command import ServeConfig
 from nmt.plugins.serve.parsing import formats_of_documents
 from nmt.plugins.serve.routes import Routes
 from nmt.text import (
+    MOST_LISTED,
     direction,
     language_name,
     language_tag,
+    match_language,
     native_name,
     read_texts,
     without_region,
@@ -41,11 +43,22 @@ def language_facts(code: str, targets: list[str]) -> dict[str, Any]:
     }
 
 
+def usual_pair(routes: Routes) -> tuple[str, str]:
+    """The languages that the page offers to a new user: if possible those of the first model."""
+    source, targets = next(iter(routes.pairs.items()))
+    if len(targets) > MOST_LISTED:
+        # The first of many languages, in alphabetical order, is one that few users want.
+        source = match_language("en", routes.pairs) or source
+        targets = routes.pairs[source]
+        target = match_language("es", targets)
+        if target:
+            return source, target
+    return source, next(iter(targets))
+
+
 def settings_of(config: ServeConfig, routes: Routes) -> dict[str, Any]:
     """The answer to /frontend/settings: LibreTranslate's fields, and those that the page needs."""
-    # The first model's languages are the page's default.
-    source, targets = next(iter(routes.pairs.items()))
-    target = next(iter(targets))
+    source, target = usual_pair(routes)
     has_keys = bool(config.keys)
     return {
         "charLimit": config.limits.characters,

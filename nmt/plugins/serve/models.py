@@ -4,26 +4,29 @@ import asyncio
 import math
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import replace
-from functools import cache
+from functools import lru_cache, partial
+from itertools import product
 from typing import Any, cast
 
 from nmt import files, hardware, translation
-from nmt.config import require
+from nmt.config import TranslatorOptions, require
 from nmt.plugins.serve.command import ServeConfig
 from nmt.plugins.serve.failures import Failed, failure_of, log
 from nmt.plugins.serve.other_words import OtherWordSearch, SplitText, joined
 from nmt.plugins.serve.parsing import Line
 from nmt.plugins.serve.queues import BATCH_LINES, LONG_LINE, Queue, Search, WaitingLine
-from nmt.translation import Translated
+from nmt.translation import Direction, Translated
 
 BATCH_WAIT = 0.003
 """Seconds that a batch's first line waits for more lines, if there are several clients."""
 TURN_TOKENS = 1500
 """The maximum number of tokens per torch search, so that the next text need not wait long."""
+MOST_DIRECTIONS = 1000
+"""The maximum number of pairs of languages, or of translators for them, that a model keeps."""
 
 
 # Two batches of a torch engine are in progress at a time, but only one of them searches.
@@ -67,27 +70,36 @@ class ServedModel:
         self.is_scheduled = False
         """Whether `submit_batch` will run soon."""
         # Only descriptions and vocabularies; `load` reads the weights.
-        models = translation.find_models([name])
-        _, [description], tokenizer = models
-        self.flags_of = translation.flagger(models)
+        self.models = translation.find_models([name])
+        [description] = self.models.descriptions
         require(not files.is_parser(description), f"run={name}: is a parser; use `nmt parse`")
-        self.source = description.source
-        targets = translation.languages(tokenizer)
-        tags = {code: translation.language_tag(code, tokenizer) for code in targets}
-        self.tags = tags or {description.target: ""}
-        """Maps target languages to their tags, which have a trailing space.
-
-        The tag of a sole target language is empty.
-        """
+        self.sources = self.models.source_languages()
+        self.targets = self.models.target_languages()
+        self.flags_of = lru_cache(MOST_DIRECTIONS)(partial(translation.flagger, self.models))
+        """Returns a function that flags the translations in a direction."""
         decode = config.translator.decode
         turn = min(TURN_TOKENS, decode.batch_tokens or TURN_TOKENS)
-        self.options = replace(
+        options = replace(
             config.translator,
             run=[name],
-            target=targets[0] if targets else None,
             decode=replace(decode, batch_tokens=turn),
         )
-        translation.stages_of(self.options)  # checks glossaries
+        # Any languages, because each request names its own.
+        self.options = self.options_for(options, next(self.directions()))
+        translation.stages_of(self.options, self.models)  # checks glossaries
+
+    def directions(self) -> Iterator[Direction]:
+        """All pairs of languages between which the model translates."""
+        for source, target in product(self.sources, self.targets):
+            # A model of two languages may have the same ones, such as one that corrects errors.
+            if source != target or len(self.sources) == 1:
+                yield Direction(source, target)
+
+    def options_for(self, options: TranslatorOptions, direction: Direction) -> TranslatorOptions:
+        """Options with the languages of a direction, where the model lets users choose."""
+        source = direction.source if len(self.sources) > 1 else None
+        target = direction.target if len(self.targets) > 1 else None
+        return replace(options, source=source, target=target)
 
     def load(self) -> None:
         """Load the model; raises NMTError if that fails."""
@@ -108,9 +120,10 @@ class ServedModel:
         self.pool = ThreadPoolExecutor(self.most_batches)
         # The threads already overlap encoding, search and decoding.
         self.translator = replace(translator, ahead=False)
-        # Clients choose from few settings, since `alternatives` has a limit. Prefixes are free
-        # text, so translators for them are not kept.
-        self.translator_for = cache(self.make_translator)
+        # Clients choose from few settings, since `alternatives` has a limit, but possibly from
+        # thousands of pairs of languages. Prefixes are free text, so translators for them are not
+        # kept.
+        self.translator_for = lru_cache(MOST_DIRECTIONS)(self.make_translator)
         seconds = time.monotonic() - begin
         log(f"{self.name}: loaded with {options.compute.engine} in {seconds:.1f} s")
 
@@ -172,6 +185,9 @@ class ServedModel:
     def make_translator(self, search: Search) -> translation.Translator:
         """A translator with search settings, which shares the model's weights."""
         usual = self.translator
+        if search.direction != usual.direction:
+            options = self.options_for(usual.options, search.direction)
+            usual = translation.in_languages(usual, options)
         config = usual.engine.config
         # A beam search has at most as many translations as its beam has hypotheses.
         beam_size = max(config.beam_size, search.n_best)
@@ -183,15 +199,12 @@ class ServedModel:
             # translation.
             text = SplitText(joined(search.prefix, search.rest))
             at = len(SplitText(search.prefix).words)
+            tag = usual.tokenizer.leading_tag(usual.source_prefix)
+            start = usual.tokenizer.target_start(tag)
             other = cast(Any, copy(engine))
-            other.search = OtherWordSearch(engine, usual.tokenizer, text, at).search
+            other.search = OtherWordSearch(engine, usual.tokenizer, text, at, start).search
             engine = other
-        return replace(
-            usual,
-            engine=engine,
-            details=search.aligned,
-            source_prefix=search.tag or usual.source_prefix,
-        )
+        return replace(usual, engine=engine, details=search.aligned)
 
     def drop_without_terms(
         self, search: Search, line: str, row: list[translation.Translation]

@@ -75,6 +75,8 @@ class OtherWordSearch:
     tokenizer: Tokenizer
     text: SplitText
     at: int
+    start: list[int]
+    """The tokens that name the target language, with which each prefix must begin."""
 
     def search(
         self,
@@ -169,4 +171,4 @@ class OtherWordSearch:
         end = min(first_word + count, len(self.text.words))
         text = self.tokenizer.clean(self.text.text_of(first_word, end), TARGET)
         [tokens] = self.tokenizer.encode([text], TARGET)
-        return tokens
+        return self.start + tokens

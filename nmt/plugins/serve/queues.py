@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from nmt.plugins.serve.failures import Failed
 from nmt.plugins.serve.parsing import Line
+from nmt.translation import UNKNOWN, Direction
 
 LONG_LINE = 1000
 """In characters. Each longer line is a batch of its own, and only one such batch runs at a time."""
@@ -22,8 +23,8 @@ BATCH_SECONDS = 0.3
 class Search(NamedTuple):
     """The search settings for a line; the same for all lines in a batch."""
 
-    tag: str = ""
-    """The target language's tag, with a trailing space."""
+    direction: Direction = UNKNOWN
+    """The source and the target language."""
     n_best: int = 1
     aligned: bool = False
     prefix: str | None = None

@@ -8,11 +8,28 @@ from typing import Any, NamedTuple
 from nmt.plugins.serve.failures import Failed
 from nmt.plugins.serve.models import ServedModel
 from nmt.plugins.serve.source_language import Unserved, choose
-from nmt.text import MOST_LISTED, did_you_mean, match_language, near_in_words, with_code
+from nmt.text import (
+    MOST_LISTED,
+    did_you_mean,
+    match_language,
+    near_in_words,
+    subtags,
+    usual_subtags,
+    with_code,
+)
+from nmt.translation import UNKNOWN, Direction
 
 AUTO = "auto"
 MOST_OF_CODE = 40
 """The maximum number of characters of a client's language code in a message."""
+
+
+class Served(NamedTuple):
+    """A model that translates between two languages."""
+
+    model: ServedModel
+    direction: Direction
+    """The languages by the model's own codes, such as eng_Latn; other models may call them en."""
 
 
 class Route(NamedTuple):
@@ -24,6 +41,8 @@ class Route(NamedTuple):
     target: str
     detected: dict[str, Any]
     """The answer's `detectedLanguage` if the source is "auto"."""
+    direction: Direction = UNKNOWN
+    """The languages by the model's own codes."""
 
 
 def in_words(codes: Sequence[str], missing: str) -> str:
@@ -34,18 +53,44 @@ def in_words(codes: Sequence[str], missing: str) -> str:
     return f"{len(codes)}, listed by /languages{'; ' if near else ''}{near}"
 
 
+def same_language(code: str, codes: Sequence[str], others: Sequence[str]) -> str | None:
+    """The one of `others` that means the same as one of a model's `codes`: en for eng_Latn."""
+    other = match_language(code, others)
+    # Not pt_PT for por_Latn, between which a client may want to choose.
+    if other is None or region_of(other) != region_of(code):
+        return None
+    # A model may have languages that match the same code, such as Akan and Twi; one matches best.
+    return other if match_language(other, codes) == code else None
+
+
+def region_of(code: str) -> str | None:
+    """The region of a code, or the usual one of its language."""
+    language, script, region, _ = subtags(code)
+    usual = usual_subtags(f"{language}_{script}") or usual_subtags(language)
+    return region or usual.get("region")
+
+
 class Routes:
     """The languages of the served models, and the models between them."""
 
     def __init__(self, models: Iterable[ServedModel]) -> None:
-        self.pairs: dict[str, dict[str, ServedModel]] = {}
+        self.pairs: dict[str, dict[str, Served]] = {}
         """Source language -> target language -> model."""
+        self.languages = list[str]()
+        """The codes of all languages."""
         for model in models:
-            targets = self.pairs.setdefault(model.source, {})
-            for target in model.tags:
-                targets.setdefault(target, model)  # of several models, the first is used
-        languages = chain(self.pairs, *self.pairs.values())
-        self.languages = list(dict.fromkeys(languages))
+            self.add(model)
+
+    def add(self, model: ServedModel) -> None:
+        """Add the languages of a model, with the codes of earlier models for the same languages."""
+        directions = list(model.directions())
+        codes = list(dict.fromkeys(chain.from_iterable(directions)))
+        served = {code: same_language(code, codes, self.languages) or code for code in codes}
+        for direction in directions:
+            targets = self.pairs.setdefault(served[direction.source], {})
+            # Of several models, the first is used.
+            targets.setdefault(served[direction.target], Served(model, direction))
+        self.languages = list(dict.fromkeys([*self.languages, *served.values()]))
 
     def code_of(self, language: str, *preferred: Iterable[str]) -> str:
         """The served code for a client's code, such as pt-BR for pt; raise Failed if there is none.
@@ -108,7 +153,8 @@ class Routes:
             return Route(None, source, target, {})
         if target not in targets:
             raise self.no_route(source, target)
-        return Route(targets[target], source, target, {})
+        model, direction = targets[target]
+        return Route(model, source, target, {}, direction)
 
     def detected_route(self, text: str, target: str) -> Route:
         """The route for a text in an unknown language.
@@ -123,8 +169,10 @@ class Routes:
             raise self.no_detected_route(error.language, target) from error
         confidence = round(100 * probability)
         detected = {"detectedLanguage": {"confidence": confidence, "language": source}}
-        model = None if source == target else self.pairs[source][target]
-        return Route(model, source, target, detected)
+        if source == target:
+            return Route(None, source, target, detected)
+        model, direction = self.pairs[source][target]
+        return Route(model, source, target, detected, direction)
 
     def routes_of(self, source: str, target: str, texts: Sequence[str]) -> list[Route]:
         """The route of each text; with "auto", each text has its own language."""

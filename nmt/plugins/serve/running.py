@@ -8,6 +8,7 @@ import socket
 import sys
 import threading
 import webbrowser
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -16,9 +17,10 @@ import uvicorn
 from nmt.config import NMTError
 from nmt.plugins.serve.app import Server, make_app
 from nmt.plugins.serve.command import ServeConfig
-from nmt.plugins.serve.detection import identifier
+from nmt.plugins.serve.detection import identified, identifier
 from nmt.plugins.serve.failures import PlaceHandler, log
 from nmt.plugins.serve.protocol import SPARE_CONNECTIONS, Connection
+from nmt.text import MOST_LISTED, subtags
 
 HEADER_SECONDS = 30.0
 """The time limit for receiving the headers of a request."""
@@ -46,15 +48,27 @@ def serve(config: ServeConfig) -> None:
     for model in server.service.models:
         model.load()
     loading.join()
+    log_undetected(server.service.routes.languages)
     gc.freeze()  # garbage collections need not visit objects that live as long as the server
     # Libraries report problems to the root logger, which has no handler; Python's last resort
     # would print their messages.
     logging.lastResort = PlaceHandler(logging.ERROR)
+    options = uvicorn_config(server, config)
     log(f"serving {', '.join(config.run)} at {address} (press Ctrl-C to stop)")
     if config.open and has_display():
         webbrowser.open(address)
-    options = uvicorn_config(server, config)
     uvicorn.Server(options).run(sockets=[listener])
+
+
+def log_undetected(languages: Sequence[str]) -> None:
+    """Log how many of many languages source=auto cannot detect."""
+    unknown = [code for code in languages if subtags(code).language not in identified()]
+    if unknown and len(languages) > MOST_LISTED:
+        known = len(languages) - len(unknown)
+        log(
+            f"source=auto recognizes {known} of {len(languages)} languages; texts in others count "
+            "as a similar language, so clients should name them"
+        )
 
 
 def listen(config: ServeConfig) -> socket.socket:

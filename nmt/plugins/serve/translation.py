@@ -14,13 +14,13 @@ from nmt.plugins.serve.processes import Parsers
 from nmt.plugins.serve.queues import QueuedRequest, Search
 from nmt.plugins.serve.routes import AUTO, Route, Routes
 from nmt.text import word_spans
-from nmt.translation import Translated, Translation
+from nmt.translation import Direction, Translated, Translation
 
 DETECTED_LINES = 20
 """The number of lines of a document from which its language is detected."""
 
 
-ModelAndTarget = tuple[ServedModel, str]
+ModelAndDirection = tuple[ServedModel, Direction]
 
 
 class Text(NamedTuple):
@@ -34,7 +34,7 @@ class Text(NamedTuple):
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """The search options for all lines of a request; the fields of `Search` without the tag."""
+    """The search options for all lines of a request: the fields of `Search` but the languages."""
 
     n_best: int = 1
     aligned: bool = False
@@ -42,9 +42,7 @@ class SearchOptions:
     rest: str = ""
 
     def search(self, route: Route) -> Search:
-        assert route.model
-        tag = route.model.tags[route.target]
-        return Search(tag, self.n_best, self.aligned, self.prefix, self.rest)
+        return Search(route.direction, self.n_best, self.aligned, self.prefix, self.rest)
 
 
 class Service:
@@ -85,10 +83,10 @@ class Service:
         """
         if sum(map(len, texts)) > self.most_lines:
             raise Failed(413, f"more than {self.most_lines:,} lines; send fewer lines per request")
-        # All lines with the same model and target become one request. Otherwise, a client with a
+        # All lines with the same model and languages become one request. Otherwise, a client with a
         # list of texts would take more turns than a client with one long text.
         requests = requests_of(routes, texts, options)
-        answers = dict[ModelAndTarget, Iterator[Line]]()
+        answers = dict[ModelAndDirection, Iterator[Line]]()
         try:
             for (model, _), request in requests.items():
                 # All are queued before any is awaited, so that several models translate at the same
@@ -106,7 +104,7 @@ class Service:
             if route.model is None:  # the text stays as it is
                 translations.append([[Translated(line)] for line in lines])
             else:
-                next_answers = answers[route.model, route.target]
+                next_answers = answers[route.model, route.direction]
                 translations.append([next(next_answers) for _ in lines])
         return translations
 
@@ -186,12 +184,12 @@ def requests_of(
     routes: Sequence[Route],
     texts: Sequence[list[str]],
     options: SearchOptions,
-) -> dict[ModelAndTarget, QueuedRequest]:
-    """The requests for texts: one for all lines with the same model and target language."""
-    requests = dict[ModelAndTarget, QueuedRequest]()
+) -> dict[ModelAndDirection, QueuedRequest]:
+    """The requests for texts: one for all lines with the same model and languages."""
+    requests = dict[ModelAndDirection, QueuedRequest]()
     for route, lines in zip(routes, texts, strict=True):
         if route.model:
-            key = route.model, route.target
+            key = route.model, route.direction
             if key not in requests:
                 requests[key] = QueuedRequest(options.search(route))
             requests[key].extend(lines)
@@ -232,6 +230,7 @@ def details_of(text: Text, route: Route, lines: Sequence[Line]) -> list[dict[str
         return []
     indents = [0] * len(lines) if text.document else indents_of(text.text)
     details = list[dict[str, Any]]()
+    flags_of = route.model.flags_of(route.direction)
     for source, indent, translations in zip(text.lines, indents, lines, strict=True):
         best = translations[0]
         details.append(
@@ -239,7 +238,7 @@ def details_of(text: Text, route: Route, lines: Sequence[Line]) -> list[dict[str
                 "alignment": best.alignment,
                 "source_words": spans_in_line(source, indent),
                 "target_words": spans_in_line(best.text, indent),
-                "flags": route.model.flags_of(source, Translation(best.text, 0.0, 0.0)),
+                "flags": flags_of(source, Translation(best.text, 0.0, 0.0)),
             }
         )
     return details

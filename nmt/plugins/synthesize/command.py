@@ -19,6 +19,7 @@ OFFERED = (
     "device",
     "buffer",
     "decode",
+    "source",
     "target",
     "source_prefix",
     "target_prefix",

@@ -9,12 +9,12 @@ from typing import Any
 
 import nmt.translation as steps
 from nmt import commands
-from nmt.config import JobConfig
+from nmt.config import JobConfig, NMTError
 from nmt.files import only_process, remove_leftovers, sha256
 from nmt.plugins.synthesize.command import SynthesisConfig
 from nmt.plugins.synthesize.folder import TRANSLATIONS, check_ours, claim, start_again
 from nmt.plugins.synthesize.selection import choose_and_write
-from nmt.text import TARGET, parallel, read_lines
+from nmt.text import TARGET, parallel, read_lines, with_code
 
 
 def synthesize(config: SynthesisConfig) -> None:
@@ -41,7 +41,11 @@ def synthesize(config: SynthesisConfig) -> None:
         **steps.what_affects_output(job),
     }
     description = models.descriptions[0]
-    sides = (description.source, description.target)
+    # The pairs are in files with these names, so all lines have the same languages.
+    direction = steps.require_languages(job.translator, models)
+    sides = (direction.source or description.source, direction.target or description.target)
+    if sides[0] == sides[1]:
+        raise NMTError(f"both sides are {with_code(sides[0])}; name two, such as {steps.EXAMPLE}")
     # Before the lock, which would create the folder or add a file to somebody else's.
     check_ours(folder)
     with only_process(folder, "output"):

@@ -150,3 +150,28 @@ def test_score_also_counts_flags_of_references(nmt):
 @pytest.mark.usefixtures("hypotheses")
 def test_flags_need_a_source(nmt):
     nmt("score", "h", "flags=true").refused("source: required with flags=true")
+
+
+def test_target_names_both_languages_of_a_model_of_many(nmt, nllb_model, tmp_path):
+    text = "ཀ ক ອая"
+    (tmp_path / "s").write_text(f"{text}\n<fr2de> {text}\n")
+    (tmp_path / "t").write_text(f"{text}\n{text}\n")
+    job = ["score", f"run={nllb_model}", "source=s", "hypothesis=t", "format=tsv"]
+    scores = {}
+    for target in ("en2ru", "fr2de"):
+        done = nmt(*job, f"target={target}")
+        assert done.code == 0, done.err
+        scores[target] = [line.split("\t")[1] for line in done.out.splitlines()]
+    # The second line has a tag of its own.
+    assert scores["en2ru"][1] == scores["fr2de"][1] == scores["fr2de"][0] != scores["en2ru"][0]
+    missing = nmt(*job, "target=ru")
+    assert missing.code == 2
+    assert "line 1: its source language is not known; pass target=en2de" in missing.err
+
+
+def test_a_target_selects_the_tag_of_a_multilingual_model(nmt, tagged_model, tmp_path):
+    (tmp_path / "s").write_text("va so tu.\n")
+    (tmp_path / "t").write_text("ut os av.\n")
+    job = ["score", f"run={tagged_model}", "source=s", "hypothesis=t", "format=tsv"]
+    outputs = {nmt(*job, f"target={target}").out for target in ("deu", "fra")}
+    assert len(outputs) == 2

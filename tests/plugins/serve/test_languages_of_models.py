@@ -9,14 +9,15 @@ from nmt.plugins.serve.facts import facts_of_languages
 from nmt.plugins.serve.failures import Failed
 from nmt.plugins.serve.routes import Routes
 from nmt.plugins.serve.scripts import systems_of
+from nmt.translation import Direction
 from tests.helpers.language_lists import ALL_CODES, TAGS
 
 
 @pytest.fixture(scope="module")
 def routes() -> Routes:
     """A model that translates from English into all other languages."""
-    tags = {code: f"<2{code}> " for code in TAGS if code != "eng_Latn"}
-    return Routes([SimpleNamespace(source="eng_Latn", tags=tags)])
+    directions = [Direction("eng_Latn", code) for code in TAGS if code != "eng_Latn"]
+    return Routes([SimpleNamespace(directions=lambda: directions)])
 
 
 def test_every_language_has_scripts():

@@ -322,9 +322,12 @@ def two_models(word_model: Path, tagged_model: Path) -> Iterator[Server]:
 
 def test_several_models_serve_by_language(two_models, tagged_model):
     first = two_models.translated(LINES[0])
-    for target in ("deu", "fra"):
-        [expected] = by_command(tagged_model, LINES[:1], f"target={target}")
-        assert two_models.translated(LINES[0], target=target) == expected != first
+    [expected] = by_command(tagged_model, LINES[:1], "target=fra")
+    assert two_models.translated(LINES[0], target="fra") == expected != first
+    # Both models translate into German, which is listed once, so the first is used.
+    assert two_models.translated(LINES[0], target="deu") == first
+    _, languages = two_models.ask("/languages")
+    assert [language["code"] for language in languages] == ["en", "de", "fra"]
 
 
 def test_host_names_may_be_allowed(two_models):

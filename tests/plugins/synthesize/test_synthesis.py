@@ -15,7 +15,7 @@ from sacrebleu.metrics import BLEU, CHRF
 
 from nmt.files import only_process
 from nmt.plugins.synthesize import selection
-from nmt.translation import Models, Translation, flagger
+from nmt.translation import Direction, Models, Translation, flagger
 
 WORDS = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu", "va", "we"]
 SEARCH = [
@@ -169,9 +169,9 @@ def test_worst_equals_a_plain_sort(scores, share):
     assert selection.worst(np.array(scores, np.float64), share).tolist() == expected
 
 
-def stop_at_thirty(models: Models) -> Callable[[str, Translation], list[str]]:
+def stop_at_thirty(models: Models, direction: Direction) -> Callable[[str, Translation], list[str]]:
     """Like `flagger`, but interrupts the command at the thirtieth line."""
-    flags_of = flagger(models)
+    flags_of = flagger(models, direction)
     lines = []
 
     def flags_or_stop(line: str, translation: Translation) -> list[str]:

@@ -1,7 +1,9 @@
 // The languages of both sides, which the browser remembers, and the API key, which it forgets when the tab closes.
-import { local, page, session } from "./elements.js";
+import { element, local, page, session } from "./elements.js";
 
 const SURE = 50; // percent
+const MANY = 20; // languages; longer lists are sorted, and begin with those used last
+const LAST_USED = 5; // languages
 let languages = [], detected = "";
 
 /** The fields common to all requests, plus `more`. */
@@ -32,10 +34,14 @@ function namesOf(code) {
   return isAlone ? [shortNativeName, shortName] : [nativeName, name];
 }
 
-/** A language for those who speak it and those who do not: 日本語 – Japanese. */
+/**
+ * A language for those who speak it and those who do not: 日本語 – Japanese. In a long list, the English name comes
+ * first, because browsers find an option by its first letters.
+ */
 function label(code) {
   const [nativeName, name] = namesOf(code);
-  return nativeName.toLowerCase() === name.toLowerCase() ? name : `${nativeName} – ${name}`;
+  if (nativeName.toLowerCase() === name.toLowerCase()) return name;
+  return languages.length > MANY ? `${name} – ${nativeName}` : `${nativeName} – ${name}`;
 }
 
 /** The language of the source text; empty if it has not been detected yet. */
@@ -49,23 +55,44 @@ export function offer(served, usual) {
 
 /** What is served, such as English → German. */
 export function pairs() {
-  const served = languages.flatMap(({ code, targets }) => targets.map((target) => `${nameOf(code)} → ${nameOf(target)}`));
-  return served.length > 2 ? `${served.length} language pairs` : served.join(", ");
+  const served = languages.flatMap(({ code, targets }) => targets.map((target) => [code, target]));
+  if (served.length > 2) return `${served.length.toLocaleString("en")} language pairs`;
+  return served.map(([source, target]) => `${nameOf(source)} → ${nameOf(target)}`).join(", ");
+}
+
+function optionOf(code) {
+  const option = new Option(code === "auto" ? "Detect language" : label(code), code);
+  // Chinese and Japanese share characters, but write them differently.
+  option.lang = code === "auto" ? "en" : tag(code);
+  return option;
+}
+
+/** The options of a list; a long one is in the order of its labels, after the languages used last. */
+function optionsOf(codes) {
+  const options = codes.filter((code) => code !== "auto").map(optionOf);
+  const first = codes.includes("auto") ? [optionOf("auto")] : [];
+  if (codes.length <= MANY) return [...first, ...options];
+  options.sort((one, other) => one.text.localeCompare(other.text, "en"));
+  const last = lastUsed().filter((code) => codes.includes(code)).map(optionOf);
+  const groups = [["Last used", last], ["All languages", options]].filter(([, members]) => members.length);
+  return [...first, ...groups.map(([name, members]) => element("optgroup", { label: name }, ...members))];
+}
+
+const lastUsed = () => (local.lastUsed ?? "").split(" ").filter(find);
+
+function remember(...codes) {
+  const used = [...codes.filter(find), ...lastUsed()];
+  local.lastUsed = [...new Set(used)].slice(0, LAST_USED).join(" ");
 }
 
 function fill(select, codes, chosen) {
-  const options = codes.map((code) => {
-    const option = new Option(code === "auto" ? "Detect language" : label(code), code);
-    // Chinese and Japanese share characters, but write them differently.
-    option.lang = code === "auto" ? "en" : tag(code);
-    return option;
-  });
-  select.replaceChildren(...options);
+  select.replaceChildren(...optionsOf(codes));
   if (codes.includes(chosen)) select.value = chosen;
   select.title = select.value === "auto" ? "" : nameOf(select.value);
 }
 
 export function setLanguages(source, target) {
+  remember(target, source);
   const sources = languages.filter((language) => language.targets.length).map((language) => language.code);
   fill(page.source, ["auto", ...sources], source);
   const reachable = page.source.value === "auto" ? sources.flatMap(targetsOf) : targetsOf(page.source.value);
