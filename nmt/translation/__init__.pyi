@@ -20,6 +20,7 @@ from .job import open_job as open_job
 from .language_tags import language_of as language_of
 from .language_tags import language_tag as language_tag
 from .language_tags import languages as languages
+from .language_tags import untagged as untagged
 from .limits import Limits as Limits
 from .lines import Line as Line
 from .lines import Segment as Segment
