@@ -57,7 +57,7 @@ def export(
             (temporary / name).write_bytes(content)
         # In the temporary folder, so that the README, which quotes the comparison, is written once.
         comparison = list(compare(temporary, code, ours, folder, config, status))
-        text = heading(description)
+        text = heading(description, "ctranslate2")
         if code:
             is_multilingual = isinstance(tokenizer, MultilingualTokenizer)
             module = multilingual_usage if is_multilingual else usage

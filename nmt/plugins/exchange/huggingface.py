@@ -110,7 +110,7 @@ def write(folder: Path, output: Path) -> None:
     else:
         exported = export_of(folder, description, tokenizer)
     files = {
-        "README.md": (heading(description) + exported.usage).encode(),
+        "README.md": (heading(description, "transformers") + exported.usage).encode(),
         "model.safetensors": save(exported.weights, {"format": "pt"}),
         **exported.files,
     }
