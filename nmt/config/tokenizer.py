@@ -13,8 +13,9 @@ BOS = 1
 EOS = 2
 UNK = 3
 """Ids of the special symbols, the same in every vocabulary: padding, start, end, unknown."""
-IMPORTED_KINDS = ("marian", "multilingual")
-"""Kinds of vocabularies that only imported models have."""
+IMPORTED_KINDS = ("marian", "multilingual", "extended")
+"""Kinds of vocabularies that are not learned by `nmt preprocess`: of imported models, and of models
+that `nmt extend` wrote."""
 LEAST_ENTRIES = 300
 """The smallest vocabulary that contains every byte."""
 LEAST_WORDPIECES = 600
@@ -33,7 +34,7 @@ class TokenizerConfig:
 
     kind: str = choice(MISSING, "bpe", "unigram", "wordpiece", *IMPORTED_KINDS)
     """bpe or unigram (sentencepiece), wordpiece (tokenizers), or the kind of an imported model,
-    with init=MODEL: marian, or multilingual (M2M-100, NLLB, mBART-50)."""
+    with init=MODEL: marian, multilingual (M2M-100, NLLB, mBART-50) or extended (by `nmt extend`)."""
     vocabulary_size: int = number(MISSING, 5, 1_000_000)
     """Number of entries, including special symbols; reduced, with a notice, if the corpus is too
     small."""

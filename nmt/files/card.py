@@ -9,6 +9,7 @@ from nmt.files.description import (
     structured_targets_of,
     tokenizer_settings,
 )
+from nmt.files.front_matter import front_matter
 from nmt.files.markdown import block, cell, code, plain
 
 UNITS = (("days", 86_400.0), ("hours", 3600.0), ("minutes", 60.0))
@@ -58,8 +59,12 @@ def quality_in_words(record: TrainingRecord) -> str:
 def rows_of_import(record: TrainingRecord) -> dict[str, str]:
     """The rows of the card for a model that nmt did not train."""
     kind = plain(record.length_penalty_kind)
+    origin = plain(record.imported)
+    if record.base_model is not None:
+        origin += f" ({plain(record.base_model)})"
     rows = {
-        "Origin": f"{plain(record.imported)}, imported with nmt {__version__}",
+        "Origin": f"{origin}, imported with nmt {__version__}",
+        "License": plain(record.license or "not stated"),
         "Length penalty": f"{record.length_penalty} ({kind})",
     }
     if record.certificate is not None:
@@ -125,6 +130,7 @@ def model_card(description: ModelDescription, parameters: int) -> str:
     command = structured.command if structured else "translate"
     usage = block(f"nmt {command} run=THIS_FOLDER {input_of(description)}")
     return (
+        f"{front_matter(description, 'nmt')}"
         f"# {name} {plain(direction_in_words(description))}\n\n"
         "A Transformer (Vaswani et al. 2017).\n\n"
         f"| | |\n|---|---|\n{table}\n\n{usage}\n"

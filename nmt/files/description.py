@@ -65,6 +65,10 @@ class TrainingRecord:
     """How an imported model compares with the original, in words."""
     extended: str | None = None
     """The languages that `nmt extend` added."""
+    license: str | None = None
+    """The license that an imported model states, such as cc-by-nc-4.0."""
+    base_model: str | None = None
+    """The hub's name of the model that was imported, such as facebook/nllb-200-distilled-600M."""
     vocabulary: str | None = None
     """The kind of vocabulary of an imported model, as in TokenizerConfig; None: marian."""
     length_penalty: float | None = None

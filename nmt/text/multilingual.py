@@ -66,11 +66,10 @@ class Pieces:
         return [[self.ids[piece] for piece in row] for row in rows]
 
 
-def read_pieces(encoded: str, numbers: dict[str, int]) -> Pieces:
-    """Read a model in base64, given the number of each entry that is a piece."""
+def read_pieces(model: bytes, numbers: dict[str, int]) -> Pieces:
+    """Read a sentencepiece model, given the number of each entry that is a piece."""
     import sentencepiece
 
-    model = b64decode(encoded, validate=True)
     # sentencepiece accepts an empty model, but fails when it encodes the first line.
     if not model:
         raise ValueError("its sentencepiece model is empty")
@@ -91,7 +90,10 @@ class MultilingualTokenizer(Tokenizer):
     then escapes some characters, as in `SentencePieceTokenizer`.
     """
 
-    kind = "multilingual"
+    @property
+    def kind(self) -> str:
+        # Other programs cannot encode the languages of a vocabulary differently.
+        return "extended" if self.extensions else "multilingual"
 
     def __init__(self, content: bytes) -> None:
         super().__init__(content)
@@ -111,7 +113,8 @@ class MultilingualTokenizer(Tokenizer):
         # Text never becomes a symbol or a tag.
         excluded = {*SYMBOLS, *tree["languages"].values(), *tags.values()}
         of_text = {entry: id for entry, id in numbers.items() if entry not in excluded}
-        self.base = read_pieces(tree["model"], of_text)
+        self.model = b64decode(tree["model"], validate=True)
+        self.base = read_pieces(self.model, of_text)
         # Language -> the pieces that it is encoded with, if not with those of `base`.
         self.extensions = dict[str, Pieces]()
         # The newest model has the pieces of all others.
@@ -119,10 +122,12 @@ class MultilingualTokenizer(Tokenizer):
         # Where tags do not name the source language, all sources.
         self.of_sources = self.base
         for extension in tree.get("extensions", ()):
-            self.newest = read_pieces(extension["model"], of_text)
+            model = b64decode(extension["model"], validate=True)
+            self.newest = read_pieces(model, of_text)
             self.extensions.update(dict.fromkeys(extension["languages"], self.newest))
             if "source_model" in extension:
-                self.of_sources = read_pieces(extension["source_model"], of_text)
+                model = b64decode(extension["source_model"], validate=True)
+                self.of_sources = read_pieces(model, of_text)
         # The piece of each entry; none for symbols, and for entries that are not pieces.
         self.pieces_of_ids: list[int | None] = [None] * self.vocabulary_size
         for piece, id in enumerate(self.newest.ids):

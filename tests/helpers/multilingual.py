@@ -5,15 +5,22 @@ import random
 import shutil
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
+from nmt.model import load_model
 from nmt.plugins.exchange.certificate import LOCALES as NAMES_OF_LOCALES, names_in
+from nmt.plugins.exchange.commands import ImportConfig, run_import
+from nmt.text import direction_tag, read_tokenizer
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "multilingual"
 LOCALES = NAMES_OF_LOCALES.split()
 STEPS = 150
+"""Training steps after which most translations end."""
+LEARNING_RATE = 5e-3
+COPIED = 60
+"""The number of tokens that trained models copy."""
 PAIRS = {
     "nllb": ("eng_Latn", "rus_Cyrl"),
     "m2m": ("en", "ru"),
@@ -21,6 +28,13 @@ PAIRS = {
     "mbart": ("en_XX", "ru_RU"),
 }
 """A source and a target language of each kind of model."""
+MORE_LANGUAGES = {
+    "nllb": ("deu_Latn", "fra_Latn"),
+    "m2m": ("de", "fr"),
+    "small100": ("de", "fr"),
+    "mbart": ("de_DE", "fr_XX"),
+}
+"""Languages that trained models know in addition."""
 
 
 def lines_in_many_scripts(count: int, seed: int) -> list[str]:
@@ -51,8 +65,8 @@ def parsed(kind: str) -> Any:
     return sentencepiece_model_pb2.ModelProto.FromString(sentencepiece_model(kind))
 
 
-def write_model(folder: Path, kind: str, size: int, is_trained: bool) -> Any:
-    """Write a random model with `size` entries to a folder, and return it."""
+def random_model(kind: str, size: int) -> Any:
+    """A random model with `size` entries."""
     import transformers
 
     is_mbart = kind == "mbart"
@@ -78,45 +92,48 @@ def write_model(folder: Path, kind: str, size: int, is_trained: bool) -> Any:
         # As in the files of mBART-50.
         config.normalize_before = True
         config.add_final_layer_norm = True
+        config.tokenizer_class = "MBart50Tokenizer"
     torch.manual_seed(1)
     model = model_class(config).eval()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(torch.randn_like(parameter) * 0.05)
-    if is_trained:
-        train_to_copy(model)
-    model.save_pretrained(folder)
     return model
 
 
-def train_to_copy(model: Any) -> None:
-    """Train a model for a few seconds to copy the first tokens of random sources.
+def train_to_copy(model: Any, tags: list[int], has_target_tags: bool, steps: int) -> None:
+    """Train a model to copy random tokens; sources and, if so, targets begin with any of the tags.
 
-    Its translations then differ and end, unlike those of random weights, which repeat a token
-    forever.
+    After a few seconds, its translations differ and end, unlike those of random weights, which
+    repeat a token forever.
     """
-    model.train()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=LEARNING_RATE)
     generator = torch.Generator().manual_seed(2)
-    for _ in range(STEPS):
-        tokens = torch.randint(4, 400, (32, 12), generator=generator)
+    for step in range(steps):
+        # The rate falls, so that the model is certain at the end.
+        for group in optimizer.param_groups:
+            group["lr"] = LEARNING_RATE * (1 - step / steps)
+        tokens = torch.randint(4, 4 + COPIED, (32, 12), generator=generator)
         lengths = torch.randint(2, 12, (32, 1), generator=generator)
         places = torch.arange(12)
         end = torch.where(places == lengths, 2, 1)
-        sources = torch.where(places < lengths, tokens, end)
+        tokens = torch.where(places < lengths, tokens, end)
+        drawn = torch.randint(len(tags), (2, 32, 1), generator=generator)
+        source_tags, target_tags = torch.tensor(tags)[drawn]
+        sources = torch.cat((source_tags, tokens), dim=1)
+        targets = torch.cat((target_tags, tokens), dim=1) if has_target_tags else tokens
         loss = model(
             input_ids=sources,
             attention_mask=(sources != 1).long(),
-            labels=sources.masked_fill(sources == 1, -100),
+            labels=targets.masked_fill(targets == 1, -100),
         ).loss
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
-    model.eval()
 
 
-def write_folder(folder: Path, kind: str, is_trained: bool = False) -> tuple[Any, Any]:
-    """Write a model with its tokenizer as transformers does; return both.
+def write_folder(folder: Path, kind: str, steps: int = 0) -> tuple[Any, Any]:
+    """Write a model, trained for some steps, with its tokenizer as transformers does; return both.
 
     The tokenizer of SMaLL-100 is not part of transformers; that of M2M-100, with which it shares
     its vocabulary, is returned instead.
@@ -154,7 +171,15 @@ def write_folder(folder: Path, kind: str, is_trained: bool = False) -> tuple[Any
         tree = json.loads(settings.read_text())
         tree["tokenizer_class"] = "SMALL100Tokenizer"
         settings.write_text(json.dumps(tree))
-    return write_model(folder, kind, size, is_trained), tokenizer
+    model = random_model(kind, size)
+    codes = [*PAIRS[kind], *MORE_LANGUAGES[kind]]
+    if kind in ("m2m", "small100"):
+        tags = [tokenizer.get_lang_id(code) for code in codes]
+    else:
+        tags = tokenizer.convert_tokens_to_ids(codes)
+    train_to_copy(model, tags, kind != "small100", steps)
+    model.save_pretrained(folder)
+    return model, tokenizer
 
 
 def nllb_tokenizer(**options: str) -> Any:
@@ -194,3 +219,51 @@ def as_stored_in_2022(folder: Path, output: Path) -> None:
         json.dumps({"eos_token": "</s>", "additional_special_tokens": codes})
     )
     torch.save(load_file(folder / "model.safetensors"), output / "pytorch_model.bin")
+
+
+class Case(NamedTuple):
+    """A model by transformers, trained for STEPS, and the same model imported by nmt."""
+
+    kind: str
+    folder: Path
+    theirs: Any
+    their_tokenizer: Any
+    ours: Any
+    tokenizer: Any
+
+    @property
+    def model(self) -> Path:
+        """The imported model's directory."""
+        return self.folder.parent / "model"
+
+    @property
+    def tag(self) -> str:
+        source, target = PAIRS[self.kind]
+        return f"<2{target}>" if self.kind == "small100" else direction_tag(source, target)
+
+    def encode(self, lines: list[str]) -> list[list[int]]:
+        return self.tokenizer.encode([self.tag + self.tokenizer.clean(line) for line in lines])
+
+    @property
+    def target_tag(self) -> list[int]:
+        return self.tokenizer.target_start(self.tag)
+
+
+def make_case(kind: str, parent: Path) -> Case:
+    """A model of this kind in the folder parent/hub, imported to parent/model."""
+    folder = parent / "hub"
+    theirs, their_tokenizer = write_folder(folder, kind, STEPS)
+    output = parent / "model"
+    run_import(ImportConfig(path=str(folder), output=str(output), verify=False))
+    return Case(kind, folder, theirs, their_tokenizer, load_model(output), read_tokenizer(output))
+
+
+def renumbered(ids: list[int]) -> list[int]:
+    """Ids of fairseq as ours, and the reverse: the numbers of <s> and <pad> are exchanged."""
+    return [{0: 1, 1: 0}.get(id, id) for id in ids]
+
+
+def change(path: Path, **values: Any) -> None:
+    """Change keys in a JSON file."""
+    tree = json.loads(path.read_text())
+    path.write_text(json.dumps({**tree, **values}))

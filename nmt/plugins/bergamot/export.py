@@ -96,7 +96,7 @@ def export(
     pair = f"{description.source}{description.target}"
     files = model_files(inputs, settings, status).named(pair)
     status(f"translating {len(inputs.sample.lines):,} lines twice")
-    text = heading(description) + usage.ABOUT
+    text = heading(description, "bergamot") + usage.ABOUT
     # fxtranslate, for which the README's code is, supports no other vocabularies.
     if all(map(is_unigram, inputs.vocabularies)):
         code = usage.code_for([*files])

@@ -11,6 +11,7 @@ from nmt import commands, files
 from nmt.config import (
     LANGUAGE,
     MISSING,
+    MULTIPLE,
     Command,
     ModelConfig,
     NMTError,
@@ -118,13 +119,19 @@ def sample_of(folder: Path, config: ExportConfig, prepared: str | None = None) -
     return Sample(f"the first lines of {path}", sources, targets)
 
 
-def heading(description: files.ModelDescription) -> str:
-    """The beginning of an exported folder's README.md."""
+def heading(description: files.ModelDescription, library: str) -> str:
+    """The beginning of an exported folder's README.md; `library` is the program for the export."""
     # The languages come from a file, and Markdown could contain anything.
-    source = files.plain(description.source)
-    target = files.plain(description.target)
-    about = f"A Transformer that translates {source} to {target}, exported with `nmt export`."
-    return f"# {source}-{target}\n\n{about}\n"
+    title = f"{files.plain(description.source)}-{files.plain(description.target)}"
+    if description.source == MULTIPLE:
+        title = files.plain(description.model["name"])
+    direction = files.plain(files.direction_in_words(description))
+    about = f"A Transformer that translates {direction}, exported with `nmt export`."
+    record = description.record
+    if record.license is not None:
+        # A conversion does not change the license.
+        about += f" Its license is {files.plain(record.license)}, as the original states."
+    return f"{files.front_matter(description, library)}# {title}\n\n{about}\n"
 
 
 def run_export(config: ExportConfig) -> None:
@@ -192,8 +199,9 @@ class ImportConfig:
     """Options of `nmt import`."""
 
     path: str = MISSING
-    """MarianMT folder from the Hugging Face Hub, a Marian .npz, a folder with an .npz and its
-    decoder.yml, or a folder with a Firefox model (.bin) and its .spm."""
+    """Folder from the Hugging Face Hub (MarianMT, M2M-100, NLLB, SMaLL-100, mBART-50), a Marian
+    .npz, a folder with an .npz and its decoder.yml, or one with a Firefox model (.bin) and its
+    .spm."""
     output: str = MISSING
     """Model directory to write."""
     source: str | None = None
@@ -240,7 +248,9 @@ def run_import(config: ImportConfig) -> None:
         parameters = sum(parameter.numel() for parameter in imported.model.parameters())
         card = files.model_card(description, parameters)
         write_model_directory(output, imported.model, vocabulary, description, card)
-    print(f"{output}: {config.path}, {origin}")
+    terms = imported.record.get("license")
+    of_license = f", license {terms}" if terms else ""
+    print(f"{output}: {config.path}, {origin}{of_license}")
     if config.verify and is_multilingual(Path(config.path)):
         # Its memory is freed first, because the comparison loads two models.
         del imported

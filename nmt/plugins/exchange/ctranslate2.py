@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 from nmt import search
-from nmt.config import ModelConfig
+from nmt.config import EOS, ModelConfig
 from nmt.files import read_description, whole_folder
 from nmt.model import Transformer, load_model, sinusoids
 from nmt.plugins.exchange.ctranslate2_conversion import table_length
 from nmt.plugins.exchange.ctranslate2_support import check_model
 from nmt.plugins.exchange.parameters import Parameter, layer_parameters
-from nmt.text import SOURCE, TARGET, Tokenizer, read_tokenizer
+from nmt.text import SOURCE, SYMBOLS, TARGET, Tokenizer, read_tokenizer
 
 ACTIVATIONS = {
     "relu": "RELU",
@@ -63,6 +63,8 @@ def specification(model: Transformer, tokenizer: Tokenizer) -> Any:
     # CTranslate2's defaults are no end symbol and an epsilon of 1e-5.
     spec.config.add_source_eos = config.source_end
     spec.config.layer_norm_epsilon = config.norm_epsilon
+    if config.end_start:
+        spec.config.decoder_start_token = SYMBOLS[EOS]
     for row in layer_parameters(config):
         if row.ours in weights:
             set_parameter(spec, row, weights[row.ours])

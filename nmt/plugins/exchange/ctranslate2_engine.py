@@ -126,6 +126,9 @@ class CTranslate2Engine:
         model = ModelConfig(**read_description(folder).model)
         self.width = model.d_model
         self.longest = table_length(model)
+        # The number of tokens at the beginning of a prefix whose log P does not count, as in the
+        # torch engine.
+        self.given = int(model.target_tags)
         tokenizer = read_tokenizer(folder)
         self.vocabularies = (tokenizer.vocabulary(SOURCE), tokenizer.vocabulary(TARGET))
         self.symbols = self.vocabularies[TARGET]
@@ -317,16 +320,16 @@ class CTranslate2Engine:
     def queue(self, begun: Sequence[Pair], longest: int, suppress: bool) -> list[Any]:
         """Queue sentences for translation, and return their pending results."""
         beam = self.config.beam_size
-        is_prefixed = any(prefix for _, prefix in begun)
+        longest_prefix = max(len(prefix) for _, prefix in begun)
         count = 1
         if beam > 1:
             count = hypotheses_to_find(self.config)
-            if is_prefixed:
+            if longest_prefix > self.given:
                 # After an unlikely prefix, the other tokens hardly change the score.
                 count += 2 * beam
         return self.translate(
             begun,
-            is_prefixed,
+            longest_prefix > 0,
             # Twice, in case one sentence is much longer than the others.
             max_batch_size=2 * self.batch_tokens,
             batch_type="tokens",
@@ -377,7 +380,7 @@ class CTranslate2Engine:
         return row
 
     def forced_decoding(self, pairs: Sequence[Pair]) -> list[list[float]]:
-        """Log probabilities of each translation's tokens and end symbol."""
+        """Log probabilities of each translation's tokens and end symbol; 0 for given tokens."""
         if not pairs:
             return []
         scored = self.translator.score_batch(
@@ -387,7 +390,8 @@ class CTranslate2Engine:
             batch_type="tokens",
             max_input_length=0,
         )
-        return [result.log_probs for result in scored]
+        given = [0.0] * self.given
+        return [given + result.log_probs[self.given :] for result in scored]
 
     def token_scores(self, pairs: Sequence[Pair], align: bool = True) -> list[TokenScores]:
         """Log probabilities and, if `align`, the attention when translations are forced."""

@@ -10,12 +10,12 @@ import numpy as np
 from nmt import translation
 from nmt.config import Compute, DecodeConfig, ModelConfig, TranslatorOptions
 from nmt.files import block, expected_search, read_description, whole_folder
-from nmt.plugins.exchange import usage
+from nmt.plugins.exchange import multilingual_usage, usage
 from nmt.plugins.exchange.commands import ExportConfig, heading, sample_of, settings_of_model
 from nmt.plugins.exchange.ctranslate2_conversion import converted, table_length
 from nmt.plugins.exchange.ctranslate2_engine import CTranslate2Engine
 from nmt.plugins.exchange.supported import CTRANSLATE2
-from nmt.text import SOURCE, read_tokenizer
+from nmt.text import SOURCE, MultilingualTokenizer, Tokenizer, read_tokenizer
 
 SHOWN_LINES = 2
 """Number of differing translations to print."""
@@ -57,9 +57,11 @@ def export(
             (temporary / name).write_bytes(content)
         # In the temporary folder, so that the README, which quotes the comparison, is written once.
         comparison = list(compare(temporary, code, ours, folder, config, status))
-        text = heading(description)
+        text = heading(description, "ctranslate2")
         if code:
-            text += f"{usage.EXPLANATION}\n```python\n{code}```\n"
+            is_multilingual = isinstance(tokenizer, MultilingualTokenizer)
+            module = multilingual_usage if is_multilingual else usage
+            text += f"{module.EXPLANATION}\n```python\n{code}```\n"
         else:
             text += usage.WITHOUT_CODE
         shown = block("\n".join(comparison))
@@ -88,7 +90,10 @@ def readme_code(folder: Path, ours: translation.Translator) -> str:
     description = read_description(folder)
     decode = expected_search(DecodeConfig(), description)
     positions = table_length(ModelConfig(**description.model))
-    return usage.code_for(ours.tokenizer, ours.segmenter, decode, positions)
+    tokenizer = ours.tokenizer
+    if isinstance(tokenizer, MultilingualTokenizer):
+        return multilingual_usage.code_for(tokenizer, decode, positions)
+    return usage.code_for(tokenizer, ours.segmenter, decode, positions)
 
 
 def compare(
@@ -111,7 +116,12 @@ def compare(
     status(f"translating {len(lines):,} lines twice")
     theirs = exported_in_nmt(folder, config.precision)
     our_texts = best_texts(ours, lines)
-    their_texts = usage.translate_lines(export, code, lines) if code else best_texts(theirs, lines)
+    if not code:
+        their_texts = best_texts(theirs, lines)
+    elif isinstance(ours.tokenizer, MultilingualTokenizer):
+        their_texts = multilingual_usage.translate_lines(export, code, ours.tokenizer, lines)
+    else:
+        their_texts = usage.translate_lines(export, code, lines)
     rows = []
     for number, line in enumerate(lines, 1):
         text = our_texts[number - 1]
@@ -120,11 +130,19 @@ def compare(
             rows.append(TranslatedLine(number, line, text, other))
     if len(rows) < len(lines):
         skipped = f"{len(lines) - len(rows):,} of {len(lines):,} lines"
-        yield f"{skipped} were not compared: too long for the model"
+        yield f"{skipped} were not compared: {reason_in_words(ours.tokenizer)}"
     if rows:
         # Scores of our translations, so that both programs judge the same tokens.
         yield compare_scores(ours, theirs, [(row.line, row.ours) for row in rows])
         yield from compare_texts(rows, sample.origin)
+
+
+def reason_in_words(tokenizer: Tokenizer) -> str:
+    """Why a program may refuse a line."""
+    reason = "too long for the model"
+    if isinstance(tokenizer, MultilingualTokenizer):
+        reason += ", or without a tag that names its languages"
+    return reason
 
 
 def best_texts(translator: translation.Translator, lines: list[str]) -> list[str | None]:
@@ -146,7 +164,8 @@ def compare_scores(
     """Report the largest difference between both programs' log probabilities of a token."""
     engine = theirs.engine
     assert isinstance(engine, CTranslate2Engine)
-    encoded = translation.encode_pairs(theirs.tokenizer, pairs)
+    tokenizer = theirs.tokenizer
+    encoded = translation.encode_pairs(tokenizer, with_full_tags(tokenizer, pairs))
     compared = []
     texts = []
     for pair, text in zip(encoded, pairs, strict=True):
@@ -157,11 +176,25 @@ def compare_scores(
             texts.append(text)
     scores = translation.score_pairs(ours, texts)
     differences = []
+    given = int(tokenizer.has_target_tags)
     for score, their_row in zip(scores, engine.forced_decoding(compared), strict=True):
-        differences.append(np.abs(np.subtract(score.token_log_probabilities, their_row)))
+        # Without the tags of targets, which have no score.
+        their_scores = their_row[given:]
+        differences.append(np.abs(np.subtract(score.token_log_probabilities, their_scores)))
     tokens = sum(map(len, differences))
     largest = max((row.max() for row in differences), default=0.0)
     return f"log P of {tokens:,} tokens matches CTranslate2's to within {largest:.1e} per token"
+
+
+def with_full_tags(tokenizer: Tokenizer, pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The pairs with sources whose tags have the form that the tokenizer reads."""
+    tagged = []
+    for source, target in pairs:
+        line = translation.untagged(source, tokenizer)
+        # Lines that are refused have no translation, and are not among the pairs.
+        assert isinstance(line, translation.Line)
+        tagged.append((line.tag + line.text, target))
+    return tagged
 
 
 def compare_texts(rows: list[TranslatedLine], origin: str) -> Iterator[str]:

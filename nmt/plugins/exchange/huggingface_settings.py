@@ -5,15 +5,36 @@ from typing import Any
 
 from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig
 from nmt.files import EMBEDDINGS, ModelDescription, expected_search, tied
+from nmt.plugins.exchange.hub_weights import Weights
 from nmt.plugins.exchange.marian_hub import HUB_KEYS
 from nmt.text import MARIAN_SYMBOLS, SYMBOLS, MarianTokenizer, Tokenizer
 
 # transformers computes the table of sinusoids, so a larger one costs nothing to store.
 SHORTEST_LIMIT = 1024
 """The lowest length limit of an export, in positions, if the model has a lower one or none."""
+PEGASUS_KEYS = {
+    "normalize_before": True,
+    "add_final_layer_norm": True,
+    "normalize_embedding": False,
+    "static_position_embeddings": True,
+}
+"""Keys of config.json in Pegasus models, which programs other than transformers read."""
 # About the average length of a sentence.
 TYPICAL_LENGTH = 20
 """Translation length in tokens at which the two length penalties grow equally fast."""
+
+
+@dataclass(frozen=True)
+class HubExport:
+    """What the folder of an export contains."""
+
+    weights: Weights
+    trees: dict[str, dict[str, Any]]
+    """The JSON files, keyed by name."""
+    files: dict[str, bytes]
+    """The other files, keyed by name."""
+    usage: str
+    """The part of README.md on how to translate."""
 
 
 @dataclass(frozen=True)
@@ -65,21 +86,44 @@ def settings(description: ModelDescription, tokenizer: Tokenizer) -> dict[str, d
 
 
 def settings_of_model(model: ModelConfig, size: int, tokens: SpecialTokens) -> dict[str, Any]:
+    are_all_tied = len(tied(model)) == len(EMBEDDINGS)
+    if model.norm == "pre":
+        of_class = {
+            "model_type": "pegasus",
+            "architectures": ["PegasusForConditionalGeneration"],
+            # transformers ties all three matrices or none.
+            "tie_word_embeddings": are_all_tied,
+            **PEGASUS_KEYS,
+        }
+    else:
+        of_class = {
+            "model_type": "marian",
+            "architectures": ["MarianMTModel"],
+            "share_encoder_decoder_embeddings": are_all_tied,
+            "tie_word_embeddings": model.tied_embeddings,
+            "decoder_vocab_size": size,
+        }
     return {
         "exported_by": "nmt",
-        "model_type": "marian",
-        "architectures": ["MarianMTModel"],
+        **of_class,
+        **architecture_keys(model),
+        "vocab_size": size,
+        **tokens.settings(),
+        "max_position_embeddings": position_count(model),
+    }
+
+
+def architecture_keys(model: ModelConfig) -> dict[str, Any]:
+    """The keys of config.json that all classes have in common."""
+    return {
         "is_encoder_decoder": True,
-        "share_encoder_decoder_embeddings": len(tied(model)) == len(EMBEDDINGS),
-        "tie_word_embeddings": model.tied_embeddings,
         # Embeddings are multiplied by sqrt(d_model) (section 3.4).
         "scale_embedding": True,
         "torch_dtype": "float32",
+        # transformers drops whole layers in training by default.
+        "encoder_layerdrop": 0.0,
+        "decoder_layerdrop": 0.0,
         **{theirs: getattr(model, ours) for theirs, ours in HUB_KEYS.items()},
-        "vocab_size": size,
-        "decoder_vocab_size": size,
-        **tokens.settings(),
-        "max_position_embeddings": position_count(model),
     }
 
 
@@ -89,7 +133,9 @@ def settings_of_search(
     tokens: SpecialTokens,
 ) -> dict[str, Any]:
     # nmt's search does not write these symbols either.
-    suppressed = {tokens.padding, tokens.decoder_start, tokens.unknown}
+    symbols = {tokens.padding, tokens.begin, tokens.decoder_start, tokens.unknown}
+    # Decoding may start with the end symbol, or its id may serve as that of a missing symbol.
+    suppressed = symbols - {tokens.end}
     return {
         "num_beams": decode.beam_size,
         "do_sample": False,
@@ -138,6 +184,8 @@ def tokens_of_marian(table: list[str]) -> SpecialTokens:
 
 def position_count(model: ModelConfig) -> int:
     """Number of positions of the exported model."""
+    if model.positions == "learned":
+        return model.max_positions
     return max(SHORTEST_LIMIT, model.max_positions)
 
 

@@ -10,6 +10,7 @@ the same ids and text as nmt, except for
 - unigram: segmentations whose scores differ only by rounding, and lines that literally contain a
   symbol or byte in sentencepiece's notation, such as <s> or <0x41>: in the pipeline, no subword may
   extend across its <;
+- tags, which the pipeline recognizes anywhere in a line and nmt only at its beginning;
 - invalid UTF-8: sentencepiece replaces each invalid byte, but the library replaces a whole run of
   them at once.
 """
@@ -52,6 +53,9 @@ def fast_tokenizer(ours: text.Tokenizer) -> tokenizers.Tokenizer:
     )
     symbols = [AddedToken(symbol, special=True, normalized=False) for symbol in text.SYMBOLS]
     pipeline.add_special_tokens(symbols)
+    # Not special, because transformers is to recognize tags in a text, but no symbols.
+    tags = [AddedToken(tag, normalized=False, lstrip=True, rstrip=True) for tag in ours.tags]
+    pipeline.add_tokens(tags)
     return pipeline
 
 

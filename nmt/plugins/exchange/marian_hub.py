@@ -13,6 +13,7 @@ from typing import Any
 
 from nmt import files
 from nmt.config import LANGUAGE, NMTError
+from nmt.plugins.exchange.hub_card import origin_of
 from nmt.plugins.exchange.hub_settings import read_settings
 from nmt.plugins.exchange.hub_weights import read_hub_weights
 from nmt.plugins.exchange.imported import ImportedModel
@@ -75,7 +76,7 @@ def read_hub(folder: Path) -> ImportedModel:
     # 1 is transformers' default.
     alpha = length_penalty(where, tree.get("length_penalty", 1.0))
     model, trained_by = read_weights(StoredWeights(folder, weights), settings, tokenizer)
-    return ImportedModel(model, trained_by, tokenizer, alpha, languages)
+    return ImportedModel(model, trained_by, tokenizer, alpha, languages, origin_of(folder))
 
 
 def read_vocabularies(folder: Path) -> MarianTokenizer:

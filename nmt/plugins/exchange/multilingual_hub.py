@@ -18,6 +18,7 @@ from nmt import files
 from nmt.config import MULTIPLE, ModelConfig, NMTError, build, shown
 from nmt.files import EMBEDDINGS
 from nmt.model import Transformer, described
+from nmt.plugins.exchange.hub_card import origin_of
 from nmt.plugins.exchange.hub_settings import read_settings
 from nmt.plugins.exchange.hub_weights import Weights, read_hub_weights
 from nmt.plugins.exchange.imported import ImportedModel
@@ -83,7 +84,9 @@ def read_multilingual(folder: Path) -> ImportedModel:
     if generation.exists():
         tree = files.read_mapping(generation, files.parse_json)
     alpha = length_penalty(generation, tree.get("length_penalty", 1.0))
-    return ImportedModel(model, "transformers", tokenizer, alpha, (MULTIPLE, MULTIPLE))
+    languages = (MULTIPLE, MULTIPLE)
+    record = origin_of(folder)
+    return ImportedModel(model, "transformers", tokenizer, alpha, languages, record)
 
 
 POSITIONS_OF_M2M: dict[str, Any] = {

@@ -30,6 +30,8 @@ from nmt.text import (
     parse_sentencepiece,
 )
 
+SENTENCEPIECE = "sentencepiece.bpe.model"
+"""The name of the file with the sentencepiece model."""
 FAIRSEQ_SYMBOLS = ("<s>", "<pad>", "</s>", "<unk>")
 """The first entries of a vocabulary of fairseq, in their order."""
 OUR_ORDER = (1, 0, 2, 3)
@@ -104,7 +106,7 @@ def trees_of(folder: Path) -> dict[str, Any]:
 
 def sentencepiece_model(folder: Path, trees: dict[str, Any]) -> bytes:
     """The sentencepiece model; if the file is missing, one with the pieces of tokenizer.json."""
-    path = folder / "sentencepiece.bpe.model"
+    path = folder / SENTENCEPIECE
     if path.exists():
         content = files.read_bytes(path)
         if not content:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import torch
 from torch import Tensor
 
 from nmt.config import ModelConfig
@@ -231,6 +232,21 @@ def normalization(model: ModelConfig, norm: Names, suffix: str = "") -> Iterator
             marian=(f"{norm.marian}_{of_marian}{suffix}",),
             ctranslate2=(f"{norm.ctranslate2}/{of_ctranslate2}",),
         )
+
+
+def exported_layers(
+    model: ModelConfig, ours: dict[str, Tensor], order_D: Tensor
+) -> dict[str, Tensor]:
+    """The parameters of all layers by transformers' names; zeros for missing biases.
+
+    `order_D` is the order of the entries along each d_model dimension.
+    """
+    weights = dict[str, Tensor]()
+    for row in layer_parameters(model):
+        tensor = ours.get(row.ours, torch.zeros(row.shape))
+        parts = row.reordered(tensor, order_D).chunk(len(row.transformers))
+        weights |= zip(row.transformers, parts, strict=True)
+    return weights
 
 
 def halves(d_model: int) -> npt.NDArray[np.int64]:

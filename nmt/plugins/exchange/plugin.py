@@ -9,6 +9,7 @@ CTRANSLATE2_FILES = (
     r"model\.bin",
     r"(source|target|shared)_vocabulary\.(json|txt)",
     r"tokenizer\.model",
+    r"sentencepiece\.bpe\.model",
     r"(source|target)\.spm",
 )
 HUGGINGFACE_FILES = (
@@ -17,6 +18,7 @@ HUGGINGFACE_FILES = (
     r"model\.safetensors",
     r"tokenizer\.json",
     r"vocab\.json",
+    r"sentencepiece\.bpe\.model",
     r"(source|target)\.spm",
 )
 
@@ -32,7 +34,7 @@ def register(add: Add) -> None:
     import_ = CommandEntry(
         "import",
         f"{here}.commands:IMPORT",
-        summary="Import an OPUS-MT, Marian or Firefox model for translation or further training.",
+        summary="Import an OPUS-MT, NLLB, M2M-100, mBART-50, Marian or Firefox model.",
     )
     add(export)
     add(import_)

@@ -1,4 +1,4 @@
-"""The properties of a model that CTranslate2 and transformers' MarianMT can reproduce.
+"""The properties of a model that CTranslate2 and transformers can reproduce.
 
 Imports no heavy library.
 """
@@ -21,6 +21,11 @@ def computes_as_marian(settings: Settings) -> bool:
     # transformers computes Marian's models slightly differently than Marian itself; see
     # huggingface.py.
     return all(settings[f"model.{key}"] == value for key, value in MARIAN_NUMBERS.items())
+
+
+def is_multilingual(settings: Settings) -> bool:
+    """Whether transformers' classes for M2M-100 and mBART-50 are those of the model."""
+    return bool(settings["tokenizer.kind"] == "multilingual")
 
 
 def has_marian_vocabulary(settings: Settings) -> bool:
@@ -46,19 +51,44 @@ NO_PREFIX = Rule(
     lambda key, settings: f"no {key}",
 )
 
-MARIAN_TAGS = Rule(
-    lambda tags, settings: not tags or has_marian_vocabulary(settings),
-    lambda key, settings: f"no {key}",
-)
-"""A rule for data.tag: the pipeline that replaces nmt's tokenizers would split a tag."""
+
+def norm_of_transformers(settings: Settings) -> tuple[Any, ...]:
+    if is_multilingual(settings):
+        return ("pre",)
+    # MarianTokenizer is for MarianMTModel, whose layers are post-norm.
+    return ("post",) if has_marian_vocabulary(settings) else ("post", "pre")
 
 
 def positions_of_transformers(settings: Settings) -> tuple[Any, ...]:
+    if is_multilingual(settings):
+        return ("tensor2tensor", "learned")
+    if settings["model.norm"] == "pre":
+        # PegasusForConditionalGeneration stores a table.
+        return ("sinusoidal", "learned", "tensor2tensor")
     return ("tensor2tensor",) if computes_as_marian(settings) else ("sinusoidal",)
 
 
+def first_position_of_transformers(settings: Settings) -> tuple[Any, ...]:
+    if is_multilingual(settings):
+        return (0,) if settings["model.positions"] == "learned" else (2,)
+    # With a table, sequences may begin at any of its positions.
+    return (settings["model.first_position"],) if settings["model.norm"] == "pre" else (0,)
+
+
+def embedding_norm_of_transformers(settings: Settings) -> tuple[Any, ...]:
+    """Of multilingual models, mBART normalizes embeddings, and has learned positions."""
+    return (is_multilingual(settings) and settings["model.positions"] == "learned",)
+
+
+def output_bias_of_transformers(settings: Settings) -> tuple[Any, ...]:
+    """M2M100ForConditionalGeneration has no output bias."""
+    is_m2m = is_multilingual(settings) and settings["model.positions"] != "learned"
+    return (False,) if is_m2m else (False, True)
+
+
 def epsilon_of_transformers(settings: Settings) -> tuple[Any, ...]:
-    return (1e-6,) if computes_as_marian(settings) else (1e-5,)
+    is_post_norm = settings["model.norm"] == "post"
+    return (1e-6,) if is_post_norm and computes_as_marian(settings) else (1e-5,)
 
 
 def zero_start_of_transformers(settings: Settings) -> tuple[Any, ...]:
@@ -102,9 +132,8 @@ CTRANSLATE2_MODEL = {
     **SHAPE,
     "model.source_end": FLAG,
     "model.zero_start": FLAG,
-    # Not yet: the engine would have to give each target its tag.
-    "model.end_start": only(False),
-    "model.target_tags": only(False),
+    "model.end_start": FLAG,
+    "model.target_tags": FLAG,
     "model.first_position": ANY,
     "model.embedding_norm": FLAG,
     "model.padding_probability": FLAG,
@@ -113,7 +142,7 @@ CTRANSLATE2_MODEL = {
     "model.norm_epsilon": ANY,
 }
 VOCABULARY = {
-    "tokenizer.kind": only("bpe", "unigram", "wordpiece", "marian"),
+    "tokenizer.kind": only("bpe", "unigram", "wordpiece", "marian", "multilingual"),
     "tokenizer.vocabulary_size": ANY,
     "tokenizer.sample": ANY,
     "tokenizer.normalization": only("canonical", "nfkc", "none"),
@@ -129,11 +158,12 @@ HUGGINGFACE = Program(
     {
         **SHAPE,
         **VOCABULARY,
-        "model.norm": only("post"),
-        "model.end_start": only(False),
-        "model.target_tags": only(False),
-        "model.first_position": only(0),
-        "model.embedding_norm": only(False),
+        "model.norm": only_by(norm_of_transformers),
+        "model.end_start": only_by(lambda settings: (is_multilingual(settings),)),
+        "model.target_tags": only_by(lambda settings: (False, is_multilingual(settings))),
+        "model.first_position": only_by(first_position_of_transformers),
+        "model.embedding_norm": only_by(embedding_norm_of_transformers),
+        "model.output_bias": only_by(output_bias_of_transformers),
         "model.source_end": only(True),
         "model.source_vocabulary_size": only_by(
             lambda settings: (None, settings["tokenizer.vocabulary_size"]),
@@ -142,7 +172,7 @@ HUGGINGFACE = Program(
         "model.norm_epsilon": only_by(epsilon_of_transformers),
         "model.zero_start": only_by(zero_start_of_transformers),
         "model.padding_probability": only_by(padding_of_transformers),
-        "data.tag": MARIAN_TAGS,
+        "data.tag": ANY,
     },
     "use format=ctranslate2",
 )

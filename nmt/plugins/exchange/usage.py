@@ -13,10 +13,12 @@ from typing import Any
 
 from nmt.config import DecodeConfig, NMTError
 from nmt.plugins.exchange.ctranslate2_ranking import hypotheses_to_find
+from nmt.plugins.exchange.multilingual_vocabulary import SENTENCEPIECE
 from nmt.text import (
     INVISIBLE,
     PRESENTATION_FORMS,
     MarianTokenizer,
+    MultilingualTokenizer,
     SentencePieceTokenizer,
     Tokenizer,
 )
@@ -56,7 +58,7 @@ def normalize(line):
     return " ".join(line.split()).translate(READ_AS)
 """,
 }
-SENTENCEPIECE = """
+SPLIT_AND_JOIN = """
 
 def pieces_of(line):
     line = line.strip()
@@ -71,7 +73,7 @@ def join(pieces):
     text = TARGET.decode(pieces).replace("\\ue0001", "\\u2581").replace("\\ue0000", "\\ue000")
     return " ".join(text.split())
 """
-MARIAN = """
+SPLIT_AND_JOIN_OF_MARIAN = """
 
 def pieces_of(line):
     line = line.strip()
@@ -179,6 +181,8 @@ with `nmt translate run=MODEL engine=ctranslate2`, where MODEL is the original m
 
 def names_of(tokenizer: Tokenizer) -> dict[str, bytes]:
     """The names and contents of the vocabulary's files in an export."""
+    if isinstance(tokenizer, MultilingualTokenizer):
+        return {SENTENCEPIECE: tokenizer.model}
     if isinstance(tokenizer, MarianTokenizer):
         source, target = tokenizer.models
         return {"source.spm": source, "target.spm": target}
@@ -187,7 +191,8 @@ def names_of(tokenizer: Tokenizer) -> dict[str, bytes]:
 
 def has_code(tokenizer: Tokenizer) -> bool:
     """Whether the code can use a vocabulary."""
-    return isinstance(tokenizer, SentencePieceTokenizer | MarianTokenizer)
+    kinds = SentencePieceTokenizer | MarianTokenizer | MultilingualTokenizer
+    return isinstance(tokenizer, kinds)
 
 
 def letters_read_as(segmenter: Segmenter) -> dict[str, str]:
@@ -211,10 +216,6 @@ def code_for(
 ) -> str:
     """The code for a model with this vocabulary, search and number of positions."""
     vocabularies = [*names_of(tokenizer)]
-    alpha = decode.length_penalty
-    is_marian = decode.length_penalty_kind == "marian"
-    formula = "|Y|" if is_marian else "((5 + |Y|) / 6)"
-    length = "(len(tokens) + 1)" if is_marian else "((6 + len(tokens)) / 6)"
     constants = [
         'MODEL = ctranslate2.Translator(".")',
         f'SOURCE = SentencePieceProcessor(model_file="{vocabularies[0]}")',
@@ -233,12 +234,27 @@ def code_for(
         count=hypotheses_to_find(decode),
         positions=positions,
         extra=decode.max_extra_length,
-        formula=f"{formula}^{alpha}",
-        penalty=f"{length} ** {alpha}",
+        formula=length_formula(decode),
+        penalty=length_in_code(decode),
     )
-    split_and_join = MARIAN if isinstance(tokenizer, MarianTokenizer) else SENTENCEPIECE
+    is_marian = isinstance(tokenizer, MarianTokenizer)
+    split_and_join = SPLIT_AND_JOIN_OF_MARIAN if is_marian else SPLIT_AND_JOIN
     head = BEGIN.lstrip() + "\n" + "\n".join(constants)
     return head + normalize + split_and_join + search
+
+
+def length_formula(decode: DecodeConfig) -> str:
+    """The length penalty as a formula for readers."""
+    is_marian = decode.length_penalty_kind == "marian"
+    length = "|Y|" if is_marian else "((5 + |Y|) / 6)"
+    return f"{length}^{decode.length_penalty}"
+
+
+def length_in_code(decode: DecodeConfig) -> str:
+    """The length penalty of `tokens`, which have no end symbol, as code."""
+    is_marian = decode.length_penalty_kind == "marian"
+    length = "(len(tokens) + 1)" if is_marian else "((6 + len(tokens)) / 6)"
+    return f"{length} ** {decode.length_penalty}"
 
 
 def translate_lines(folder: Path, code: str, lines: Sequence[str]) -> list[str | None]:
@@ -246,8 +262,11 @@ def translate_lines(folder: Path, code: str, lines: Sequence[str]) -> list[str |
     return run_code(folder, code + TEXT_OR_NULL, "text_or_null(line)", lines)
 
 
-def run_code(folder: Path, code: str, expression: str, lines: Sequence[str]) -> list[Any]:
-    """Run a README's code in an exported folder; return an expression's value for each `line`."""
+def run_code(folder: Path, code: str, expression: str, lines: Sequence[Any]) -> list[Any]:
+    """Run a README's code in an exported folder; return an expression's value for each `line`.
+
+    A line is a value that JSON can express.
+    """
     done = subprocess.run(
         [sys.executable, "-c", code + LOOP.format(expression=expression)],
         cwd=folder,

@@ -108,10 +108,10 @@ def training_record(description: files.ModelDescription, config: ExtendConfig) -
     record = dict(description.training)
     settings = files.within(record, "config", "tokenizer")
     if isinstance(settings, dict):
-        tokenizer = {**settings, "kind": "multilingual"}
+        tokenizer = {**settings, "kind": "extended"}
         record["config"] = {**record["config"], "tokenizer": tokenizer}
     else:
-        record["vocabulary"] = "multilingual"
+        record["vocabulary"] = "extended"
     record["extended"] = ", ".join(config.languages)
     return record
 

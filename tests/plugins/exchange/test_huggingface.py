@@ -49,6 +49,11 @@ SHAPES = {
         "d_ff": 7,
     },
     "quick gelu": {"activation": "quick_gelu", "attention_bias": True},
+    "pre": {"norm": "pre"},
+    "pre, untied": {"norm": "pre", "tied_embeddings": False, "output_bias": True},
+    "pre, own source matrix": {"norm": "pre", "source_vocabulary_size": 330},
+    "pre, learned": {"norm": "pre", "positions": "learned", "max_positions": 50},
+    "pre, late": {"norm": "pre", "positions": "tensor2tensor", "first_position": 3},
 }
 HOSTILE = [
     "",
@@ -156,20 +161,22 @@ def test_logits_are_those_of_nmt(tokenizer, tmp_path, shape):
     for parameter in model.parameters():
         parameter.add_(torch.randn_like(parameter) * 0.3)
     write(save_model(tmp_path / "model", model, tokenizer), tmp_path / "export")
-    marian, _ = loaded(tmp_path / "export")
+    theirs, _ = loaded(tmp_path / "export")
     draw = random.Random(3)
 
     def random_ids(lengths: list[int]) -> torch.Tensor:
         words = range(UNK + 1, model.vocabulary_size)
         return pad_source([draw.choices(words, k=length) for length in lengths], CPU)
 
-    assert type(marian).__name__ == "MarianMTModel"
-    for lengths in ([7, 3, 1], [1], [marian.config.max_position_embeddings - 1, 5, 2]):
+    is_pre_norm = model.config.norm == "pre"
+    name = "PegasusForConditionalGeneration" if is_pre_norm else "MarianMTModel"
+    assert type(theirs).__name__ == name
+    for lengths in ([7, 3, 1], [1], [theirs.config.max_position_embeddings - 1, 5, 2]):
         source = random_ids(lengths)
         target = random_ids([min(length, 20) for length in reversed(lengths)])
         target = torch.cat((torch.full_like(target[:, :1], BOS), target), dim=1)
         mask = (source != PAD).long()
-        output = marian(input_ids=source, attention_mask=mask, decoder_input_ids=target)
+        output = theirs(input_ids=source, attention_mask=mask, decoder_input_ids=target)
         is_token = target != PAD
         logits = output.logits[is_token]
         expected = model(source, target)[is_token]
@@ -189,6 +196,21 @@ def test_token_ids_and_texts_are_those_of_nmt(kind, tmp_path):
         assert ids == [*our_ids, EOS], ascii(line)
         assert theirs.decode([BOS, *ids, PAD], skip_special_tokens=True) == clean(line)
     assert len(theirs) == tokenizer.vocabulary_size
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_a_tag_is_one_token_before_the_text(kind, tmp_path):
+    config = TokenizerConfig(kind=kind, vocabulary_size=600)
+    tokenizer = train_tokenizer(random_lines(200), config, tags=["<2de>", "<2fr>"])
+    write(save_model(tmp_path / "model", make(tokenizer), tokenizer), tmp_path / "export")
+    _, theirs = loaded(tmp_path / "export")
+    lines = [f"<2fr>{blank}{line}" for line in random_lines(50, seed=4) for blank in ("", " ")]
+    lines += [f"  <2de>  {line}" for line in HOSTILE if line.strip() and line.isprintable()]
+    for line in lines:
+        [ids] = tokenizer.encode([clean(line)])
+        assert ids[0] in tokenizer.tags.values()
+        assert theirs(line)["input_ids"] == [*ids, EOS], ascii(line)
+    assert "A line begins with a tag: <2de>, <2fr>." in (tmp_path / "export/README.md").read_text()
 
 
 @pytest.mark.parametrize(("beam_size", "least"), [(1, 12), (4, 8)])
@@ -263,14 +285,15 @@ def test_code_in_readme_translates_as_nmt(trained, nmt, tmp_path):
 @pytest.mark.parametrize(
     ("settings", "named"),
     [
-        ({"norm": "pre"}, r"model\.norm=pre"),
+        ({"norm": "pre", "norm_epsilon": 1e-6}, r"model\.norm_epsilon"),
+        ({"norm": "pre", "end_start": True}, r"model\.end_start=true"),
         ({"d_v": 8}, r"model\.d_v=8"),
         ({"positions": "tensor2tensor"}, r"model\.positions=tensor2tensor"),
         ({"zero_start": True}, r"model\.zero_start=true"),
     ],
     ids=str,
 )
-def test_export_refuses_what_marian_cannot_express(tokenizer, tmp_path, settings, named):
+def test_export_refuses_what_transformers_cannot_express(tokenizer, tmp_path, settings, named):
     folder = save_model(tmp_path / "model", make(tokenizer, **settings), tokenizer)
     with pytest.raises(NMTError, match=named):
         write(folder, tmp_path / "export")

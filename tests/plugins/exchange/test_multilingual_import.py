@@ -4,67 +4,28 @@ import json
 import re
 import shutil
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 import torch
 
 from nmt.config import BOS, EOS, UNK, DecodeConfig
-from nmt.model import load_model
 from nmt.plugins.exchange.multilingual_vocabulary import read_vocabulary
 from nmt.search import beam_search, forced_decoding
-from nmt.text import direction_tag, read_tokenizer
+from nmt.text import read_tokenizer
 from tests.helpers.multilingual import (
     PAIRS,
+    Case,
     as_stored_in_2022,
+    change,
     lines_in_many_scripts,
+    renumbered,
     write_folder,
 )
 
 transformers = pytest.importorskip("transformers")
 
-KINDS = [*PAIRS]
 LINES = 5000
-
-
-class Case(NamedTuple):
-    """A model by transformers, and the same model imported by nmt."""
-
-    kind: str
-    folder: Path
-    theirs: Any
-    their_tokenizer: Any
-    ours: Any
-    tokenizer: Any
-
-    @property
-    def tag(self) -> str:
-        source, target = PAIRS[self.kind]
-        return f"<2{target}>" if self.kind == "small100" else direction_tag(source, target)
-
-    def encode(self, lines: list[str]) -> list[list[int]]:
-        return self.tokenizer.encode([self.tag + self.tokenizer.clean(line) for line in lines])
-
-    @property
-    def target_tag(self) -> list[int]:
-        return self.tokenizer.target_start(self.tag)
-
-
-def renumbered(ids: list[int]) -> list[int]:
-    """Ids of fairseq as ours, and the reverse: the numbers of <s> and <pad> are exchanged."""
-    return [{0: 1, 1: 0}.get(id, id) for id in ids]
-
-
-@pytest.fixture(scope="module", params=KINDS)
-def case(request, tmp_path_factory) -> Case:
-    from nmt.plugins.exchange.commands import ImportConfig, run_import
-
-    folder = tmp_path_factory.mktemp(request.param) / "hub"
-    theirs, their_tokenizer = write_folder(folder, request.param, is_trained=True)
-    output = folder.parent / "model"
-    run_import(ImportConfig(path=str(folder), output=str(output), verify=False))
-    ours = load_model(output)
-    return Case(request.param, folder, theirs, their_tokenizer, ours, read_tokenizer(output))
 
 
 def score_of(case: Case, ids: list[int]) -> float:
@@ -208,11 +169,6 @@ def copy(nllb, tmp_path) -> Path:
     """A copy of the folder, to damage."""
     shutil.copytree(nllb, tmp_path / "hub")
     return tmp_path / "hub"
-
-
-def change(path: Path, **values: Any) -> None:
-    tree = json.loads(path.read_text())
-    path.write_text(json.dumps({**tree, **values}))
 
 
 def with_added_token(folder: Path, content: str, id: int) -> None:

@@ -18,14 +18,11 @@ from nmt.config import (
     exported_settings,
 )
 from nmt.extensions import EngineEntry, ExporterEntry, import_attribute
-from nmt.model import Transformer
 from nmt.plugins.exchange import ctranslate2_support
 from nmt.plugins.exchange.supported import ENGINE
 from nmt.registry import entries_of
 from nmt.search import EngineOptions
-from nmt.text import train_tokenizer
 from nmt.translation import with_engine
-from tests.conftest import save_model
 from tests.helpers.options import translator_options
 
 TABLES = {name: entry.supports for name, entry in entries_of(ExporterEntry).items()}
@@ -103,8 +100,8 @@ def test_auto_falls_back_to_torch_for_an_unnamed_key(key, checkpoint, monkeypatc
     [
         (
             "huggingface",
-            {"model.norm": "pre"},
-            "model.norm=pre: format=huggingface needs model.norm=post",
+            {"model.norm": "middle"},
+            "model.norm=middle: format=huggingface needs model.norm=post or pre",
         ),
         ("huggingface", {"model.d_k": 8}, "model.d_k=8: format=huggingface needs model.d_k=16"),
         ("huggingface", {"model.heads": 3}, "a divisor of model.d_model (32) for model.heads"),
@@ -132,8 +129,8 @@ def test_auto_falls_back_to_torch_for_an_unnamed_key(key, checkpoint, monkeypatc
         ),
         (
             "huggingface",
-            {"data.tag": ["<2de>"]},
-            "data.tag=[<2de>]: format=huggingface needs no data.tag",
+            {"model.embedding_norm": True},
+            "model.embedding_norm=true: format=huggingface needs model.embedding_norm=false",
         ),
         (
             "huggingface",
@@ -168,10 +165,3 @@ def test_export_checks_the_stored_settings_of_a_tokenizer(name, checkpoint, tmp_
     problem = "tokenizer.casing=lower" if name != "bergamot" else "model.decoder=attention"
     nmt("export", "model", f"format={name}", "output=out").failed(problem, f"format={name}")
     assert not (tmp_path / "out").exists()
-
-
-def test_huggingface_refuses_tags_because_transformers_would_split_them(tmp_path, nmt):
-    tokenizer = train_tokenizer(LINES, TokenizerConfig("bpe", 300), tags=["<2de>"])
-    model = ModelConfig(name="x", encoder_layers=1, decoder_layers=1, d_model=16, d_ff=16, heads=2)
-    save_model(tmp_path / "model", Transformer(model, tokenizer.vocabulary_size), tokenizer)
-    nmt("export", "model", "format=huggingface").failed("data.tag=[<2de>]")

@@ -1,0 +1,74 @@
+"""The metadata at the beginning of a model card, in the form of the Hugging Face Hub.
+
+https://huggingface.co/docs/hub/model-cards describes the keys.
+"""
+
+import re
+from typing import Any
+
+from nmt.files.description import MULTIPLE, ModelDescription, TrainingRecord, within
+from nmt.files.markdown import on_one_line, printable
+
+CODE_OF_LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
+"""A language code that the hub accepts."""
+UNDETERMINED = "und"
+"""The code of a language that is not known (ISO 639-2)."""
+
+
+def front_matter(description: ModelDescription, library: str) -> str:
+    """The metadata of a model for a library: its languages, license, origin and score, in YAML."""
+    # Here, because completion must not load it.
+    import yaml
+
+    tree = metadata(description, library)
+    # Strings may come from files that anyone has written; the library quotes them as needed.
+    text = yaml.safe_dump(tree, sort_keys=False, allow_unicode=True)
+    return f"---\n{text}---\n\n"
+
+
+def metadata(description: ModelDescription, library: str) -> dict[str, Any]:
+    record = description.record
+    tree: dict[str, Any] = {}
+    languages = languages_of(description)
+    if languages:
+        tree["language"] = languages
+    if record.license is not None:
+        tree["license"] = record.license
+    tree |= {"library_name": library, "pipeline_tag": "translation"}
+    if record.base_model is not None:
+        tree["base_model"] = record.base_model
+    if record.score:
+        tree["model-index"] = [model_index(description, record)]
+    return tree
+
+
+def languages_of(description: ModelDescription) -> list[str]:
+    """The codes of a model's languages that the hub accepts."""
+    sides = (description.source, description.target)
+    if MULTIPLE in sides:
+        return ["multilingual"]
+    codes = [code for code in sides if CODE_OF_LANGUAGE.fullmatch(code) and code != UNDETERMINED]
+    # A model may have the same language on both sides; each code is listed once.
+    return [*dict.fromkeys(codes)]
+
+
+def model_index(description: ModelDescription, record: TrainingRecord) -> dict[str, Any]:
+    """The score on the validation set, with its signature."""
+    assert record.score is not None
+    score = record.score
+    corpus = within(description.training, "config", "data", "name") or "unknown"
+    name = printable(on_one_line(score["name"]))
+    metric = {
+        "type": name.lower(),
+        "name": name,
+        "value": round(float(score["value"]), 2),
+        "args": {"signature": printable(on_one_line(score["signature"]))},
+    }
+    dataset = {
+        "type": printable(on_one_line(corpus)),
+        "name": printable(on_one_line(corpus)),
+        "split": "validation",
+    }
+    task = {"type": "translation", "name": "Translation"}
+    result = {"task": task, "dataset": dataset, "metrics": [metric]}
+    return {"name": printable(on_one_line(description.model["name"])), "results": [result]}
