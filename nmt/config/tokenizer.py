@@ -33,8 +33,8 @@ class TokenizerConfig:
     """The joint subword vocabulary of both languages (section 5.1)."""
 
     kind: str = choice(MISSING, "bpe", "unigram", "wordpiece", *IMPORTED_KINDS)
-    """bpe or unigram (sentencepiece), wordpiece (tokenizers), or the kind of an imported model,
-    with init=MODEL: marian, multilingual (M2M-100, NLLB, mBART-50) or extended (by `nmt extend`)."""
+    """bpe or unigram (sentencepiece), wordpiece (tokenizers), or the kind of an existing model,
+    with init=MODEL: marian, multilingual (M2M-100, NLLB, mBART-50), extended (`nmt extend`)."""
     vocabulary_size: int = number(MISSING, 5, 1_000_000)
     """Number of entries, including special symbols; reduced, with a notice, if the corpus is too
     small."""

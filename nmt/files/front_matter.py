@@ -6,7 +6,8 @@ https://huggingface.co/docs/hub/model-cards describes the keys.
 import re
 from typing import Any
 
-from nmt.files.description import MULTIPLE, ModelDescription, TrainingRecord, within
+from nmt.config import MULTIPLE
+from nmt.files.description import ModelDescription, TrainingRecord, within
 from nmt.files.markdown import on_one_line, printable
 
 CODE_OF_LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")

@@ -235,9 +235,9 @@ class Comparison:
         same = 0
         for row, tokens in zip(self.sentences, theirs, strict=True):
             [[best, *_]] = beam_search([model], torch.tensor([[*row, EOS]]), config, [self.start])
-            # At the maximum length, the programs end a translation differently.
+            # At the maximum length, transformers leaves out the end symbol, or its log P (mBART).
             longest = len(row) + 1 + EXTRA
-            if len(best.tokens) + 1 < longest and tokens[-1] == EOS:
+            if max(len(best.tokens) + 1, len(tokens)) < longest:
                 ended += 1
                 same += tokens == [*best.tokens, EOS]
         return ended, same

@@ -11,7 +11,7 @@ from nmt.config import BOS, EOS, UNK
 from nmt.model import load_model
 from nmt.search import forced_decoding
 from nmt.text import TARGET, MultilingualTokenizer, read_tokenizer
-from tests.helpers.multilingual import LOCALES, lines_in_many_scripts, write_folder
+from tests.helpers.multilingual import LOCALES, STEPS, lines_in_many_scripts, write_folder
 
 pytest.importorskip("transformers")
 
@@ -48,7 +48,7 @@ def models(tmp_path_factory) -> Path:
     from nmt.plugins.extend.command import ExtendConfig, run_extend
 
     folder = tmp_path_factory.mktemp("extend")
-    write_folder(folder / "hub", "nllb", is_trained=True)
+    write_folder(folder / "hub", "nllb", steps=STEPS)
     run_import(ImportConfig(path=str(folder / "hub"), output=str(folder / "old"), verify=False))
     (folder / "corpus.tyv").write_text("\n".join(tuvan(600)))
     options = {
