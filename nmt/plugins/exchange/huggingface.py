@@ -115,7 +115,9 @@ def write(folder: Path, output: Path) -> None:
         **exported.files,
     }
     for name, tree in exported.trees.items():
-        files[name] = (json.dumps(tree, ensure_ascii=False, indent=2) + "\n").encode()
+        # A vocabulary has up to a million entries, which nobody reads.
+        indent = None if name in ("tokenizer.json", "vocab.json") else 2
+        files[name] = (json.dumps(tree, ensure_ascii=False, indent=indent) + "\n").encode()
     with whole_folder(output) as temporary:
         for name, content in files.items():
             (temporary / name).write_bytes(content)
@@ -156,7 +158,9 @@ def usage_of(description: ModelDescription, tokenizer: Tokenizer) -> str:
     if tokenizer.tags:
         tags = [*tokenizer.tags]
         example = f"{tags[0]} {example}"
-        note = NOTE_ON_TAGS.format(tags=", ".join(tags))
+        # MarianTokenizer recognizes them only at the beginning, as nmt does.
+        if not isinstance(tokenizer, MarianTokenizer):
+            note = NOTE_ON_TAGS.format(tags=", ".join(tags))
     return USAGE.format(
         example=example,
         note=note,

@@ -208,7 +208,7 @@ def test_export_for_transformers_is_the_original(case, tmp_path):
 def test_code_in_readme_for_transformers_translates_as_nmt(case, tmp_path):
     output = exported(case, tmp_path / "export")
     [code] = re.findall(r"```python\n(.*?)```", (output / "README.md").read_text(), flags=re.S)
-    lines = [line for line in lines_in_many_scripts(16, seed=8) if len(line) < 40]
+    lines = [line for line in lines_in_many_scripts(16, seed=8) if len(line) < 40][:4]
     codes = codes_of(case)
     languages = codes[:2] if case.target_tag else codes[1:2]
     done = subprocess.run(
@@ -227,7 +227,7 @@ def test_code_in_readme_for_transformers_translates_as_nmt(case, tmp_path):
     texts = [" ".join(case.tokenizer.decode(row[0].tokens).split()) for row in rows]
     # Not all, because transformers' search compares hypotheses differently.
     same = sum(ours == theirs for ours, theirs in zip(texts, results, strict=True))
-    assert same >= len(lines) - 3
+    assert same >= len(lines) - 1
 
 
 LOOP = """

@@ -57,6 +57,10 @@ UNUSUAL: dict[str, list[Any]] = {
     "source_vocabulary_size": [SIZE],
     "source_end": [False],
     "zero_start": [True],
+    "end_start": [True],
+    "target_tags": [True],
+    "first_position": [3],
+    "embedding_norm": [True],
     "padding_probability": [False],
     "output_bias": [True],
     "positions": ["learned", "tensor2tensor"],
@@ -98,7 +102,8 @@ def test_every_key_has_an_unusual_value():
 def by_transformers(export: Path, sources: list[list[int]]) -> list[list[int]]:
     """Greedy translations, limited to the same lengths as nmt's."""
     transformers = pytest.importorskip("transformers")
-    model = transformers.MarianMTModel.from_pretrained(str(export), local_files_only=True).eval()
+    loader = transformers.AutoModelForSeq2SeqLM
+    model = loader.from_pretrained(str(export), local_files_only=True).eval()
     tokens = []
     for source in sources:
         ids = torch.tensor([[*source, EOS]])
@@ -109,9 +114,11 @@ def by_transformers(export: Path, sources: list[list[int]]) -> list[list[int]]:
     return tokens
 
 
-def by_ctranslate2(folder: Path, export: Path, sources: list[list[int]]) -> list[list[int]]:
+def by_ctranslate2(
+    folder: Path, export: Path, sources: list[list[int]], prefixes: list[list[int]]
+) -> list[list[int]]:
     engine = CTranslate2Engine(folder, export, GREEDY, threads=1)
-    return [row[0].tokens for row in engine.search(sources, [[]] * len(sources))]
+    return [row[0].tokens for row in engine.search(sources, prefixes)]
 
 
 def is_refused(program: Program, model: ModelConfig) -> bool:
@@ -122,7 +129,9 @@ def is_refused(program: Program, model: ModelConfig) -> bool:
 def test_program_refuses_an_unusual_model_or_translates_as_torch(network, tokenizer, tmp_path):
     folder = save_model(tmp_path / "model", network, tokenizer)
     sources = tokenizer.encode(LINES)
-    rows = TorchEngine([network], GREEDY).search(sources, [[]] * len(sources))
+    # With target_tags, a search is given the first token.
+    prefixes = [[EOS + 9] if network.config.target_tags else []] * len(sources)
+    rows = TorchEngine([network], GREEDY).search(sources, prefixes)
     expected = [row[0].tokens for row in rows]
     theirs = tmp_path / "ctranslate2"
     if is_refused(CTRANSLATE2, network.config):
@@ -132,7 +141,7 @@ def test_program_refuses_an_unusual_model_or_translates_as_torch(network, tokeni
         assert chosen.compute.engine == "torch"
     else:
         ctranslate2.write(folder, theirs, "float32")
-        assert by_ctranslate2(folder, theirs, sources) == expected
+        assert by_ctranslate2(folder, theirs, sources, prefixes) == expected
     theirs = tmp_path / "huggingface"
     if is_refused(HUGGINGFACE, network.config):
         with pytest.raises(NMTError, match=r"^model\."):
