@@ -12,6 +12,7 @@ from nmt.commands import COMMANDS
 from nmt.config import NMTError, build, keys_of, to_yaml
 
 NEEDED = {
+    "extend": ["output=x", "languages=[aa]", "like=[bb]"],
     "score": ["reference=x"],
     "attention": ["sentence=x"],
     "import": ["path=x", "output=y"],

@@ -22,8 +22,7 @@ def say(toy):
     ("words", "line"),
     [
         ([], "to ctranslate2 and huggingface; bergamot needs model.decoder=ssru, "),
-        (["model.norm=pre"], "; huggingface needs model.norm=post"),
-        (["data.tag=<2de>"], "huggingface needs no data.tag"),
+        (["data.tag=<2de>"], "model.norm_epsilon=1e-06, data.tag=null"),
         (
             ["model.attention=additive"],
             "ctranslate2 needs model.attention=scaled_dot_product; huggingface needs ",

@@ -159,5 +159,6 @@ COMMAND = Command(
     usage="[RUN]",
     examples=(
         "runs/nllb output=runs/nllb-tyv languages=[tyv_Cyrl] like=[kaz_Cyrl] text=[corpus.tyv]",
+        "runs/many-tiny output=runs/more languages=[it] like=[fr] text=[corpus.it] subwords=500",
     ),
 )
