@@ -21,7 +21,9 @@ target tokens in a micro-batch, of which an update has at least two:
       loss          4 E + chunk              the gradient of the vocabulary's matrix in float32, and a chunk of logits
       layer         b E + b S (20 D + 3 F)   that gradient in the weights' type, one layer again, and its gradients
       embeddings    2 b E                    that gradient, and the embedding's
-      update        12 E                     with bf16-true and Adafactor: the largest matrix in float32
+      update        12 E - b T               with bf16-true and Adafactor: the largest matrix in float32, when all
+                                             other gradients have been freed
+                    24 Q + b E - b T         with bf16-true and Adam: Q numbers (at most 2^24) in float32, six times
 """
 
 import argparse
@@ -173,6 +175,8 @@ def kept_bytes(setting: Setting) -> int:
 
 def computed_bytes(setting: Setting, device: str = "cuda") -> int:
     """The formula."""
+    from nmt.training.rounding import PIECE
+
     shape = SHAPES[setting.shape]
     width, inner = shape["d_model"], shape["d_ff"]
     numbers = numbers_of(setting.shape, setting.words, setting.frozen)
@@ -191,9 +195,11 @@ def computed_bytes(setting: Setting, device: str = "cuda") -> int:
         kept + size * matrix + layer,
         2 * size * matrix,
     ]
+    # All other gradients have been freed by then.
     if setting.precision == "bf16-true" and setting.optimizer == "adafactor":
-        # All other gradients have been freed by then.
         peaks.append(12 * matrix - size * numbers.trained)
+    elif setting.precision == "bf16-true":
+        peaks.append(24 * min(PIECE, matrix) + size * matrix - size * numbers.trained)
     return fixed + max(peaks)
 
 

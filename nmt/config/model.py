@@ -84,7 +84,7 @@ class ModelConfig:
     # Its results are the same bits, so a run may resume with another value.
     checkpointing: bool = setting(False, decides=False)
     """Save memory in training: keep only the input of each layer and compute the layer again in the
-    backward pass. An update takes about a third longer; results stay the same."""
+    backward pass, a third more operations. Results stay the same."""
 
     def __post_init__(self) -> None:
         width = f"model.d_model={self.d_model}"
