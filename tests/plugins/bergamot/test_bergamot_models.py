@@ -34,6 +34,7 @@ USUAL = {
     "norm_epsilon": 1e-6,
 }
 SUPPORTED: dict[str, list[Any]] = {
+    "checkpointing": [True],
     "name": ["other"],
     "encoder_layers": [3],
     "decoder_layers": [1, 4],
@@ -63,6 +64,7 @@ REFUSED: dict[str, list[Any]] = {
     "target_tags": [True],
     "first_position": [2],
     "embedding_norm": [True],
+    "untrained": [3],
     "positions": ["sinusoidal", "learned"],
     "norm": ["pre"],
     "norm_epsilon": [1e-5],
