@@ -51,6 +51,7 @@ UNUSUAL: dict[str, list[Any]] = {
     "attention_window": [2],
     "decoder": ["ssru"],
     "dropout": [0.7],
+    "checkpointing": [True],
     "attention_bias": [True],
     "activation": ["swish", "gelu", "quick_gelu"],
     "tied_embeddings": [False],
