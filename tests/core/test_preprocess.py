@@ -547,7 +547,7 @@ def tokenizer(tmp_path: Path) -> Tokenizer:
 def lacking(tokenizer: Tokenizer, pairs: list[Pair], side: int) -> str:
     counts = Counter("".join(side_of(pairs, side)))
     block = text_block(list(enumerate(pairs, start=1)))
-    return lacking_characters(tokenizer, counts, side, [block])
+    return lacking_characters(tokenizer, counts, side, [""], [block])
 
 
 def test_characters_that_the_initial_vocabulary_lacks_are_listed(tokenizer):
