@@ -556,7 +556,7 @@ def test_characters_that_the_initial_vocabulary_lacks_are_listed(tokenizer):
     pairs[8] = (f"{pairs[8][0]} 涨价", pairs[8][1])
     notice = lacking(tokenizer, pairs, side=0)
     assert "lacks 3 characters of the sources" in notice
-    first, second, third = notice.partition("init): ")[2].split("), ")
+    first, second, third = notice.partition("extend`): ")[2].split("), ")
     assert first == "'ŋ' (U+014B LATIN SMALL LETTER ENG, 3 times, first in pair 3"
     assert second == "'涨' (U+6DA8 CJK UNIFIED IDEOGRAPH-6DA8, 2 times, first in pair 3"
     assert third == "'价' (U+4EF7 CJK UNIFIED IDEOGRAPH-4EF7, once, first in pair 9)"

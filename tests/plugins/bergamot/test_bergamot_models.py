@@ -42,7 +42,6 @@ SUPPORTED: dict[str, list[Any]] = {
     "d_ff": [48],
     "heads": [1, 16],
     "dropout": [0.7],
-    "checkpointing": [True],
     "attention_bias": [True],
     "padding_probability": [False],
     "output_bias": [True],

@@ -63,7 +63,6 @@ UNUSUAL: dict[str, list[Any]] = {
     "first_position": [3],
     "embedding_norm": [True],
     "untrained": [3],
-    "checkpointing": [True],
     "padding_probability": [False],
     "output_bias": [True],
     "positions": ["learned", "tensor2tensor"],
