@@ -8,8 +8,8 @@ Models have random weights and train on random tokens. Each row runs in its own 
 the system at once, and whose peak begins to count when the model exists. `measure` prints the formula's result beside
 each measurement; `plan` applies the same formula to the shapes of NLLB-200.
 
-The formula, in bytes, for P parameters of which T are trained, a vocabulary matrix of E numbers, and S source and S
-target tokens in a micro-batch, of which an update has at least two:
+The formula gives bytes. The model has P parameters, T trained parameters and a vocabulary matrix of E
+numbers. A micro-batch has S source and S target tokens, and an update has at least two micro-batches:
 
     weights         b P                      b: 2 with bf16-true, otherwise 4
     copies          2 P                      with bf16-mixed, in the forward pass
@@ -156,7 +156,8 @@ def chunk_bytes(setting: Setting, device: str) -> int:
 def kept_bytes(setting: Setting) -> int:
     """What a forward pass keeps for the backward pass."""
     shape = SHAPES[setting.shape]
-    width, inner = shape["d_model"], shape["d_ff"]
+    width = shape["d_model"]
+    inner = shape["d_ff"]
     layers = shape["encoder_layers"] + shape["decoder_layers"]
     size = 4 if setting.precision == "32-true" else 2
     if setting.checkpointing:
@@ -178,7 +179,8 @@ def computed_bytes(setting: Setting, device: str = "cuda") -> int:
     from nmt.training.rounding import PIECE
 
     shape = SHAPES[setting.shape]
-    width, inner = shape["d_model"], shape["d_ff"]
+    width = shape["d_model"]
+    inner = shape["d_ff"]
     numbers = numbers_of(setting.shape, setting.words, setting.frozen)
     size = 2 if setting.precision == "bf16-true" else 4
     fixed = size * (numbers.parameters + numbers.trained)

@@ -97,7 +97,7 @@ class Embedding(nn.Module):
     def forward(self, tokens_BT: Tensor, start: int = 0) -> Tensor:
         """Embed token ids [B, T] whose positions begin at `start`: [B, T, D]."""
         if self.end_start:
-            # The start symbol remains an entry of its own in the softmax, as in fairseq.
+            # The start symbol keeps its own entry in the softmax, as in fairseq.
             tokens_BT = tokens_BT.masked_fill(tokens_BT == BOS, EOS)
         # Scaled here and not in the matrix, because the output projection shares the matrix
         # (section 3.4).

@@ -43,13 +43,14 @@ def preprocess(config: ExperimentConfig, say: Say) -> tuple[Manifest, bool]:
     preparing it, or if the folder contains unrelated files or, unless `config.overwrite` is set, a
     corpus with another configuration.
     """
-    config = with_directions(config)
+    initial = initial_vocabulary(config)
+    tokenizer = initial.tokenizer if initial else None
+    config = with_directions(config, tokenizer)
     check_targets_are_tagged(config.data)
     corpora = [corpus_for(source.data) for source in sources_of(config.data)]
     check_kinds(config, corpora)
     folder = Path(config.prepared)
     existing_corpus(config)  # check before hashing the sources, which takes time
-    initial = initial_vocabulary(config)
     # Before the lock is taken, because hashing large files takes long and needs no lock.
     content = content_of(config, corpora, initial)
     with files.only_process(folder, "prepared", replaced=True):
@@ -70,7 +71,6 @@ def preprocess(config: ExperimentConfig, say: Say) -> tuple[Manifest, bool]:
             files.whole_folder(folder) as temporary,
         ):
             try:
-                tokenizer = initial.tokenizer if initial else None
                 manifest = prepare(config, temporary, say, tokenizer, content)
             # The kernel kills a process without a message if memory runs out.
             except BrokenProcessPool as error:
@@ -172,7 +172,7 @@ def initial_vocabulary(config: ExperimentConfig) -> InitialVocabulary | None:
     if changed:
         raise NMTError(f"{where} has another vocabulary ({changed}): omit the tokenizer keys")
     tokenizer = read_tokenizer(folder)
-    # `with_directions` has already compared the languages of such a model.
+    # `with_directions` compares the languages of such a model.
     if not tokenizer.has_target_tags:
         files.check_direction(where, description, config.data.source, config.data.target)
         check_tags(config, tokenizer)

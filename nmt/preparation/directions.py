@@ -3,22 +3,17 @@
 from dataclasses import replace
 from typing import Any
 
-from nmt import files
 from nmt.config import DataConfig, ExperimentConfig, NMTError
-from nmt.text import Tokenizer, direction_tag, match_language, near_in_words, read_tokenizer
+from nmt.text import Tokenizer, direction_tag, match_language, near_in_words
 
 
-def with_directions(config: ExperimentConfig) -> ExperimentConfig:
-    """The configuration with a tag for each source, if `init` is a model that needs such tags.
+def with_directions(config: ExperimentConfig, tokenizer: Tokenizer | None) -> ExperimentConfig:
+    """The configuration with a tag for each source, if the vocabulary of `init` needs such tags.
 
-    The languages are those of the source. NMTError if the model lacks one of them.
+    The languages are those of the source. NMTError if the vocabulary lacks one of them.
     """
-    if config.init is None:
+    if tokenizer is None or not tokenizer.has_target_tags:
         return config
-    folder = files.find_model_directory(config.init, "init")
-    if not files.read_description(folder).model["target_tags"]:
-        return config
-    tokenizer = read_tokenizer(folder)
     data = config.data
     entries = data.sources
     # `sources_of` checks the rest of an entry.

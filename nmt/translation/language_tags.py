@@ -31,16 +31,20 @@ EXAMPLE = "target=en2de"
 
 def language_of(tag: str) -> str:
     """The target language that a tag or an option names: de for de, <2de>, >>de<< and en2de."""
-    words = tag.strip("<>")
-    both = DIRECTION_TAG.fullmatch(f"<{words}>")
+    both = both_languages(tag)
     if both and both["target"]:
         return both["target"]
-    return words.removeprefix("2")
+    return tag.strip("<>").removeprefix("2")
+
+
+def both_languages(words: str) -> re.Match[str] | None:
+    """A match of DIRECTION_TAG for en2de or <en2de>; None for the name of one language."""
+    return DIRECTION_TAG.fullmatch(f"<{words.strip('<>')}>")
 
 
 def source_of(source: str | None, target: str | None) -> str:
     """The source language that a user names, in `source` or in a target such as en2de."""
-    both = DIRECTION_TAG.fullmatch(f"<{(target or '').strip('<>')}>")
+    both = both_languages(target or "")
     named = both["source"] if both else None
     return named or source or ""
 
@@ -127,7 +131,7 @@ def direction_of(source: str | None, target: str | None, tokenizer: Tokenizer) -
     The target may name both, such as eng_Latn2deu_Latn.
     """
     source = source_of(source, target)
-    both = DIRECTION_TAG.fullmatch(f"<{(target or '').strip('<>')}>")
+    both = both_languages(target or "")
     if both:
         target = both["target"]
     return Direction(
@@ -167,14 +171,9 @@ def in_direction(
     direction = default
     if match:
         try:
-            direction = Direction(
-                supported_code("source", match["source"], tokenizer)
-                if match["source"]
-                else default.source,
-                supported_code("target", match["target"], tokenizer)
-                if match["target"]
-                else default.target,
-            )
+            source = match["source"] or default.source
+            target = match["target"] or default.target
+            direction = direction_of(source, target, tokenizer)
         except NMTError as error:
             return RefusedLine(0, str(error))
     # A blank line has no languages, and needs none.

@@ -229,6 +229,8 @@ class Translator:
 
     def target_start(self, line: Line) -> list[int]:
         """The tokens with which the model names the target language of a line."""
+        if not self.tokenizer.has_target_tags:
+            return []
         prefix = line.tag or self.source_prefix
         return self.tokenizer.target_start(self.tokenizer.leading_tag(prefix))
 

@@ -51,12 +51,12 @@ class Certificate:
     """Lines with the same tokens."""
     logits: float
     """The largest difference between logits, in float32."""
-    sentences: int
     same_greedy: int
-    """Sentences with the same translation by greedy search, among those that end by themselves."""
+    """Sentences with the same translation by greedy search."""
     ended_greedy: int
+    """Sentences whose greedy translations end before the maximum length in both programs."""
     same_beam: int
-    """The same for a beam of 4."""
+    """Like `same_greedy`, for a beam of 4."""
     ended_beam: int
 
     def in_words(self) -> str:
@@ -219,7 +219,6 @@ class Comparison:
             lines=len(self.lines),
             same_tokens=sum([*row, EOS] == tokens for row, tokens in rows),
             logits=difference,
-            sentences=len(self.sentences),
             same_greedy=same_greedy,
             ended_greedy=ended_greedy,
             same_beam=same_beam,

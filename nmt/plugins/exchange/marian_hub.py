@@ -57,26 +57,38 @@ def read_hub(folder: Path) -> ImportedModel:
     # A model directory of nmt also has a config.json.
     if "model_type" not in tree:
         raise NMTError(f"{config}: no model_type")
-    settings = model_settings(config, tree, HUB_SUPPORTED, HUB_KEYS)
-    # Two names of x sigmoid(x).
-    if settings["activation"] == "silu":
-        settings["activation"] = "swish"
+    settings = hub_settings(config, tree, HUB_SUPPORTED)
     tokenizer = read_vocabularies(folder)
     weights = read_hub_weights(folder)
     for stack in ("encoder", "decoder"):
         # Tables of sinusoids, which nmt computes.
         weights.pop(f"model.{stack}.embed_positions.weight", None)
-    generation = folder / "generation_config.json"
-    if generation.exists():
-        # Newer versions of transformers store the keys of a search there, older ones in
-        # config.json.
-        tree = files.read_mapping(generation, files.parse_json)
     languages = languages_of(folder)
-    where = generation if generation.exists() else config
-    # 1 is transformers' default.
-    alpha = length_penalty(where, tree.get("length_penalty", 1.0))
+    alpha = stored_length_penalty(folder, tree)
     model, trained_by = read_weights(StoredWeights(folder, weights), settings, tokenizer)
     return ImportedModel(model, trained_by, tokenizer, alpha, languages, origin_of(folder))
+
+
+def hub_settings(config: Path, tree: dict[str, Any], supported: Supported) -> dict[str, Any]:
+    """The ModelConfig values of a config.json; NMTError for values that are not supported."""
+    settings = model_settings(config, tree, supported, HUB_KEYS)
+    # Two names of x sigmoid(x).
+    if settings["activation"] == "silu":
+        settings["activation"] = "swish"
+    return settings
+
+
+def stored_length_penalty(folder: Path, tree: dict[str, Any]) -> float:
+    """The length penalty of a folder whose config.json contains `tree`."""
+    path = folder / "generation_config.json"
+    if path.exists():
+        # Newer versions of transformers store the keys of a search there, older ones in
+        # config.json.
+        tree = files.read_mapping(path, files.parse_json)
+    else:
+        path = folder / "config.json"
+    # 1 is transformers' default.
+    return length_penalty(path, tree.get("length_penalty", 1.0))
 
 
 def read_vocabularies(folder: Path) -> MarianTokenizer:

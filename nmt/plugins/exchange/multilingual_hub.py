@@ -2,8 +2,8 @@
 
 These models are fairseq's: pre-norm layers with biases, tied embeddings, a decoder that starts with
 the end symbol and then gets the tag of the target language. M2M-100, NLLB and SMaLL-100 have
-sinusoids that begin at position 2. mBART-50 has learned positions, the first two of which are never
-used, and normalizes the sums of embeddings and positions.
+sinusoids that begin at position 2. mBART-50 has learned positions, never uses the first two of
+them, and normalizes the sums of embeddings and positions.
 
 Shapes: D d_model, N vocabulary, P positions.
 """
@@ -28,11 +28,9 @@ from nmt.plugins.exchange.marian import (
     HUB_SHARED,
     Supported,
     UnreadWeights,
-    length_penalty,
-    model_settings,
     our_order,
 )
-from nmt.plugins.exchange.marian_hub import HUB_KEYS
+from nmt.plugins.exchange.marian_hub import hub_settings, stored_length_penalty
 from nmt.plugins.exchange.multilingual_vocabulary import OUR_ORDER, read_vocabulary
 from nmt.text import MultilingualTokenizer
 
@@ -49,6 +47,11 @@ MBART_SUPPORTED: Supported = {
     "static_position_embeddings": (False,),
     "add_bias_logits": (False,),
 }
+POSITIONS_OF_M2M: dict[str, Any] = {
+    "positions": "tensor2tensor",
+    "first_position": UNUSED_POSITIONS,
+}
+"""The options of its sinusoids."""
 SMALL_100 = "SMALL100Tokenizer"
 """The tokenizer_class of SMaLL-100, whose targets have no tag."""
 POSITIONS = "model.{stack}.embed_positions.weight"
@@ -61,9 +64,7 @@ def read_multilingual(folder: Path) -> ImportedModel:
     tree = files.read_mapping(config, files.parse_json)
     is_mbart = tree.get("model_type") == "mbart"
     supported = MBART_SUPPORTED if is_mbart else M2M_SUPPORTED
-    settings = model_settings(config, tree, supported, HUB_KEYS)
-    if settings["activation"] == "silu":
-        settings["activation"] = "swish"
+    settings = hub_settings(config, tree, supported)
     weights = with_one_matrix(folder, read_hub_weights(folder))
     size = len(weights[HUB_EMBEDDINGS[0]])
     tokenizer = read_tokenizer(folder, size)
@@ -80,19 +81,10 @@ def read_multilingual(folder: Path) -> ImportedModel:
         "output_bias": HUB_BIAS in weights,
     }
     model = read_model(folder, build(ModelConfig, values, str(config)), weights)
-    generation = folder / "generation_config.json"
-    if generation.exists():
-        tree = files.read_mapping(generation, files.parse_json)
-    alpha = length_penalty(generation, tree.get("length_penalty", 1.0))
+    alpha = stored_length_penalty(folder, tree)
     languages = (MULTIPLE, MULTIPLE)
     record = origin_of(folder)
     return ImportedModel(model, "transformers", tokenizer, alpha, languages, record)
-
-
-POSITIONS_OF_M2M: dict[str, Any] = {
-    "positions": "tensor2tensor",
-    "first_position": UNUSED_POSITIONS,
-}
 
 
 def positions_of_mbart(weights: Weights) -> dict[str, Any]:

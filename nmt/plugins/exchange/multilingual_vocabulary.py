@@ -127,7 +127,10 @@ def converted_model(tree: dict[str, Any]) -> bytes:
     spec = model.trainer_spec
     spec.model_type = spec.UNIGRAM if kind == "Unigram" else spec.BPE
     # sentencepiece's own default, with which these models were trained.
-    spec.unk_id, spec.bos_id, spec.eos_id, spec.pad_id = 0, 1, 2, -1
+    spec.unk_id = 0
+    spec.bos_id = 1
+    spec.eos_id = 2
+    spec.pad_id = -1
     for symbol, type_of_piece in (("<unk>", "UNKNOWN"), ("<s>", "CONTROL"), ("</s>", "CONTROL")):
         piece = library.ModelProto.SentencePiece
         model.pieces.add(piece=symbol, score=0.0, type=getattr(piece, type_of_piece))

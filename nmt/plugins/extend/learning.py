@@ -130,8 +130,8 @@ def learn_pieces(
 ) -> list[NewPiece]:
     """The pieces to add to a sentencepiece model for the texts: characters, then subwords.
 
-    `known` are the pieces with an entry in the vocabulary. At most `most` subwords are added, each
-    of which occurs at least `least` times.
+    `known` are the pieces with an entry in the vocabulary. At most `most` subwords are added. Each
+    added piece occurs at least `least` times.
     """
     import sentencepiece
 

@@ -19,18 +19,17 @@ Sources = list[list[int]]
 
 def sources_of_pieces(pieces: list[NewPiece], ids: dict[str, int]) -> Sources:
     """The old entries that each new piece consists of, given the ids of the old pieces."""
-    known = {piece: [id] for piece, id in ids.items()}
+    entries = {piece: [id] for piece, id in ids.items()}
     sources = []
     for piece in pieces:
+        composing = similar_characters(piece.text, ids)
         if piece.parts:
             # The parts of a piece are old, or come before it.
-            found = []
+            composing = []
             for part in piece.parts:
-                found += known.get(part, [])
-        else:
-            found = similar_characters(piece.text, ids)
-        known[piece.text] = found
-        sources.append(found)
+                composing += entries.get(part, [])
+        entries[piece.text] = composing
+        sources.append(composing)
     return sources
 
 
@@ -43,9 +42,9 @@ def similar_characters(character: str, ids: dict[str, int]) -> list[int]:
         [*unicodedata.normalize("NFKD", character)],
     ]
     for characters in candidates:
-        found = ids.keys() & characters
-        if found:
-            return sorted(ids[one] for one in found)
+        similar = ids.keys() & characters
+        if similar:
+            return sorted(ids[one] for one in similar)
     return []
 
 
