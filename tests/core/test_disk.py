@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+import yaml
 
 from nmt import files
 from nmt.config import ModelConfig, NMTError
@@ -279,7 +280,13 @@ def test_names_create_no_markup_in_a_model_card():
         ModelConfig(name="m", encoder_layers=1, decoder_layers=1, d_model=16, d_ff=16, heads=2)
     )
     description = files.ModelDescription(model, 300, name, name, name, training)
-    text = files.model_card(description, parameters=12_345)
+    card = files.model_card(description, parameters=12_345)
+    opening, front_matter, text = card.split("---\n", 2)
+    assert not opening
+    scores = yaml.safe_load(front_matter)["model-index"][0]["results"][0]
+    on_one_line = name.replace("\n", " ")
+    assert scores["dataset"]["name"] == scores["metrics"][0]["name"] == on_one_line
+    text = text.lstrip("\n")
     before_usage = text.split("\n```\n")[0]
     assert re.findall(r"^#.*", text.split("```")[0], flags=re.M) == [text.splitlines()[0]]
     without_code = re.sub(r"(?<!\\)(`+)[^`].*?\1", "", before_usage)

@@ -227,7 +227,7 @@ def test_target_scripts_come_from_training_or_language():
         training = {}
         if characters is not None:
             training["characters"] = {"source": "abc", "target": characters}
-        return target_scripts([ModelDescription({}, 9, "en", target, "", training)])
+        return target_scripts([ModelDescription({}, 9, "en", target, "", training)], target)
 
     russian = "абвгдежзийклмнопрстуфхцчшщъыьэюя"
     assert of("xx", russian + "abc") == {"CYRILLIC"}
