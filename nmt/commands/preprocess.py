@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from nmt import files, preparation, text
 from nmt.commands import talker
-from nmt.config import MISSING, Command, ExperimentConfig, NMTError, exists, without_compression
+from nmt.config import (
+    MISSING,
+    Command,
+    ExperimentConfig,
+    NMTError,
+    exists,
+    sources_of,
+    without_compression,
+)
 from nmt.extensions import CorpusEntry, PairsEntry, import_attribute
 from nmt.registry import entries_of
 
@@ -21,6 +29,8 @@ FORMS = (
     "or `nmt preprocess data=files data.train=A:B`"
 )
 HELD_OUT = ("valid", "test")
+MOST_DIRECTIONS = 4
+"""The largest number of directions that the last line lists."""
 LARGEST_SHARE = 0.3
 """The largest share of the vocabulary that single characters may have without a notice."""
 
@@ -40,10 +50,19 @@ def run(config: ExperimentConfig) -> None:
     for split, counts in manifest.counts.items():
         report_counts(split, counts, config, console)
     report_vocabulary(manifest.vocabulary_size, config, console)
-    languages = f"{config.data.source} to {config.data.target}"
     console.print(
-        f"prepared corpus: {config.prepared} ({languages}, {manifest.vocabulary_size:,} subwords)"
+        f"prepared corpus: {config.prepared} ({directions_in_words(config)}, "
+        f"{manifest.vocabulary_size:,} subwords)"
     )
+
+
+def directions_in_words(config: ExperimentConfig) -> str:
+    """The directions of a corpus, such as `en to de, en to fr`."""
+    corpora = [source.data for source in sources_of(config.data)]
+    directions = dict.fromkeys(f"{data.source} to {data.target}" for data in corpora)
+    if len(directions) > MOST_DIRECTIONS:
+        return f"{len(directions)} directions"
+    return ", ".join(directions)
 
 
 def report_languages(config: ExperimentConfig, console: "Console") -> None:

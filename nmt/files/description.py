@@ -208,16 +208,26 @@ def structured_targets_of(description: ModelDescription) -> StructuredTargets | 
 
 def input_of(description: ModelDescription) -> str:
     """The options and the input of a command that translates with a model, as an example."""
+    suffix = description.source
+    options = ""
     if description.source == MULTIPLE:
-        return "source=en target=de < input.en"
-    return f"< input.{description.source}"
+        suffix = "en"
+        options += "source=en "
+    if description.target == MULTIPLE:
+        options += "target=de "
+    return f"{options}< input.{suffix}"
 
 
 def direction_in_words(description: ModelDescription) -> str:
     """The languages of a model, such as `from en to de`."""
-    if description.source == MULTIPLE:
+    source, target = description.source, description.target
+    if source == target == MULTIPLE:
         return "between many languages"
-    return f"from {description.source} to {description.target}"
+    if source == MULTIPLE:
+        return f"from many languages to {target}"
+    if target == MULTIPLE:
+        return f"from {source} to many languages"
+    return f"from {source} to {target}"
 
 
 def is_parser(description: ModelDescription) -> bool:

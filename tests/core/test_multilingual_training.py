@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from nmt.config import MULTIPLE
+from nmt.files import ModelDescription, direction_in_words, input_of
 from tests.conftest import TOY, write_toy_text
 
 DIRECTIONS = (("en", "de"), ("de", "en"), ("en", "fr"))
@@ -26,6 +28,7 @@ OF_TRAINING = ("model.dropout", "optim", "batching", "decode", "validation", "tr
 def many(nllb_model, tmp_path_factory) -> list[str]:
     """The words of a command that trains NLLB on three directions of a prepared corpus."""
     from nmt.commands import compose
+    from nmt.commands.preprocess import directions_in_words
     from nmt.preparation import preprocess
 
     folder = tmp_path_factory.mktemp("many")
@@ -45,7 +48,9 @@ def many(nllb_model, tmp_path_factory) -> list[str]:
     )
     prepared = folder / "prepared"
     words = ["data=many", f"init={nllb_model}", f"prepared={prepared}", "workers=1"]
-    preprocess(compose("preprocess", words, folder), lambda text: None)
+    config = compose("preprocess", words, folder)
+    assert directions_in_words(config) == "en to de, de to en, en to fr"
+    preprocess(config, lambda text: None)
     of_training = [word for word in TOY if word.startswith(OF_TRAINING)]
     return [str(prepared), f"init={nllb_model}", *of_training, *OPTIONS]
 
@@ -56,6 +61,28 @@ def test_a_run_resumes_with_the_same_bits(many, nmt, here, training_state):
     assert nmt("train", *many, "run=parts").code == 0
     expected = training_state(Path("whole"))
     torch.testing.assert_close(training_state(Path("parts")), expected, rtol=0, atol=0)
+
+
+def test_a_model_of_several_directions_says_how_to_name_them(many, nmt, here):
+    words = ("trainer.max_steps=2", "optim.warmup=1", "validation.every_steps=2", "run=short")
+    assert nmt("train", *many, *words).code == 0
+    overview = nmt("runs", "short").out
+    assert "between many languages" in overview
+    assert "nmt translate short source=en target=de < input.en" in overview
+
+
+@pytest.mark.parametrize(
+    ("languages", "words", "options"),
+    [
+        (("en", "de"), "from en to de", "< input.en"),
+        (("en", MULTIPLE), "from en to many languages", "target=de < input.en"),
+        ((MULTIPLE, "de"), "from many languages to de", "source=en < input.en"),
+    ],
+)
+def test_languages_are_named_only_where_there_are_several(languages, words, options):
+    description = ModelDescription({}, 9, *languages, "", {})
+    assert direction_in_words(description) == words
+    assert input_of(description) == options
 
 
 @pytest.mark.slow
