@@ -12,7 +12,7 @@ from nmt.config import JobConfig, NMTError, TranslatorOptions, shown
 from nmt.extensions import EngineEntry, StageEntry, import_attribute
 from nmt.files import expected_search
 from nmt.registry import entries_of
-from nmt.translation.language_tags import EXAMPLE, languages
+from nmt.translation.language_tags import languages
 from nmt.translation.limits import Limits, limits_of
 from nmt.translation.models import Models, find_models, tag_of_languages
 from nmt.translation.reporting import warn
@@ -134,8 +134,9 @@ def load_translator(options: TranslatorOptions, notice: Notice) -> Translator:
     direction = models.direction(options)
     limits = limits_of(models.descriptions, options.split != "never", direction)
     targets = languages(models.tokenizer)
-    if targets and not prefix and not options.has_tags:
-        notice(advice_on_languages(models, targets))
+    # Models that need the tags of both languages refuse a line without them, which says enough.
+    if targets and not (prefix or options.has_tags or models.tokenizer.has_target_tags):
+        notice(advice_on_targets(targets))
     return Translator(
         engine,
         models.tokenizer,
@@ -171,13 +172,8 @@ def in_languages(translator: Translator, options: TranslatorOptions) -> Translat
     )
 
 
-def advice_on_languages(models: Models, targets: list[str]) -> str:
-    """The message for a command that names no language to a multilingual model."""
-    if models.tokenizer.has_target_tags:
-        return (
-            f"the model translates between {len(targets)} languages: for lines without a tag, name "
-            f"two, such as {EXAMPLE}"
-        )
+def advice_on_targets(targets: list[str]) -> str:
+    """The message for a command that names no target language to a model with several."""
     into = shown(", ".join(targets))
     return (
         f"the model translates into {into}: for lines without a tag, pass a target such as "
