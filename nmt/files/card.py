@@ -56,12 +56,20 @@ def quality_in_words(record: TrainingRecord) -> str:
     return f"validation {value} on {score['sentences']:,} sentences, {code(score['signature'])}"
 
 
+def base_in_words(record: TrainingRecord) -> str:
+    """The model on the hub that a model descends from, and its commit if that is known."""
+    name = plain(record.base_model)
+    if record.revision is None:
+        return name
+    return f"{name}, commit {plain(record.revision)}"
+
+
 def rows_of_import(record: TrainingRecord) -> dict[str, str]:
     """The rows of the card for a model that nmt did not train."""
     kind = plain(record.length_penalty_kind)
     origin = plain(record.imported)
     if record.base_model is not None:
-        origin += f" ({plain(record.base_model)})"
+        origin += f" ({base_in_words(record)})"
     rows = {
         "Origin": f"{origin}, imported with nmt {__version__}",
         "License": plain(record.license or "not stated"),

@@ -69,6 +69,8 @@ class TrainingRecord:
     """The license that an imported model states, such as cc-by-nc-4.0."""
     base_model: str | None = None
     """The hub's name of the model that was imported, such as facebook/nllb-200-distilled-600M."""
+    revision: str | None = None
+    """The hash of the commit of `base_model`, if nmt downloaded it."""
     vocabulary: str | None = None
     """The kind of vocabulary of an imported model, as in TokenizerConfig; None: marian."""
     length_penalty: float | None = None
