@@ -97,13 +97,19 @@ def rows_of_training(record: TrainingRecord) -> dict[str, str]:
     if record.init is not None:
         weights = code(record.init[:FINGERPRINT_DIGITS])
         start = f"; from {plain(config['init'])}, weights {weights}"
-    return {
+    rows = {
         "Corpus": f"{corpus}, fingerprint {cell(fingerprint)}",
         "Training": f"{counts}, seed {plain(config['seed'])}, nmt {version}{cell(start)}",
         "Cost": f"{duration(record.seconds)} on {plain(record.devices)}",
         "Weights": cell(weights_in_words(record.averaged, record.candidates or {})),
         "Quality": cell(quality_in_words(record)),
     }
+    # Known only if the training started from a model that was imported, or from one made from it.
+    if record.base_model is not None:
+        rows["Base model"] = base_in_words(record)
+    if record.license is not None:
+        rows["License"] = f"{plain(record.license)}, as the base model"
+    return rows
 
 
 def size_in_words(description: ModelDescription, parameters: int) -> str:
