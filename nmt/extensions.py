@@ -183,6 +183,9 @@ class CorpusEntry(Entry["type[Corpus]"]):
     group: str | None = field(default=None, kw_only=True)
     """The group `data=GROUP` that `nmt preprocess` uses if no corpus is named; None: none."""
     structured: StructuredTargets | None = field(default=None, kw_only=True)
+    dataset: str | None = field(default=None, kw_only=True)
+    """The key of `data` whose value is the name of a dataset on the Hugging Face Hub; None: none.
+    Model cards list the dataset unless `data.path` names a copy."""
 
 
 class ReadPairs(Protocol):

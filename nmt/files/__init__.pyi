@@ -4,6 +4,7 @@ from .card import weights_in_words as weights_in_words
 from .description import MODEL_FILES as MODEL_FILES
 from .description import RARE_LETTERS as RARE_LETTERS
 from .description import ModelDescription as ModelDescription
+from .description import TrainingRecord as TrainingRecord
 from .description import architecture as architecture
 from .description import check_direction as check_direction
 from .description import direction_in_words as direction_in_words

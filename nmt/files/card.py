@@ -56,12 +56,20 @@ def quality_in_words(record: TrainingRecord) -> str:
     return f"validation {value} on {score['sentences']:,} sentences, {code(score['signature'])}"
 
 
+def base_in_words(record: TrainingRecord) -> str:
+    """The model on the hub that a model descends from, and its commit if that is known."""
+    name = plain(record.base_model)
+    if record.revision is None:
+        return name
+    return f"{name}, commit {plain(record.revision)}"
+
+
 def rows_of_import(record: TrainingRecord) -> dict[str, str]:
     """The rows of the card for a model that nmt did not train."""
     kind = plain(record.length_penalty_kind)
     origin = plain(record.imported)
     if record.base_model is not None:
-        origin += f" ({plain(record.base_model)})"
+        origin += f" ({base_in_words(record)})"
     rows = {
         "Origin": f"{origin}, imported with nmt {__version__}",
         "License": plain(record.license or "not stated"),
@@ -89,13 +97,19 @@ def rows_of_training(record: TrainingRecord) -> dict[str, str]:
     if record.init is not None:
         weights = code(record.init[:FINGERPRINT_DIGITS])
         start = f"; from {plain(config['init'])}, weights {weights}"
-    return {
+    rows = {
         "Corpus": f"{corpus}, fingerprint {cell(fingerprint)}",
         "Training": f"{counts}, seed {plain(config['seed'])}, nmt {version}{cell(start)}",
         "Cost": f"{duration(record.seconds)} on {plain(record.devices)}",
         "Weights": cell(weights_in_words(record.averaged, record.candidates or {})),
         "Quality": cell(quality_in_words(record)),
     }
+    # Known only if the training started from a model that was imported, or from one made from it.
+    if record.base_model is not None:
+        rows["Base model"] = base_in_words(record)
+    if record.license is not None:
+        rows["License"] = f"{plain(record.license)}, as the base model"
+    return rows
 
 
 def size_in_words(description: ModelDescription, parameters: int) -> str:

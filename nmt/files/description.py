@@ -66,9 +66,14 @@ class TrainingRecord:
     extended: str | None = None
     """The languages that `nmt extend` added."""
     license: str | None = None
-    """The license that an imported model states, such as cc-by-nc-4.0."""
+    """The license of an imported model, such as cc-by-nc-4.0, or of the one that `init` names."""
     base_model: str | None = None
-    """The hub's name of the model that was imported, such as facebook/nllb-200-distilled-600M."""
+    """The model on the hub that was imported, such as facebook/nllb-200-distilled-600M.
+
+    After further training, still that model.
+    """
+    revision: str | None = None
+    """The hash of the commit of `base_model`, if nmt downloaded it."""
     vocabulary: str | None = None
     """The kind of vocabulary of an imported model, as in TokenizerConfig; None: marian."""
     length_penalty: float | None = None

@@ -7,11 +7,15 @@ import re
 from typing import Any
 
 from nmt.config import MULTIPLE
+from nmt.extensions import CorpusEntry
 from nmt.files.description import ModelDescription, TrainingRecord, within
 from nmt.files.markdown import on_one_line, printable
+from nmt.registry import entries_of
 
 CODE_OF_LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 """A language code that the hub accepts."""
+NAME_OF_DATASET = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.A)
+"""The name of a dataset on the hub, such as wmt/wmt14."""
 UNDETERMINED = "und"
 """The code of a language that is not known (ISO 639-2)."""
 
@@ -38,6 +42,9 @@ def metadata(description: ModelDescription, library: str) -> dict[str, Any]:
     tree |= {"library_name": library, "pipeline_tag": "translation"}
     if record.base_model is not None:
         tree["base_model"] = record.base_model
+    datasets = datasets_of(record)
+    if datasets:
+        tree["datasets"] = datasets
     if record.score:
         tree["model-index"] = [model_index(description, record)]
     return tree
@@ -51,6 +58,29 @@ def languages_of(description: ModelDescription) -> list[str]:
     codes = [code for code in sides if CODE_OF_LANGUAGE.fullmatch(code) and code != UNDETERMINED]
     # A model may have the same language on both sides; each code is listed once.
     return [*dict.fromkeys(codes)]
+
+
+def datasets_of(record: TrainingRecord) -> list[str]:
+    """The datasets on the hub that a model was trained on."""
+    data = within(record.config, "data")
+    # The description is a file of the user, so it may have any form.
+    if not isinstance(data, dict):
+        return []
+    sources = data.get("sources")
+    if not isinstance(sources, list) or not sources:
+        sources = [{}]
+    names = []
+    for source in sources:
+        # In a mixture, each source has its own values of some keys.
+        corpus = data | source if isinstance(source, dict) else data
+        entry = entries_of(CorpusEntry).get(str(corpus.get("kind")))
+        # Nothing says that a local copy is the same as the dataset.
+        if entry is None or entry.dataset is None or corpus.get("path"):
+            continue
+        name = corpus.get(entry.dataset)
+        if isinstance(name, str) and NAME_OF_DATASET.fullmatch(name):
+            names.append(name)
+    return [*dict.fromkeys(names)]
 
 
 def model_index(description: ModelDescription, record: TrainingRecord) -> dict[str, Any]:

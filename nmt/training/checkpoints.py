@@ -50,6 +50,8 @@ class RunState:
     """Name -> SHA-256, as `corpus_hashes` returns them."""
     init: str = ""
     """SHA-256 of the initial weights; empty if they are random."""
+    origin: dict[str, str] = field(default_factory=dict)
+    """The license and the model on the hub that the initial weights come from, if known."""
     seen: dict[str, Any] = field(default_factory=dict)
     """The lengths and characters of the corpus, from its manifest."""
     tokens: int = 0

@@ -42,6 +42,7 @@ def describe(average: Average, validation: ValidationScore | None = None) -> Mod
         "corpus": state.corpus,
         "config": state.config,
         **state.seen,
+        **state.origin,
     }
     if state.init:
         training["init"] = state.init

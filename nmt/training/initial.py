@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 SEARCH_KEYS = ("length_penalty", "length_penalty_kind")
 """The search options in a training record; a model keeps them when it is trained further."""
+ORIGIN_KEYS = ("license", "base_model", "revision")
+"""The origin of a model's weights; the license also applies to models that are made from them."""
 
 
 def initial_directory(init: str, prepared: Path, manifest: Manifest) -> Path:
@@ -46,6 +48,11 @@ def initial_model(
     if changed:
         raise NMTError(f"{where} has a different architecture ({changed}): omit model=")
     return folder, description.training
+
+
+def origin_of(record: dict[str, Any]) -> dict[str, str]:
+    """The license and the model on the hub that a training record names, if it does."""
+    return {key: record[key] for key in ORIGIN_KEYS if record.get(key)}
 
 
 def seen_by_both(record: dict[str, Any], seen: dict[str, Any]) -> dict[str, Any]:

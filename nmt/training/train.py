@@ -32,7 +32,7 @@ from nmt.training.delivery import deliver
 from nmt.training.exports import exports_in_words
 from nmt.training.greeting import opening_line
 from nmt.training.identity import corpus_hashes
-from nmt.training.initial import initial_model, seen_by_both
+from nmt.training.initial import initial_model, origin_of, seen_by_both
 from nmt.training.launcher import check_launcher, is_first_process
 from nmt.training.loss import training_losses
 from nmt.training.machine import devices_in_words
@@ -139,12 +139,14 @@ class Training:
         manifest = corpus.manifest
         self.initial: Path | None = None
         init = ""
+        origin = dict[str, str]()
         # The lengths and characters that the model was trained on, which translation compares with
         # its input. A model that is trained further has also seen those of `init`.
         seen = manifest.seen
         if config.init is not None:
             self.initial, record = initial_model(config, corpus)
             init = files.sha256(self.initial / "model.safetensors")
+            origin = origin_of(record)
             seen = seen_by_both(record, seen)
         source, target = languages_of(config.data)
         # Everything that identifies the run. It is compared with the last checkpoint before a model
@@ -158,6 +160,7 @@ class Training:
             corpus=manifest.fingerprint,
             files=corpus_hashes(corpus),
             init=init,
+            origin=origin,
             seen=seen,
             versions=hardware.versions(),
             environment={

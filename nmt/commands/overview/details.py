@@ -68,6 +68,12 @@ def about_training(record: dict[str, Any]) -> Iterator[Detail]:
     imported = record.get("imported")
     if imported:
         yield "origin", f"{imported}, imported"
+    base = record.get("base_model")
+    if base:
+        yield "base model", base
+    terms = record.get("license")
+    if terms:
+        yield "license", terms
     seconds = record.get("seconds")
     if seconds:
         devices = record.get("devices", "unknown devices")

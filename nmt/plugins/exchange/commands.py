@@ -25,14 +25,15 @@ from nmt.config import (
     with_defaults,
 )
 from nmt.extensions import ExporterEntry, ImporterEntry
+from nmt.plugins.exchange.hub_card import REPOSITORY
+from nmt.plugins.exchange.hub_download import PREFIX, download, is_hub_name, parse
+from nmt.plugins.exchange.hub_files import MULTILINGUAL
 from nmt.registry import entries_of
 
 if TYPE_CHECKING:
     from nmt.plugins.exchange.imported import ImportedModel
     from nmt.text import Tokenizer
 
-MULTILINGUAL = ("m2m_100", "mbart")
-"""The model_type of models whose lines name their languages."""
 SAMPLE_LINES = 200
 """Number of validation lines to compare."""
 
@@ -199,9 +200,9 @@ class ImportConfig:
     """Options of `nmt import`."""
 
     path: str = MISSING
-    """Folder from the Hugging Face Hub (MarianMT, M2M-100, NLLB, SMaLL-100, mBART-50), a Marian
-    .npz, a folder with an .npz and its decoder.yml, or one with a Firefox model (.bin) and its
-    .spm."""
+    """Model on the Hugging Face Hub (MarianMT, M2M-100, NLLB, SMaLL-100, mBART-50), as hub:ORG/NAME
+    or hub:ORG/NAME@REVISION, or a folder with its files; a Marian .npz, a folder with an .npz and
+    its decoder.yml, or one with a Firefox model (.bin) and its .spm."""
     output: str = MISSING
     """Model directory to write."""
     source: str | None = None
@@ -219,17 +220,44 @@ class ImportConfig:
 
 
 def run_import(config: ImportConfig) -> None:
-    from nmt.model import check_ours, write_model_directory
+    from nmt.model import check_ours
 
-    output = Path(config.output)
-    # First, because reading a model takes long.
-    check_ours(output)
-    with commands.talker().status("reading"), TemporaryDirectory() as folder:
-        imported = read_model(Path(config.path))
-        origin = f"trained by {imported.trained_by}"
+    # First, because downloading and reading a model take long.
+    check_ours(Path(config.output))
+    path = Path(config.path)
+    from_hub = dict[str, str]()
+    if is_hub_name(config.path):
+        snapshot = download(parse(config.path), commands.talker().print)
+        path = snapshot.folder
+        from_hub = {"base_model": snapshot.repository, "revision": snapshot.commit}
+    with commands.talker().status("reading"):
+        record = write_imported(path, config, from_hub)
+    summary = f"{config.output}: {config.path}, {record.imported}"
+    if record.license is not None:
+        summary += f", license {record.license}"
+    if record.revision is not None:
+        summary += f", commit {record.revision}"
+    print(summary)
+    if config.verify and is_multilingual(path):
+        with commands.talker().status("comparing with transformers"):
+            print(compared(path, Path(config.output)))
+
+
+def write_imported(
+    path: Path, config: ImportConfig, from_hub: dict[str, str]
+) -> files.TrainingRecord:
+    """Read the model in a file or folder and write it as a model directory.
+
+    `from_hub` are entries for the model's record, which is returned. The model's memory is free
+    then, because a comparison loads two models.
+    """
+    from nmt.model import write_model_directory
+
+    imported = read_model(path)
+    source, target = imported.languages
+    with TemporaryDirectory() as folder:
         vocabulary = Path(folder) / "tokenizer.model"
         imported.tokenizer.save(vocabulary)
-        source, target = imported.languages
         description = files.ModelDescription(
             asdict(imported.model.config),
             imported.tokenizer.vocabulary_size,
@@ -237,25 +265,20 @@ def run_import(config: ImportConfig) -> None:
             config.target or target,
             files.sha256(vocabulary),
             {
-                "imported": origin,
+                "imported": f"trained by {imported.trained_by}",
                 "vocabulary": imported.tokenizer.kind,
                 "length_penalty": imported.length_penalty,
                 # Marian divides by |Y|^alpha; the value was chosen for that formula.
                 "length_penalty_kind": "marian",
                 **imported.record,
+                **from_hub,
             },
         )
         parameters = sum(parameter.numel() for parameter in imported.model.parameters())
         card = files.model_card(description, parameters)
+        output = Path(config.output)
         write_model_directory(output, imported.model, vocabulary, description, card)
-    terms = imported.record.get("license")
-    of_license = f", license {terms}" if terms else ""
-    print(f"{output}: {config.path}, {origin}{of_license}")
-    if config.verify and is_multilingual(Path(config.path)):
-        # Its memory is freed first, because the comparison loads two models.
-        del imported
-        with commands.talker().status("comparing with transformers"):
-            print(compared(Path(config.path), output))
+    return description.record
 
 
 def compared(path: Path, output: Path) -> str:
@@ -302,6 +325,8 @@ def read_model(path: Path) -> "ImportedModel":
     for suffix, entry in entries_of(ImporterEntry).items():
         if path.suffix == suffix or any(path.glob(f"*{suffix}")):
             return entry.load()(path)  # type: ignore[no-any-return]
+    if REPOSITORY.fullmatch(str(path)) and not path.exists():
+        raise NMTError(f"{path}: no such file or folder; to download it, pass {PREFIX}{path}")
     expected = (
         "not a Marian .npz, nor a folder with MarianMT's config.json, Marian's decoder.yml or "
         "Firefox's .bin"
@@ -320,5 +345,9 @@ IMPORT = Command(
     run_import,
     import_words,
     usage="PATH",
-    examples=("opus-mt-en-de output=runs/opus", "model.npz output=runs/marian source=en target=de"),
+    examples=(
+        "hub:facebook/nllb-200-distilled-600M output=runs/nllb",
+        "opus-mt-en-de output=runs/opus",
+        "model.npz output=runs/marian source=en target=de",
+    ),
 )

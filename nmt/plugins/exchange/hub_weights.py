@@ -15,10 +15,9 @@ from torch import Tensor
 
 from nmt import files
 from nmt.config import NMTError, one_line, shown
+from nmt.plugins.exchange.hub_files import WEIGHTS, index_of
 
 Weights = dict[str, Tensor]
-NAMES = ("model.safetensors", "pytorch_model.bin")
-"""The files with all weights, the preferred one first."""
 
 
 def read_hub_weights(folder: Path) -> Weights:
@@ -36,14 +35,14 @@ def read_hub_weights(folder: Path) -> Weights:
 
 def weight_files(folder: Path) -> list[Path]:
     """The files that contain the weights."""
-    for name in NAMES:
+    for name in WEIGHTS:
         path = folder / name
         if path.exists():
             return [path]
-        index = folder / f"{name}.index.json"
+        index = folder / index_of(name)
         if index.exists():
             return parts_of(index)
-    raise NMTError(f"{folder}: contains neither {' nor '.join(NAMES)}")
+    raise NMTError(f"{folder}: contains neither {' nor '.join(WEIGHTS)}")
 
 
 def parts_of(index: Path) -> list[Path]:

@@ -16,5 +16,6 @@ class HubConfig:
 
 
 def register(add: Add) -> None:
-    add(CorpusEntry("hub", "nmt.plugins.hub.corpus:Hub", group="wmt14_en_de"))
+    entry = CorpusEntry("hub", "nmt.plugins.hub.corpus:Hub", group="wmt14_en_de", dataset="hub")
+    add(entry)
     add(OptionsEntry("data.hub", "nmt.plugins.hub.plugin:HubConfig", is_inline=True))

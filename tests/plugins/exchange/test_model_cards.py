@@ -47,6 +47,32 @@ def test_metadata_of_a_trained_model():
     assert result["dataset"]["name"] == "news: [1]"
 
 
+HUB = {"kind": "hub", "hub": "wmt/wmt14", "path": None, "sources": []}
+
+
+@pytest.mark.parametrize(
+    ("data", "datasets"),
+    [
+        (HUB, ["wmt/wmt14"]),
+        # Nothing is known about the content of a folder or a file.
+        ({**HUB, "path": "copy"}, None),
+        ({**HUB, "kind": "files"}, None),
+        ({**HUB, "kind": "unknown"}, None),
+        (
+            {**HUB, "sources": [{"hub": "a/b"}, {"path": "x"}, {"kind": "files"}, {"hub": "a/b"}]},
+            ["a/b"],
+        ),
+        # From a file that anyone has written.
+        ({**HUB, "hub": "a/b\nlicense: mit"}, None),
+        ({**HUB, "hub": 1, "sources": 2}, None),
+        ("text", None),
+    ],
+)
+def test_datasets_of_the_hub_are_listed(data, datasets):
+    tree = tree_of(front_matter(described(config={"data": data}), "nmt"))
+    assert tree.get("datasets") == datasets
+
+
 @pytest.mark.parametrize(
     ("source", "target", "languages"),
     [

@@ -2,15 +2,18 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from nmt.files import read_description
 from nmt.text import load_tokenizer
-from tests.helpers.multilingual import names_in, write_folder
+from tests.helpers.multilingual import change, names_in, write_folder
 
 pytest.importorskip("transformers")
 
+REVISION = "0123456789abcdef0123456789abcdef01234567"
 LANGUAGES = ("en", "de", "fr")
 TRAIN = (
     "init=../model",
@@ -40,6 +43,8 @@ def model(tmp_path_factory) -> Path:
 
     folder = tmp_path_factory.mktemp("multilingual")
     write_folder(folder / "hub", "nllb")
+    (folder / "hub" / "README.md").write_text("---\nlicense: cc-by-nc-4.0\n---\n")
+    change(folder / "hub" / "config.json", _name_or_path="facebook/nllb-tiny")
     run_import(ImportConfig(path=str(folder / "hub"), output=str(folder / "model"), verify=False))
     for language in LANGUAGES:
         names = names_in(language)[:640]
@@ -122,3 +127,35 @@ def test_languages_that_the_model_lacks_are_named(nmt, model, beside):
     assert done.code == 2
     assert "data.source=tlh" in done.err
     assert "nmt extend" in done.err
+
+
+def test_license_and_origin_survive_extension_training_and_averaging(nmt, model, beside):
+    """NLLB's license forbids commercial use of any model that is made from it."""
+    words = ("languages=[tyv_Cyrl]", "like=[rus_Cyrl]")
+    change(model / "model" / "config.json", training=with_revision(model / "model"))
+    assert nmt("extend", f"{model}/model", "output=extended", *words).code == 0
+    keys = ["data=files", "data.name=one", "data.train=train", "data.valid=valid"]
+    assert nmt("preprocess", "init=extended", *keys, "data.test_size=0").code == 0
+    assert nmt("train", "data/one", *TRAIN[1:], "init=extended", "name=further").code == 0
+    assert nmt("average", "runs/further", "last=2", "output=averaged").code == 0
+    for folder in ("extended", "runs/further/model", "averaged"):
+        record = read_description(Path(folder)).record
+        assert record.license == "cc-by-nc-4.0"
+        assert (record.base_model, record.revision) == ("facebook/nllb-tiny", REVISION)
+        card = Path(folder, "README.md").read_text()
+        assert "license: cc-by-nc-4.0\n" in card
+        assert "base_model: facebook/nllb-tiny\n" in card
+        assert "| License | cc-by-nc-4.0" in card
+    card = Path("averaged/README.md").read_text()
+    assert f"| Base model | facebook/nllb-tiny, commit {REVISION} |" in card
+    details = nmt("runs", "runs/further").out
+    assert "cc-by-nc-4.0" in details
+    assert "facebook/nllb-tiny" in details
+    again = nmt("train", "data/one", *TRAIN[1:], "init=runs/further", "name=again")
+    assert again.code == 0
+    assert read_description(Path("runs/again/model")).record.license == "cc-by-nc-4.0"
+
+
+def with_revision(folder: Path) -> dict[str, Any]:
+    """The training record of a model as if it had been downloaded."""
+    return {**read_description(folder).training, "revision": REVISION}
