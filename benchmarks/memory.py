@@ -98,6 +98,7 @@ ROWS = {
     ),
     "large-adafactor": Setting("600M", optimizer="adafactor", checkpointing=True, tokens=64),
     "large-adam": Setting("600M", checkpointing=True, tokens=64),
+    "large-mixed": Setting("600M", precision="bf16-mixed", checkpointing=True, tokens=64),
     "large-frozen": Setting(
         "600M", checkpointing=True, frozen=("embeddings", "encoder"), tokens=64
     ),
