@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from nmt.config import UNK, DataConfig, held_out_name, sources_of
+from nmt.config import UNK, DataConfig, build, held_out_name, sources_of
 from nmt.data.batches import Batch, padded_batch
 from nmt.data.lengths import Ints, MappedLengths, map_table
 from nmt.data.manifest import Manifest, read_manifest
@@ -179,7 +179,10 @@ class PreparedCorpus:
         return split
 
     def text(self, split: str) -> tuple[list[str], list[str]]:
-        """Raw source and target lines of valid or test; NMTError if they are missing or damaged."""
+        """Raw source and target lines of valid or test, without the tags that preparation adds.
+
+        NMTError if they are missing or damaged.
+        """
         kept = self.kept(split)
         languages = (self.source_language, self.target_language)
         paths = [self.folder / f"{split}.{language}" for language in languages]
@@ -190,6 +193,14 @@ class PreparedCorpus:
         pairs = list(parallel(paths, [read_texts(path) for path in paths]))
         self.compare(paths[0], len(pairs), kept)
         return [source for source, _ in pairs], [target for _, target in pairs]
+
+    def tags(self, split: str) -> list[str]:
+        """The tag of each line of valid or test, with a blank; empty for lines without a tag."""
+        data = build(DataConfig, self.manifest.content["data"], str(self.folder))
+        tags = []
+        for domain in self.domains(split, data):
+            tags += [domain.tag] * len(domain.rows)
+        return tags
 
     def kept(self, split: str) -> int:
         """The number of pairs in a split; NMTError if there are none."""

@@ -112,12 +112,15 @@ def sample_of(folder: Path, config: ExportConfig, prepared: str | None = None) -
     try:
         description = files.read_description(folder)
         corpus = data.corpus_of(folder, description.training, prepared)
-        sources, targets = (side[:SAMPLE_LINES] for side in corpus.text("valid"))
+        sources, references = corpus.text("valid")
+        pairs = zip(corpus.tags("valid"), sources, strict=True)
+        lines = [tag + source for tag, source in pairs]
     except NMTError as error:
         # A model without its corpus can be exported, but not compared.
         return Sample(str(error), [], [])
     path = corpus.folder / f"valid.{description.source}"
-    return Sample(f"the first lines of {path}", sources, targets)
+    origin = f"the first lines of {path}"
+    return Sample(origin, lines[:SAMPLE_LINES], references[:SAMPLE_LINES])
 
 
 def heading(description: files.ModelDescription, library: str) -> str:

@@ -16,7 +16,7 @@ from nmt.files import find_model_directory, is_parser, read_description
 from nmt.plugins.results.test_set import TestSet, search_keys
 from nmt.plugins.results.translating import open_translator, threads_of, translate_lines
 from nmt.registry import entries_of
-from nmt.text import TARGET, not_parallel, read_texts
+from nmt.text import TARGET, Tokenizer, not_parallel, read_texts, read_tokenizer
 from nmt.translation import Translator, warn, with_engine
 
 NAMED_SEEDS = re.compile(r"([\w.+-]+)=\[(.*)\]")
@@ -123,7 +123,7 @@ def translated(seed: Seed, test: TestSet, options: TranslatorOptions) -> Seed:
     if seed.hypotheses:
         hypotheses = seed.hypotheses
     elif Path(path).is_dir():
-        return translate_in_process(path, test.sources, options)
+        return translate_in_process(path, test, options)
     else:
         hypotheses = list(read_texts(path))
     if len(hypotheses) != len(test.references):
@@ -133,13 +133,14 @@ def translated(seed: Seed, test: TestSet, options: TranslatorOptions) -> Seed:
 
 def translate_in_process(
     path: str,
-    sources: list[str] | None,
+    test: TestSet,
     options: TranslatorOptions,
 ) -> Seed:
     """Translate with a model in a process of its own, whose peak memory is that of the model."""
-    if sources is None:
+    if test.sources is None:
         raise NMTError(f"{path}: a model needs source lines to translate; pass source=FILE")
     folder = find_model_directory(path, "systems")
+    sources = tagged(test.sources, test.tags, read_tokenizer(folder))
     options = replace(options, run=[str(folder)])
     # Before the process starts, so that a choice of the engine is reported once, with the system's
     # name.
@@ -154,6 +155,15 @@ def translate_in_process(
         except BrokenProcessPool as error:
             problem = "the translation process died, perhaps out of memory"
             raise NMTError(f"{path}: {problem}") from error
+
+
+def tagged(sources: list[str], tags: list[str] | None, tokenizer: Tokenizer) -> list[str]:
+    """The sources, each after its tag if the model's vocabulary has this tag."""
+    if tags is None:
+        return sources
+    pairs = zip(tags, sources, strict=True)
+    # For a model without the tag, it would be text to translate.
+    return [tag + source if tokenizer.leading_tag(tag) else source for tag, source in pairs]
 
 
 def translate_here(path: str, options: TranslatorOptions, sources: list[str]) -> Seed:

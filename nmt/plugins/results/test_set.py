@@ -27,6 +27,7 @@ class TestSet:
     references: list[str]
     corpus: "data.PreparedCorpus | None" = None
     language: str | None = None  # of the references, if known
+    tags: list[str] | None = None  # one before each source, if the corpus has tags
 
     __test__ = False  # keeps pytest from collecting this class
 
@@ -101,7 +102,10 @@ def corpus_test_set(corpus: "data.PreparedCorpus") -> TestSet:
         raise NMTError(f"{corpus.folder}: contains no translations; {advice}")
     sources, references = held_out_text(corpus, "test")
     name = f"test set of {corpus.folder}"
-    return TestSet(name, sources, references, corpus, corpus.target_language)
+    tags = corpus.tags("test")
+    return TestSet(
+        name, sources, references, corpus, corpus.target_language, tags if any(tags) else None
+    )
 
 
 def named_lines(kind: str, text: Text) -> tuple[str, list[str]]:

@@ -99,7 +99,9 @@ def translate_held_out(
     model = f"the model in {run.folder / 'model'}, update {run.model.updates:,}"
     task = f"{count}, {search}, {engine}, with {model}"
     console.print(f"translating {task}")
-    hypotheses = translate_lines(translator, sources, console, best=kind.translate)
+    tags = run.corpus.tags(config.split)[: config.sentences]
+    lines = [tag + source for tag, source in zip(tags, sources, strict=True)]
+    hypotheses = translate_lines(translator, lines, console, best=kind.translate)
 
     examples = []
     for source, reference, hypothesis in zip(sources, references, hypotheses, strict=True):

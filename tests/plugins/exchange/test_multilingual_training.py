@@ -1,12 +1,14 @@
 """Prepare corpora for an imported model with languages on both sides, and train it further."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from nmt.data import open_corpus
 from nmt.files import read_description
 from nmt.text import load_tokenizer
 from tests.helpers.multilingual import change, names_in, write_folder
@@ -30,8 +32,13 @@ temperature: 5
 valid_size: 0
 test_size: 0
 sources:
-- {name: to-german, source: en, target: de, train: train, valid: valid}
-- {name: to-french, source: eng_Latn, target: fra_Latn, train: "train.en:train.fr", valid: "valid.en:valid.fr"}
+- {name: to-german, source: en, target: de, train: train, valid: valid, test: test}
+- name: to-french
+  source: eng_Latn
+  target: fra_Latn
+  train: train.en:train.fr
+  valid: valid.en:valid.fr
+  test: test.en:test.fr
 - {name: from-german, source: de, target: en, train: train, valid: valid}
 """
 
@@ -47,9 +54,10 @@ def model(tmp_path_factory) -> Path:
     change(folder / "hub" / "config.json", _name_or_path="facebook/nllb-tiny")
     run_import(ImportConfig(path=str(folder / "hub"), output=str(folder / "model"), verify=False))
     for language in LANGUAGES:
-        names = names_in(language)[:640]
-        (folder / f"train.{language}").write_text("\n".join(names[:600]) + "\n")
-        (folder / f"valid.{language}").write_text("\n".join(names[600:]) + "\n")
+        names = names_in(language)
+        parts = {"train": names[:600], "valid": names[600:640], "test": names[640:644]}
+        for split, lines in parts.items():
+            (folder / f"{split}.{language}").write_text("\n".join(lines) + "\n")
     return folder
 
 
@@ -105,6 +113,24 @@ def test_several_directions_are_trained_at_once(nmt, model, beside):
         "translate", "runs/many-m2m_100", "source=de", "target=en", "Hallo.", "engine=torch"
     )
     assert translate.code == 0
+    check_held_out_lines_have_languages(nmt, model)
+
+
+def check_held_out_lines_have_languages(nmt, model):
+    """The held-out sets contain text without tags; commands add those of each source."""
+    run = "runs/many-m2m_100"
+    tags = open_corpus(Path("data/many")).tags("test")
+    assert set(tags) == {"<eng_Latn2deu_Latn> ", "<eng_Latn2fra_Latn> "}
+    search = ("engine=torch", "decode=greedy", "decode.max_extra_length=2")
+    # The second system has no corpus of its own.
+    compare = nmt("compare", run, f"{model}/model", *search, "output=null")
+    assert compare.code == 0, compare.err
+    report = nmt("report", run, "split=test", *search)
+    assert report.code == 0, report.err
+    export = nmt("export", run)
+    assert export.code == 0, export.err
+    assert re.search(r"the same translation for \d+ of \d+ lines", export.out), export.out
+    assert "were not compared" not in export.out
 
 
 def test_the_trained_direction_is_the_default(nmt, model, beside):
