@@ -110,15 +110,15 @@ def sample_of(folder: Path, config: ExportConfig, prepared: str | None = None) -
     if config.sample:
         return Sample(config.sample, list(text.read_texts(config.sample)), [])
     try:
-        description = files.read_description(folder)
-        corpus = data.corpus_of(folder, description.training, prepared)
+        record = files.read_description(folder).training
+        corpus = data.corpus_of(folder, record, prepared)
         sources, references = corpus.text("valid")
         pairs = zip(corpus.tags("valid"), sources, strict=True)
         lines = [tag + source for tag, source in pairs]
     except NMTError as error:
         # A model without its corpus can be exported, but not compared.
         return Sample(str(error), [], [])
-    path = corpus.folder / f"valid.{description.source}"
+    path = corpus.folder / f"valid.{corpus.source_language}"
     origin = f"the first lines of {path}"
     return Sample(origin, lines[:SAMPLE_LINES], references[:SAMPLE_LINES])
 
