@@ -57,6 +57,7 @@ def tags_in(tree: Any) -> dict[str, str]:
 class Pieces:
     """A sentencepiece model, and the numbers of its pieces in the vocabulary."""
 
+    model: bytes
     processor: Any
     ids: list[int]
     """The id of each piece. A piece that the vocabulary lacks is unknown."""
@@ -75,7 +76,7 @@ def read_pieces(model: bytes, numbers: dict[str, int]) -> Pieces:
         raise ValueError("its sentencepiece model is empty")
     processor = sentencepiece.SentencePieceProcessor(model_proto=model)
     pieces = [processor.id_to_piece(piece) for piece in range(processor.vocab_size())]
-    return Pieces(processor, [numbers.get(piece, UNK) for piece in pieces])
+    return Pieces(model, processor, [numbers.get(piece, UNK) for piece in pieces])
 
 
 class MultilingualTokenizer(Tokenizer):
@@ -92,7 +93,7 @@ class MultilingualTokenizer(Tokenizer):
 
     @property
     def kind(self) -> str:
-        # Other programs cannot encode the languages of a vocabulary differently.
+        # Only some programs can encode the languages of a vocabulary differently.
         return "extended" if self.extensions else "multilingual"
 
     def __init__(self, content: bytes) -> None:
@@ -113,8 +114,7 @@ class MultilingualTokenizer(Tokenizer):
         # Text never becomes a symbol or a tag.
         excluded = {*SYMBOLS, *tree["languages"].values(), *tags.values()}
         of_text = {entry: id for entry, id in numbers.items() if entry not in excluded}
-        self.model = b64decode(tree["model"], validate=True)
-        self.base = read_pieces(self.model, of_text)
+        self.base = read_pieces(b64decode(tree["model"], validate=True), of_text)
         # Language -> the pieces that it is encoded with, if not with those of `base`.
         self.extensions = dict[str, Pieces]()
         # The newest model has the pieces of all others.

@@ -90,6 +90,11 @@ The model is a SMaLL-100: the source begins with the tag of the target language.
 `SMALL100Tokenizer`, is not part of transformers, so `AutoTokenizer` cannot load it. The code uses
 `M2M100Tokenizer`, which has the same vocabulary, and passes the target language as `src_lang`.
 """
+NOTE_ON_NEW_LANGUAGES = """
+`nmt extend` added {languages} to the vocabulary, with new subwords. transformers also encodes the
+older languages with them where they occur, which nmt does not, so translations from these languages
+may differ.
+"""
 
 
 def export_of(
@@ -163,6 +168,9 @@ def usage_of(description: ModelDescription, tokenizer: MultilingualTokenizer) ->
     model = ModelConfig(**description.model)
     codes = [*tokenizer.languages]
     if tokenizer.has_target_tags:
+        note = ""
+        if tokenizer.extensions:
+            note = NOTE_ON_NEW_LANGUAGES.format(languages=", ".join(tokenizer.extensions))
         class_name = tokenizer_class(model, tokenizer)
         is_m2m = class_name == "M2M100Tokenizer"
         tag = 'f"__{target}__"' if is_m2m else "target"
@@ -173,7 +181,7 @@ def usage_of(description: ModelDescription, tokenizer: MultilingualTokenizer) ->
             "forced": f", forced_bos_token_id=tokenizer.convert_tokens_to_ids({tag})",
             "start": "2",
             "example": f'"{codes[0]}", "{codes[-1]}"',
-            "note": "",
+            "note": note,
         }
     else:
         sides = {

@@ -10,6 +10,7 @@ from pathlib import Path
 from nmt.config import DecodeConfig
 from nmt.plugins.exchange.ctranslate2_ranking import hypotheses_to_find
 from nmt.plugins.exchange.multilingual_vocabulary import SENTENCEPIECE
+from nmt.plugins.exchange.multilingual_vocabulary_export import files_of_new_languages
 from nmt.plugins.exchange.usage import length_formula, length_in_code, run_code
 from nmt.text import MultilingualTokenizer
 from nmt.translation import Line, untagged
@@ -21,7 +22,7 @@ from sentencepiece import SentencePieceProcessor
 
 MODEL = ctranslate2.Translator(".")
 SENTENCEPIECE = SentencePieceProcessor(model_file="{sentencepiece}")
-LANGUAGES = {languages}
+{encoders}LANGUAGES = {languages}
 with open("shared_vocabulary.json", encoding="utf-8") as file:
     ENTRIES = json.load(file)
 PIECES = {{SENTENCEPIECE.id_to_piece(id) for id in range(len(SENTENCEPIECE))}}
@@ -30,7 +31,7 @@ TEXT = PIECES.intersection(ENTRIES[4:]).difference(LANGUAGES.values())
 
 
 def translate({parameters}):
-    pieces = SENTENCEPIECE.encode(" ".join(line.split()), out_type=str)
+    pieces = {encoder}.encode(" ".join(line.split()), out_type=str)
     if not pieces:
         return ""
     source_pieces = [LANGUAGES[{first}]]
@@ -78,6 +79,12 @@ def best(pieces, start, rescore=False, **options):
 
 print(translate("A line.", {example}))
 '''
+ENCODERS = """\
+# Only the languages that were added later have the newest subwords.
+OLD = SentencePieceProcessor(model_file="{base}")
+NEW = {{code: SentencePieceProcessor(model_file=file) for code, file in {files}.items()}}
+"""
+"""The part of CODE for a vocabulary that `nmt extend` extended."""
 EXPLANATION = """
 The code below translates like `nmt translate split=never protect=none`: one line as a whole, with
 the same search and length penalty. By default, `nmt translate` also splits lines into sentences and
@@ -113,8 +120,21 @@ def code_for(tokenizer: MultilingualTokenizer, decode: DecodeConfig, positions: 
             "start": "[]",
             "example": f'"{codes[-1]}"',
         }
+    files = files_of_new_languages(tokenizer)
+    if files:
+        encoders = {
+            # The newest model has the pieces of all others.
+            "sentencepiece": [*files.values()][-1],
+            "encoders": ENCODERS.format(base=SENTENCEPIECE, files=ascii(files)),
+            "encoder": "NEW.get(source, OLD)",
+        }
+    else:
+        encoders = {
+            "sentencepiece": SENTENCEPIECE,
+            "encoders": "",
+            "encoder": "SENTENCEPIECE",
+        }
     return CODE.format(
-        sentencepiece=SENTENCEPIECE,
         languages=ascii(languages),
         beam=decode.beam_size,
         count=hypotheses_to_find(decode),
@@ -123,6 +143,7 @@ def code_for(tokenizer: MultilingualTokenizer, decode: DecodeConfig, positions: 
         formula=length_formula(decode),
         penalty=length_in_code(decode),
         **sides,
+        **encoders,
     )
 
 

@@ -30,6 +30,28 @@ def tokenizer_class(model: ModelConfig, tokenizer: MultilingualTokenizer) -> str
     return UNIGRAM if model.embedding_norm else BPE
 
 
+def sentencepiece_files(tokenizer: MultilingualTokenizer) -> dict[str, bytes]:
+    """The sentencepiece models of a vocabulary, keyed by file name.
+
+    The first one is for all languages that `nmt extend` did not add.
+    """
+    models = {SENTENCEPIECE: tokenizer.base.model}
+    for code, name in files_of_new_languages(tokenizer).items():
+        models[name] = tokenizer.extensions[code].model
+    return models
+
+
+def files_of_new_languages(tokenizer: MultilingualTokenizer) -> dict[str, str]:
+    """Codes of the languages that `nmt extend` added -> the file of their sentencepiece model."""
+    names = dict[int, str]()
+    files = {}
+    for code, pieces in tokenizer.extensions.items():
+        # Languages that were added together share one model.
+        names.setdefault(id(pieces), f"sentencepiece.{len(names) + 1}.model")
+        files[code] = names[id(pieces)]
+    return files
+
+
 def vocabulary_files(
     model: ModelConfig, tokenizer: MultilingualTokenizer, positions: int
 ) -> tuple[dict[str, Any], dict[str, bytes]]:
@@ -38,6 +60,8 @@ def vocabulary_files(
     NMTError if no class of transformers can express it.
     """
     class_name = tokenizer_class(model, tokenizer)
+    if class_name == UNIGRAM and tokenizer.extensions:
+        raise fixed_languages(class_name)
     table = [*FAIRSEQ_SYMBOLS, *tokenizer.entries[len(SYMBOLS) :]]
     tags = [tokenizer.entries[id] for id in tokenizer.languages.values()]
     config = {
@@ -54,7 +78,8 @@ def vocabulary_files(
     else:
         config["extra_special_tokens"] = tags
         trees["tokenizer.json"] = fast_tokenizer(class_name, tokenizer, table, tags)
-    return trees, {SENTENCEPIECE: tokenizer.model}
+    # transformers encodes all languages with the same pieces.
+    return trees, {SENTENCEPIECE: tokenizer.newest.model}
 
 
 def language_list(tokenizer: MultilingualTokenizer) -> str:
@@ -66,8 +91,12 @@ def language_list(tokenizer: MultilingualTokenizer) -> str:
         is_in_order = ids == [*range(first, first + len(ids))]
         if is_in_order and [*tokenizer.languages] == codes:
             return name
-    problem = "M2M100Tokenizer has a fixed list of languages, which the vocabulary does not match"
-    raise NMTError(f"format=huggingface: {problem}; use format=ctranslate2")
+    raise fixed_languages("M2M100Tokenizer")
+
+
+def fixed_languages(class_name: str) -> NMTError:
+    problem = f"{class_name} has a fixed list of languages, which the vocabulary does not match"
+    return NMTError(f"format=huggingface: {problem}; use format=ctranslate2")
 
 
 def fast_tokenizer(
@@ -77,7 +106,7 @@ def fast_tokenizer(
 
     transformers takes the vocabulary, merges and normalization from it, and builds the rest anew.
     """
-    proto = parse_sentencepiece(tokenizer.model)
+    proto = parse_sentencepiece(tokenizer.newest.model)
     table_of_special = [*FAIRSEQ_SYMBOLS, *tags]
     if "<mask>" in table:
         table_of_special.append("<mask>")

@@ -9,7 +9,7 @@ CTRANSLATE2_FILES = (
     r"model\.bin",
     r"(source|target|shared)_vocabulary\.(json|txt)",
     r"tokenizer\.model",
-    r"sentencepiece\.bpe\.model",
+    r"sentencepiece\.(bpe|\d+)\.model",
     r"(source|target)\.spm",
 )
 HUGGINGFACE_FILES = (

@@ -25,11 +25,18 @@ def computes_as_marian(settings: Settings) -> bool:
 
 def is_multilingual(settings: Settings) -> bool:
     """Whether transformers' classes for M2M-100 and mBART-50 are those of the model."""
-    return bool(settings["tokenizer.kind"] == "multilingual")
+    kind = settings["tokenizer.kind"]
+    # `nmt extend` also extends vocabularies of nmt's own, in which only sources have tags.
+    return bool(kind == "multilingual" or (kind == "extended" and settings["model.target_tags"]))
 
 
 def has_marian_vocabulary(settings: Settings) -> bool:
     return bool(settings["tokenizer.kind"] == "marian")
+
+
+def kinds_of_vocabulary(settings: Settings) -> tuple[Any, ...]:
+    kinds = ("bpe", "unigram", "wordpiece", "marian", "multilingual")
+    return (*kinds, "extended") if is_multilingual(settings) else kinds
 
 
 DIVIDES_WIDTH = Rule(
@@ -46,6 +53,12 @@ UNLESS_LIKELY_TO_TRUNCATE = Rule(
     lambda key, settings: f"at most 1 for {key}",
 )
 """A rule for decode.length_penalty: above 1, CTranslate2 stops before it finds the winner."""
+TRAINED = Rule(
+    # Neither program can leave entries out of the softmax.
+    lambda untrained, settings: untrained == 0,
+    lambda key, settings: "training with the entries that `nmt extend` added",
+)
+"""A rule for model.untrained."""
 NO_PREFIX = Rule(
     lambda prefix, settings: not prefix.strip(),
     lambda key, settings: f"no {key}",
@@ -123,8 +136,7 @@ SHAPE = {
     "model.tied_embeddings": FLAG,
     "model.source_vocabulary_size": ANY,
     "model.output_bias": FLAG,
-    # Neither program can leave entries out of the softmax.
-    "model.untrained": only(0),
+    "model.untrained": TRAINED,
     "model.max_positions": ANY,
 }
 """The rules that CTranslate2 and transformers have in common."""
@@ -142,7 +154,7 @@ CTRANSLATE2_MODEL = {
     "model.norm_epsilon": ANY,
 }
 VOCABULARY = {
-    "tokenizer.kind": only("bpe", "unigram", "wordpiece", "marian", "multilingual"),
+    "tokenizer.kind": only_by(kinds_of_vocabulary),
     "tokenizer.vocabulary_size": ANY,
     "tokenizer.sample": ANY,
     "tokenizer.normalization": only("canonical", "nfkc", "none"),

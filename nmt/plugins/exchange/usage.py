@@ -13,7 +13,7 @@ from typing import Any
 
 from nmt.config import DecodeConfig, NMTError
 from nmt.plugins.exchange.ctranslate2_ranking import hypotheses_to_find
-from nmt.plugins.exchange.multilingual_vocabulary import SENTENCEPIECE
+from nmt.plugins.exchange.multilingual_vocabulary_export import sentencepiece_files
 from nmt.text import (
     INVISIBLE,
     PRESENTATION_FORMS,
@@ -182,7 +182,7 @@ with `nmt translate run=MODEL engine=ctranslate2`, where MODEL is the original m
 def names_of(tokenizer: Tokenizer) -> dict[str, bytes]:
     """The names and contents of the vocabulary's files in an export."""
     if isinstance(tokenizer, MultilingualTokenizer):
-        return {SENTENCEPIECE: tokenizer.model}
+        return sentencepiece_files(tokenizer)
     if isinstance(tokenizer, MarianTokenizer):
         source, target = tokenizer.models
         return {"source.spm": source, "target.spm": target}
