@@ -15,6 +15,7 @@ from .description import is_parser as is_parser
 from .description import positions as positions
 from .description import read_description as read_description
 from .description import tokenizer_settings as tokenizer_settings
+from .description import trained_directions as trained_directions
 from .description import within as within
 from .front_matter import front_matter as front_matter
 from .locks import LOCK as LOCK

@@ -76,7 +76,8 @@ def rows_of_import(record: TrainingRecord) -> dict[str, str]:
         "Length penalty": f"{record.length_penalty} ({kind})",
     }
     if record.certificate is not None:
-        rows["Verified"] = plain(record.certificate)
+        when = " (before it was extended)" if record.extended else ""
+        rows["Verified"] = plain(record.certificate) + when
     return rows
 
 
@@ -138,6 +139,8 @@ def model_card(description: ModelDescription, parameters: int) -> str:
         rows |= rows_of_import(record)
     else:
         rows |= rows_of_training(record)
+    if record.extended is not None:
+        rows["Extended"] = f"by {plain(record.extended)}, with `nmt extend`"
     table = "\n".join(f"| {title} | {value} |" for title, value in rows.items())
     # A parser is used by `nmt parse`, because `nmt translate` would return its trees as text.
     structured = structured_targets_of(description)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from nmt.config import (
+    DIRECTION,
     MULTIPLE,
     DecodeConfig,
     ModelConfig,
@@ -211,16 +212,35 @@ def structured_targets_of(description: ModelDescription) -> StructuredTargets | 
     return structured_targets(within(description.training, "config", "data", "kind"))
 
 
+def trained_directions(description: ModelDescription) -> list[tuple[str, str]]:
+    """The directions that a model with tags of both languages was trained on, without duplicates.
+
+    Empty for other models, and for imported ones.
+    """
+    data = within(description.training, "config", "data")
+    sources = within(data, "sources")
+    # Either may have any form in a file from elsewhere.
+    entries = sources if isinstance(sources, list) and sources else [data]
+    directions = []
+    for entry in entries:
+        match = DIRECTION.fullmatch(str(within(entry, "tag")))
+        if match and match["source"]:
+            directions.append((match["source"], match["target"]))
+    return [*dict.fromkeys(directions)]
+
+
 def input_of(description: ModelDescription) -> str:
     """The options and the input of a command that translates with a model, as an example."""
-    suffix = description.source
+    source, target = description.source, description.target
+    trained = trained_directions(description)
+    example = trained[0] if trained else ("en", "de")
     options = ""
-    if description.source == MULTIPLE:
-        suffix = "en"
-        options += "source=en "
-    if description.target == MULTIPLE:
-        options += "target=de "
-    return f"{options}< input.{suffix}"
+    if source == MULTIPLE:
+        source = example[0]
+        options += f"source={source} "
+    if target == MULTIPLE:
+        options += f"target={example[1]} "
+    return f"{options}< input.{source}"
 
 
 def direction_in_words(description: ModelDescription) -> str:

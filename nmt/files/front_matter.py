@@ -8,7 +8,12 @@ from typing import Any
 
 from nmt.config import MULTIPLE
 from nmt.extensions import CorpusEntry
-from nmt.files.description import ModelDescription, TrainingRecord, within
+from nmt.files.description import (
+    ModelDescription,
+    TrainingRecord,
+    trained_directions,
+    within,
+)
 from nmt.files.markdown import on_one_line, printable
 from nmt.registry import entries_of
 
@@ -51,13 +56,32 @@ def metadata(description: ModelDescription, library: str) -> dict[str, Any]:
 
 
 def languages_of(description: ModelDescription) -> list[str]:
-    """The codes of a model's languages that the hub accepts."""
+    """The codes of a model's languages in the form of the hub, such as de for deu_Latn."""
     sides = (description.source, description.target)
-    if MULTIPLE in sides:
+    languages = [
+        language for direction in trained_directions(description) for language in direction
+    ]
+    if not languages and MULTIPLE in sides:
         return ["multilingual"]
-    codes = [code for code in sides if CODE_OF_LANGUAGE.fullmatch(code) and code != UNDETERMINED]
+    codes = [hub_code(language) for language in languages or sides]
     # A model may have the same language on both sides; each code is listed once.
-    return [*dict.fromkeys(codes)]
+    return [code for code in dict.fromkeys(codes) if code]
+
+
+def hub_code(language: str) -> str:
+    """A language code as the hub has it; empty if the language is unknown."""
+    # Here, because completion must not load it.
+    import langcodes
+
+    if CODE_OF_LANGUAGE.fullmatch(language):
+        code = language
+    else:
+        try:
+            # The hub knows languages, but not their scripts.
+            code = langcodes.get(language).language or UNDETERMINED
+        except ValueError:  # not a language code
+            code = UNDETERMINED
+    return "" if code == UNDETERMINED else code
 
 
 def datasets_of(record: TrainingRecord) -> list[str]:

@@ -92,7 +92,14 @@ def language_of_group(lines: Sequence[str], languages: tuple[str, str]) -> str:
     for language in languages:
         if are_close(code, language):
             return language
-    return code
+    # The model takes text in a language that it does not know for another one.
+    return code if all(is_identifiable(language) for language in in_script) else ""
+
+
+@cache
+def is_identifiable(language: str) -> bool:
+    """Whether py3langid's model knows a language, or one that counts as the same."""
+    return any(are_close(known, language) for known in identifier().nb_classes)
 
 
 @dataclass(frozen=True)

@@ -46,9 +46,9 @@ class Measurement:
 
     def in_words(self) -> str:
         if self.domain:
-            words = f"{self.domain} {self.perplexity:.2f}"
+            words = f"{self.domain}: perplexity {self.perplexity:.2f}"
             if self.score:
-                words += f", {self.score.value:.1f}"
+                words += f", {self.score.name} {self.score.value:.1f}"
             return words
         words = f"loss {self.loss:.3f}, perplexity {self.perplexity:.2f}"
         if self.score:

@@ -11,7 +11,7 @@ general=$corpora/en-de/valid
 # 1. A small model in NLLB's format that knows English, German and Italian. It takes the place of NLLB.
 mkdir -p $runs $few
 python "$here/random_model.py" $few/hub "$corpora"/en-de/train.{en,de} "$corpora"/en-it/train.{en,it}
-nmt import $few/hub output=$runs/random
+nmt import path=$few/hub output=$runs/random
 nmt preprocess --config-dir "$here" data=known "data.train=$corpora" init=$runs/random
 nmt train data/new_language_known init=$runs/random name=new_language/known experiment=laptop \
     optim.warmup=300 batching.tokens_per_update=2000 trainer.max_steps=2500 checkpoints.every_steps=100
@@ -20,7 +20,7 @@ nmt train data/new_language_known init=$runs/random name=new_language/known expe
 for language in en da; do
     awk 'NR % 20 == 0' "$corpora/en-da/train.$language" > "$few/train.$language"
 done
-nmt extend $runs/known output=$runs/extended languages=[dan_Latn] like=[deu_Latn] text=[$few/train.da]
+nmt extend $runs/known output=$runs/extended overwrite=true languages=[dan_Latn] like=[deu_Latn] text=[$few/train.da]
 
 # 3. Train on Danish, mixed with German and Italian and, for comparison, without them.
 adapt=(init=$runs/extended experiment=adapt batching.tokens_per_update=2000 batching.micro_batches=1

@@ -68,7 +68,7 @@ def test_a_model_of_several_directions_says_how_to_name_them(many, nmt, here):
     assert nmt("train", *many, *words).code == 0
     overview = nmt("runs", "short").out
     assert "between many languages" in overview
-    assert "nmt translate short source=en target=de < input.en" in overview
+    assert "short source=eng_Latn target=deu_Latn < input.eng_Latn" in overview
 
 
 @pytest.mark.parametrize(

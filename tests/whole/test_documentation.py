@@ -7,6 +7,7 @@ import io
 import json
 import re
 import shlex
+import shutil
 import tokenize
 from dataclasses import fields
 from functools import cache
@@ -136,7 +137,10 @@ def test_commands_in_pages_compose_and_links_have_targets(page, here):
     text = page.read_text()
     folder = here if write_examples(text, here) else None
     if "--config-dir" in text and (page.parent / "data").is_dir():
-        folder = page.parent
+        if folder:
+            shutil.copytree(page.parent / "data", here / "data", dirs_exist_ok=True)
+        else:
+            folder = page.parent
     blocks = (
         re.findall(r"^```\w*\n(.*?)^```", text, flags=re.M | re.S)
         if page.suffix == ".md"

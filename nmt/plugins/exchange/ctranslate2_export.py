@@ -14,6 +14,7 @@ from nmt.plugins.exchange import multilingual_usage, usage
 from nmt.plugins.exchange.commands import ExportConfig, heading, sample_of, settings_of_model
 from nmt.plugins.exchange.ctranslate2_conversion import converted, table_length
 from nmt.plugins.exchange.ctranslate2_engine import CTranslate2Engine
+from nmt.plugins.exchange.multilingual_vocabulary_export import example_direction
 from nmt.plugins.exchange.supported import CTRANSLATE2
 from nmt.text import SOURCE, MultilingualTokenizer, Tokenizer, read_tokenizer
 
@@ -92,7 +93,8 @@ def readme_code(folder: Path, ours: translation.Translator) -> str:
     positions = table_length(ModelConfig(**description.model))
     tokenizer = ours.tokenizer
     if isinstance(tokenizer, MultilingualTokenizer):
-        return multilingual_usage.code_for(tokenizer, decode, positions)
+        example = example_direction(description, tokenizer)
+        return multilingual_usage.code_for(tokenizer, decode, positions, example)
     return usage.code_for(tokenizer, ours.segmenter, decode, positions)
 
 

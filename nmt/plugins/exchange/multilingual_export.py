@@ -28,6 +28,7 @@ from nmt.plugins.exchange.marian import HUB_BIAS, HUB_EMBEDDINGS, HUB_SHARED
 from nmt.plugins.exchange.multilingual_hub import POSITIONS, UNUSED_POSITIONS
 from nmt.plugins.exchange.multilingual_vocabulary import OUR_ORDER
 from nmt.plugins.exchange.multilingual_vocabulary_export import (
+    example_direction,
     tokenizer_class,
     vocabulary_files,
 )
@@ -166,7 +167,7 @@ def usage_of(description: ModelDescription, tokenizer: MultilingualTokenizer) ->
     """The part of README.md on how to translate, and how the results differ from nmt's."""
     decode = expected_search(DecodeConfig(), description)
     model = ModelConfig(**description.model)
-    codes = [*tokenizer.languages]
+    source, target = example_direction(description, tokenizer)
     if tokenizer.has_target_tags:
         note = ""
         if tokenizer.extensions:
@@ -180,7 +181,7 @@ def usage_of(description: ModelDescription, tokenizer: MultilingualTokenizer) ->
             "first": "source",
             "forced": f", forced_bos_token_id=tokenizer.convert_tokens_to_ids({tag})",
             "start": "2",
-            "example": f'"{codes[0]}", "{codes[-1]}"',
+            "example": f'"{source}", "{target}"',
             "note": note,
         }
     else:
@@ -190,7 +191,7 @@ def usage_of(description: ModelDescription, tokenizer: MultilingualTokenizer) ->
             "first": "target",
             "forced": "",
             "start": "1",
-            "example": f'"{codes[-1]}"',
+            "example": f'"{target}"',
             "note": NOTE_ON_SMALL_100,
         }
     return USAGE.format(

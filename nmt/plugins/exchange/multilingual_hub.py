@@ -84,7 +84,8 @@ def read_multilingual(folder: Path) -> ImportedModel:
     alpha = stored_length_penalty(folder, tree)
     languages = (MULTIPLE, MULTIPLE)
     record = origin_of(folder)
-    return ImportedModel(model, "transformers", tokenizer, alpha, languages, record)
+    trained_by = "fairseq or transformers"  # the files do not say which
+    return ImportedModel(model, trained_by, tokenizer, alpha, languages, record)
 
 
 def positions_of_mbart(weights: Weights) -> dict[str, Any]:

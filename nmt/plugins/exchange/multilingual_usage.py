@@ -102,23 +102,30 @@ def text_or_null(line):
 """Translates a line and its languages to a string, or to null if it is too long."""
 
 
-def code_for(tokenizer: MultilingualTokenizer, decode: DecodeConfig, positions: int) -> str:
-    """The code for a model with this vocabulary, search and number of positions."""
-    codes = [*tokenizer.languages]
+def code_for(
+    tokenizer: MultilingualTokenizer,
+    decode: DecodeConfig,
+    positions: int,
+    example: tuple[str, str],
+) -> str:
+    """The code for a model with this vocabulary, search and number of positions.
+
+    `example` are the languages of an example.
+    """
     languages = {code: tokenizer.entries[id] for code, id in tokenizer.languages.items()}
     if tokenizer.has_target_tags:
         sides = {
             "parameters": "line, source, target",
             "first": "source",
             "start": "[LANGUAGES[target]]",
-            "example": f'"{codes[0]}", "{codes[-1]}"',
+            "example": f'"{example[0]}", "{example[1]}"',
         }
     else:
         sides = {
             "parameters": "line, target",
             "first": "target",
             "start": "[]",
-            "example": f'"{codes[-1]}"',
+            "example": f'"{example[1]}"',
         }
     files = files_of_new_languages(tokenizer)
     if files:

@@ -7,12 +7,13 @@ from base64 import b64encode
 from typing import Any
 
 from nmt.config import ModelConfig, NMTError
+from nmt.files import ModelDescription, trained_directions
 from nmt.plugins.exchange.multilingual_vocabulary import (
     FAIRSEQ_SYMBOLS,
     LANGUAGE_LISTS,
     SENTENCEPIECE,
 )
-from nmt.text import SYMBOLS, MultilingualTokenizer, parse_sentencepiece
+from nmt.text import SYMBOLS, MultilingualTokenizer, match_language, parse_sentencepiece
 
 UNIGRAM = "MBart50Tokenizer"
 BPE = "NllbTokenizer"
@@ -28,6 +29,19 @@ def tokenizer_class(model: ModelConfig, tokenizer: MultilingualTokenizer) -> str
     if all(entry.startswith("__") for entry in entries):
         return "M2M100Tokenizer"
     return UNIGRAM if model.embedding_norm else BPE
+
+
+def example_direction(
+    description: ModelDescription, tokenizer: MultilingualTokenizer
+) -> tuple[str, str]:
+    """The languages of an example: those of the training, or else English and German."""
+    codes = [*tokenizer.languages]
+    for source, target in [*trained_directions(description), ("en", "de")]:
+        source_code = match_language(source, codes)
+        target_code = match_language(target, codes)
+        if source_code and target_code:
+            return source_code, target_code
+    return codes[0], codes[-1]
 
 
 def sentencepiece_files(tokenizer: MultilingualTokenizer) -> dict[str, bytes]:

@@ -1,5 +1,6 @@
 """`nmt extend`: add languages and subwords to the vocabulary of a trained model."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -12,6 +13,12 @@ from nmt.config import LANGUAGE, MISSING, Command, ModelConfig, NMTError, choice
 if TYPE_CHECKING:
     from nmt.plugins.extend.vocabulary import Extension
     from nmt.text import Tokenizer
+
+
+CODE_WITH_SCRIPT = re.compile(r"[a-z]{3}_[A-Z][a-z]{3}")
+"""A code as in NLLB, such as tyv_Cyrl."""
+LETTERS_OF_ISO = 3
+"""The letters of the codes of ISO 639-3."""
 
 
 @dataclass
@@ -32,6 +39,8 @@ class ExtendConfig:
     """Maximum number of subwords to add, besides characters that the vocabulary lacks."""
     min_count: int = number(10, 1, 10**9)
     """Number of times that an added character or subword must occur in the text."""
+    overwrite: bool = False
+    """Replace a model directory in `output`."""
 
     def __post_init__(self) -> None:
         require(bool(self.languages), "languages: name the languages to add, such as [tyv_Cyrl]")
@@ -53,11 +62,16 @@ def run_extend(config: ExtendConfig) -> None:
 
     output = Path(config.output)
     check_ours(output)
+    # Runs may have started from that model.
+    if output.exists() and not config.overwrite:
+        raise NMTError(f"output={output}: exists; pass another folder, or overwrite=true")
     folder = files.find_model_directory(config.run)
     description = files.read_description(folder)
     if ModelConfig(**description.model).source_vocabulary_size is not None:
         raise NMTError(f"{folder}: has a vocabulary for each language, which cannot be extended")
     tokenizer = read_tokenizer(folder)
+    for code in config.languages:
+        check_code(code, tokenizer)
     like = [language_id(code, tokenizer) for code in config.like]
     texts = list[str]()
     for name in config.text:
@@ -82,6 +96,22 @@ def run_extend(config: ExtendConfig) -> None:
     added = len(extension.tags) + len(extension.pieces)
     print(f"{output}: {folder} with {added:,} more entries")
     print(f"next, train it: nmt preprocess init={output} ..., then nmt train ... init={output}")
+
+
+def check_code(code: str, tokenizer: "Tokenizer") -> None:
+    """Raise NMTError unless the code of a new language has the form of the model's codes."""
+    from nmt.text import subtags
+
+    names_scripts = all(CODE_WITH_SCRIPT.fullmatch(known) for known in tokenizer.languages)
+    if not tokenizer.languages or not names_scripts or CODE_WITH_SCRIPT.fullmatch(code):
+        return
+    example = "tyv_Cyrl"
+    parts = subtags(code)
+    if len(parts.language) == LETTERS_OF_ISO and parts.script:
+        example = f"{parts.language}_{parts.script}"
+    raise NMTError(
+        f"languages={code:.40}: the model's codes are three letters and a script; pass {example}"
+    )
 
 
 def language_id(code: str, tokenizer: "Tokenizer") -> int:

@@ -9,7 +9,7 @@ from rich.console import Console
 from nmt import commands, translation
 from nmt.config import ModelConfig, NMTError, TranslatorOptions, build, flatten, matches, to_tree
 from nmt.evaluation import Score, score
-from nmt.files import SMALL, read_text, within
+from nmt.files import SMALL, expected_search, read_description, read_text, within
 from nmt.model import described
 from nmt.plugins.results.charts import BOTTOM, CHARTS, LEFT, RIGHT, SKIPPED, Drawing, draw
 from nmt.plugins.results.options import ReportConfig
@@ -93,7 +93,8 @@ def translate_held_out(
     translator = open_translator(options, kind.translate)
 
     count = f"{len(sources):,} of {len(all_sources):,} lines of the {SPLITS[config.split]} set"
-    decode = config.translator.decode
+    description = read_description(run.folder / "model")
+    decode = expected_search(config.translator.decode, description)
     search = f"beam {decode.beam_size}, length penalty {decode.length_penalty}"
     engine = f"engine {translator.options.compute.engine}"
     model = f"the model in {run.folder / 'model'}, update {run.model.updates:,}"

@@ -90,7 +90,7 @@ def test_the_import_is_that_of_the_folder_and_is_downloaded_once(folder, hub, ru
     done = run(f"hub:{NLLB}", "output=first")
     assert done.code == 0, done.err
     assert done.out == (
-        f"first: hub:{NLLB}, trained by transformers, license cc-by-nc-4.0, commit {commit}\n"
+        f"first: hub:{NLLB}, trained by fairseq or transformers, license cc-by-nc-4.0, commit {commit}\n"
     )
     [line] = done.err.splitlines()
     assert line.startswith("downloading ")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from nmt.files import front_matter, read_description
+from nmt.files import front_matter, input_of, read_description
 from nmt.files.description import ModelDescription
 from nmt.plugins.exchange.hub_card import metadata_of, origin_of
 from tests.conftest import import_fixture
@@ -73,10 +73,21 @@ def test_datasets_of_the_hub_are_listed(data, datasets):
     assert tree.get("datasets") == datasets
 
 
+def test_the_trained_directions_are_listed_and_used_in_the_example():
+    tags = ("<tyv_Cyrl2rus_Cyrl>", "<rus_Cyrl2tyv_Cyrl>")
+    sources = [{"tag": tag} for tag in tags]
+    description = described("mul", "mul", config={"data": {"sources": sources}})
+    assert tree_of(front_matter(description, "nmt"))["language"] == ["tyv", "ru"]
+    assert input_of(description) == "source=tyv_Cyrl target=rus_Cyrl < input.tyv_Cyrl"
+
+
 @pytest.mark.parametrize(
     ("source", "target", "languages"),
     [
         ("mul", "mul", ["multilingual"]),
+        ("eng_Latn", "tyv_Cyrl", ["en", "tyv"]),
+        ("zho_Hans", "zho_Hant", ["zh"]),
+        ("not a code", "a\nb: c", None),
         ("und", "und", None),
         ("en", "en", ["en"]),
         ("en", "zh-Hans", ["en", "zh-Hans"]),

@@ -132,7 +132,7 @@ def test_certificate_stands_in_the_model_directory(nmt, tmp_path):
     done = nmt("import", "hub", "output=model")
     assert done.code == 0
     origin, certificate = done.out.splitlines()
-    assert origin == "model: hub, trained by transformers"
+    assert origin == "model: hub, trained by fairseq or transformers"
     assert "the same tokens for 5,000 of 5,000 lines" in certificate
     [logits] = re.findall(r"logits within (\S+);", certificate)
     assert float(logits) < 1e-5

@@ -174,6 +174,8 @@ def test_training_makes_the_new_entries_predictable(nmt, models, tmp_path):
         (("languages=[tyv_Cyrl]", "like=[tlh]"), "like=tlh"),
         (("languages=[rus_Cyrl]", "like=[kaz_Cyrl]"), "in the vocabulary already"),
         (("languages=[../x]", "like=[kaz_Cyrl]"), "must be a language code"),
+        (("languages=[tyv]", "like=[kaz_Cyrl]"), "three letters and a script; pass tyv_Cyrl"),
+        (("languages=[Tuvan]", "like=[kaz_Cyrl]"), "three letters and a script; pass tyv_Cyrl"),
     ],
 )
 def test_mistakes_take_one_line(nmt, models, tmp_path, words, message):
