@@ -11,6 +11,7 @@ from .layers import MultiHeadAttention as MultiHeadAttention
 from .layers import Residual as Residual
 from .layers import SSRU as SSRU
 from .transformer import Transformer as Transformer
+from .weights import check_new as check_new
 from .weights import check_ours as check_ours
 from .weights import check_shapes as check_shapes
 from .weights import described as described

@@ -49,6 +49,14 @@ def check_ours(folder: Path) -> None:
         read_description(folder)
 
 
+def check_new(folder: Path, overwrite: bool) -> None:
+    """Raise NMTError if a folder has a model and may not be overwritten, or is not a model's."""
+    check_ours(folder)
+    # Runs may have started from that model.
+    if folder.exists() and any(folder.iterdir()) and not overwrite:
+        raise NMTError(f"output={folder}: exists; pass another folder, or overwrite=true")
+
+
 def write_model_directory(
     folder: Path, model: Transformer, tokenizer_file: Path, description: ModelDescription, card: str
 ) -> None:

@@ -153,6 +153,15 @@ def untagged(
     tag = tokenizer.leading_tag(text_from_tag)
     if tag:
         return Line(text_from_tag.removeprefix(tag), f"{tag} ", align)
+    both = DIRECTION_TAG.match(text_from_tag)
+    # A model such as SMaLL-100 reads the tag of the target only.
+    if both and tokenizer.languages and names_language(both, tokenizer):
+        target_tag = find_tag(both["target"], tokenizer)
+        if target_tag:
+            return Line(text_from_tag[both.end() :], f"{target_tag} ", align)
+        names = [*tokenizer.languages]
+        supported = supported_in_words(both["target"], names, tokenizer)
+        return RefusedLine(0, f"{both[0].strip()}: {supported}")
     unknown = LANGUAGE_TAG.match(text)
     # For a model without such tags, `<2de>` is text like any other.
     if unknown and has_tags_like(unknown[1], tokenizer):
@@ -188,6 +197,9 @@ def in_direction(
 
 def names_language(match: re.Match[str], tokenizer: Tokenizer) -> bool:
     """Whether a match of DIRECTION_TAG names a language, unlike <h2> or <b2b>."""
+    # No markup begins with a digit, so <2xx> is a mistake.
+    if not match["source"]:
+        return True
     codes = tuple(tokenizer.languages)
     return any(code_for(word, codes) or is_language(word) for word in match.groups() if word)
 

@@ -13,7 +13,7 @@ adapt=(experiment=adapt init=$runs/extended batching.tokens_per_update=2000 batc
 # 1. A small model in NLLB's format that knows English, German and Italian. It takes the place of NLLB.
 mkdir -p $runs $few
 python "$here/random_model.py" $few/hub "$corpora"/en-de/train.{en,de} "$corpora"/en-it/train.{en,it}
-nmt import path=$few/hub output=$runs/random
+nmt import path=$few/hub output=$runs/random overwrite=true
 nmt preprocess --config-dir "$here" data=known "data.train=$corpora" init=$runs/random
 nmt train data/new_language_known "${start[@]}" init=$runs/random trainer.max_steps=2500 name=new_language/known
 

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,6 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 API = re.compile(r"/api/models/(?P<repository>[^/]+/[^/]+)(/revision/(?P<revision>[^/]+))?")
 FILE = re.compile(r"/(?P<repository>[^/]+/[^/]+)/resolve/(?P<revision>[^/]+)/(?P<name>.+)")
+WEIGHTS = (".safetensors", ".bin")
 RANGE = re.compile(r"bytes=(\d+)-")
 
 
@@ -32,6 +33,8 @@ class FakeHub:
     """The token that files require; None: none."""
     is_cut: bool = False
     """Whether connections break in the middle of weights, and no later one sends more of them."""
+    damage: Callable[[bytes], bytes] | None = None
+    """What the server makes of the weights that it sends."""
     requests: list[str] = field(default_factory=list)
 
     def add(self, repository: str, folder: Path, branch: str = "main") -> str:
@@ -101,7 +104,11 @@ class Handler(BaseHTTPRequestHandler):
         siblings = []
         for name, content in files.items():
             size = self.hub.sizes.get(repository, len(content))
-            siblings.append({"rfilename": name, "size": size})
+            sibling: dict[str, Any] = {"rfilename": name, "size": size}
+            if name.endswith(WEIGHTS):
+                digest = hashlib.sha256(content).hexdigest()
+                sibling["lfs"] = {"sha256": digest, "size": size, "pointerSize": 130}
+            siblings.append(sibling)
         tree = {"id": repository, "modelId": repository, "sha": commit, "siblings": siblings}
         content = json.dumps(tree).encode()
         self.send(200, {"Content-Type": "application/json"}, content)
@@ -114,13 +121,15 @@ class Handler(BaseHTTPRequestHandler):
             self.refuse(404, "EntryNotFound", "Entry not found")
             return
         content = files[name]
+        is_weights = name.endswith(WEIGHTS)
+        if self.hub.damage and is_weights:
+            content = self.hub.damage(content)
         headers = {"ETag": f'"{hashlib.sha256(content).hexdigest()}"', "X-Repo-Commit": commit}
         match = RANGE.match(self.headers["Range"] or "")
         start = int(match[1]) if match else 0
         status = 206 if start else 200
         if start:
             headers["Content-Range"] = f"bytes {start}-{len(content) - 1}/{len(content)}"
-        is_weights = name.endswith((".safetensors", ".bin"))
         if self.hub.is_cut and is_weights and self.command == "GET":
             self.break_off(status, headers, content[start:], half=start == 0)
         else:

@@ -30,6 +30,10 @@ LONGEST = 24
 """The maximum length of these, in tokens."""
 EXTRA = 10
 """How much longer than its source a translation may be."""
+LEAST_SAME_TOKENS = 0.99
+"""The least share of lines with the same tokens; mBART-50's have ties between segmentations."""
+MOST_DIFFERENCE = 1e-3
+"""The largest difference of logits that rounding explains, also in a large model."""
 LOCALES = """
 en ru el ar he hi bn pa gu or ta te kn ml si th lo my km ka hy am bo zh ja ko dz
 """
@@ -58,6 +62,15 @@ class Certificate:
     same_beam: int
     """Like `same_greedy`, for a beam of 4."""
     ended_beam: int
+
+    @property
+    def holds(self) -> bool:
+        """Whether the import computes what the original does."""
+        are_translations_same = (
+            self.same_greedy == self.ended_greedy and self.same_beam == self.ended_beam
+        )
+        has_tokens = self.same_tokens >= LEAST_SAME_TOKENS * self.lines
+        return has_tokens and self.logits <= MOST_DIFFERENCE and are_translations_same
 
     def in_words(self) -> str:
         return (

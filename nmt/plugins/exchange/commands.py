@@ -212,6 +212,8 @@ class ImportConfig:
     """Source language, such as en; null: the language that the imported folder names."""
     target: str | None = None
     """Target language; null: as for `source`."""
+    overwrite: bool = False
+    """Replace a model directory in `output`."""
     verify: bool = True
     """Compare M2M-100, NLLB, SMaLL-100 and mBART-50 models with the transformers library, if it is
     installed: tokens, logits and translations."""
@@ -223,10 +225,10 @@ class ImportConfig:
 
 
 def run_import(config: ImportConfig) -> None:
-    from nmt.model import check_ours
+    from nmt.model import check_new
 
     # First, because downloading and reading a model take long.
-    check_ours(Path(config.output))
+    check_new(Path(config.output), config.overwrite)
     path = Path(config.path)
     from_hub = dict[str, str]()
     if is_hub_name(config.path):
@@ -291,10 +293,14 @@ def compared(path: Path, output: Path) -> str:
     if not can_certify():
         return "not compared with the original: transformers is not installed"
     try:
-        certificate = certify(path, output).in_words()
+        result = certify(path, output)
     # The library raises many kinds of errors for models and tokenizers that it cannot read.
     except Exception as error:
         return f"not compared with the original: transformers cannot read it ({one_line(error)})"
+    certificate = result.in_words()
+    if not result.holds:
+        warning = "the imported model differs from the original in transformers; do not rely on it"
+        commands.talker().print(f"warning: {output}: {warning}")
     description = files.read_description(output)
     description.training["certificate"] = certificate
     shapes = files.stored_shapes(output / "model.safetensors").values()

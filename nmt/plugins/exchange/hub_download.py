@@ -158,6 +158,8 @@ class Listing:
     commit: str
     sizes: Mapping[str, int]
     """The size of each file, in bytes."""
+    hashes: Mapping[str, str]
+    """The SHA-256 of each large file."""
 
 
 def listing_of(name: HubName) -> Listing:
@@ -173,7 +175,13 @@ def listing_of(name: HubName) -> Listing:
     # The answer of a server becomes a part of a path.
     if info.sha is None or not COMMIT.fullmatch(info.sha):
         raise ValueError("the hub names no commit")
-    return Listing(info.sha, {file.rfilename: file.size or 0 for file in info.siblings or ()})
+    sizes = {}
+    hashes = {}
+    for file in info.siblings or ():
+        sizes[file.rfilename] = int(file.size or 0)
+        if file.lfs is not None:
+            hashes[file.rfilename] = file.lfs.sha256
+    return Listing(info.sha, sizes, hashes)
 
 
 def download_files(
@@ -188,7 +196,7 @@ def download_files(
     if CONFIG not in small or not weights:
         raise NMTError(f"{name}: contains no model in the format of transformers")
     folder.mkdir(parents=True, exist_ok=True)
-    missing = [file for file in small + weights if not (folder / file).exists()]
+    missing = [file for file in small + weights if not has_size(folder / file, listing.sizes[file])]
     size = sum(listing.sizes[file] for file in missing)
     free = shutil.disk_usage(folder).free
     if size > free:
@@ -196,18 +204,37 @@ def download_files(
         advice = "free some space, or set XDG_CACHE_HOME to a folder on another disk"
         raise NMTError(f"{name}: {problem}; {advice}")
     # First, because the weights of an unsupported model would be downloaded in vain.
-    fetch(name, listing.commit, CONFIG, folder)
+    if CONFIG in missing:
+        fetch(name, listing, CONFIG, folder)
+        missing.remove(CONFIG)
     check_type(name, folder)
     report(f"downloading {in_bytes(size)} from {name}")
     for file in missing:
-        fetch(name, listing.commit, file, folder)
+        fetch(name, listing, file, folder)
 
 
-def fetch(name: HubName, commit: str, file: str, folder: Path) -> None:
-    """Download a file, with a progress bar if standard error is a terminal."""
+def has_size(path: Path, size: int) -> bool:
+    return path.is_file() and path.stat().st_size == size
+
+
+def fetch(name: HubName, listing: Listing, file: str, folder: Path) -> None:
+    """Download a file, with a progress bar if standard error is a terminal.
+
+    NMTError if it is not as the hub lists it; the next download replaces it.
+    """
     from huggingface_hub import hf_hub_download
 
-    hf_hub_download(name.repository, file, revision=commit, local_dir=folder)
+    path = folder / file
+    # The library would keep a file that it believes complete.
+    path.unlink(missing_ok=True)
+    hf_hub_download(name.repository, file, revision=listing.commit, local_dir=folder)
+    is_listed = has_size(path, listing.sizes[file])
+    digest = listing.hashes.get(file)
+    if is_listed and digest is not None:
+        is_listed = files.sha256(path) == digest
+    if not is_listed:
+        path.unlink()
+        raise NMTError(f"{name}: {file} was not downloaded as the hub lists it; repeat the command")
 
 
 def check_type(name: HubName, folder: Path) -> None:

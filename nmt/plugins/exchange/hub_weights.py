@@ -81,7 +81,11 @@ def read_tensors(path: Path) -> Weights:
 
 
 def is_weight(name: Any, tensor: Any) -> bool:
-    return isinstance(name, str) and torch.is_tensor(tensor) and tensor.is_floating_point()
+    if not isinstance(name, str) or not torch.is_tensor(tensor):
+        return False
+    # A tensor on the device "meta" has no content, and a sparse one no dense content.
+    is_plain = tensor.layout == torch.strided and tensor.device.type == "cpu"
+    return is_plain and tensor.is_floating_point()
 
 
 def conversion(path: Path) -> str:

@@ -8,13 +8,15 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from nmt import commands, files
-from nmt.config import LANGUAGE, MISSING, Command, ModelConfig, NMTError, choice, number, require
+from nmt.config import MISSING, Command, ModelConfig, NMTError, choice, number, require
 
 if TYPE_CHECKING:
     from nmt.plugins.extend.vocabulary import Extension
     from nmt.text import Tokenizer
 
 
+NEW_CODE = re.compile(r"[A-Za-z]{2,8}([_-][A-Za-z0-9]{1,8})*")
+"""A language code. A 2 before its end could be that of a tag, such as <en2de>."""
 CODE_WITH_SCRIPT = re.compile(r"[a-z]{3}_[A-Z][a-z]{3}")
 """A code as in NLLB, such as tyv_Cyrl."""
 LETTERS_OF_ISO = 3
@@ -45,8 +47,10 @@ class ExtendConfig:
     def __post_init__(self) -> None:
         require(bool(self.languages), "languages: name the languages to add, such as [tyv_Cyrl]")
         for code in self.languages:
-            if not LANGUAGE.fullmatch(code):
+            if not NEW_CODE.fullmatch(code):
                 raise NMTError(f"languages={code:.40}: must be a language code, such as tyv_Cyrl")
+            if self.languages.count(code) > 1:
+                raise NMTError(f"languages: {code} is given twice; omit one")
         if len(self.like) != len(self.languages):
             raise NMTError(
                 f"like: name one language of the model for each of the {len(self.languages)} new "
@@ -55,16 +59,13 @@ class ExtendConfig:
 
 
 def run_extend(config: ExtendConfig) -> None:
-    from nmt.model import check_ours, load_model, write_model_directory
+    from nmt.model import check_new, load_model, write_model_directory
     from nmt.plugins.extend.rows import with_rows
     from nmt.plugins.extend.vocabulary import extend
     from nmt.text import read_texts, read_tokenizer
 
     output = Path(config.output)
-    check_ours(output)
-    # Runs may have started from that model.
-    if output.exists() and not config.overwrite:
-        raise NMTError(f"output={output}: exists; pass another folder, or overwrite=true")
+    check_new(output, config.overwrite)
     folder = files.find_model_directory(config.run)
     description = files.read_description(folder)
     if ModelConfig(**description.model).source_vocabulary_size is not None:
@@ -99,18 +100,23 @@ def run_extend(config: ExtendConfig) -> None:
 
 
 def check_code(code: str, tokenizer: "Tokenizer") -> None:
-    """Raise NMTError unless the code of a new language has the form of the model's codes."""
-    from nmt.text import subtags
+    """Raise NMTError unless a code names a new language in the form of the model's codes."""
+    from nmt.text import match_language, subtags
 
-    names_scripts = all(CODE_WITH_SCRIPT.fullmatch(known) for known in tokenizer.languages)
-    if not tokenizer.languages or not names_scripts or CODE_WITH_SCRIPT.fullmatch(code):
+    codes = [*tokenizer.languages]
+    parts = subtags(code)
+    known = match_language(code, codes)
+    # A model may have a language once more for another region.
+    if known is not None and parts.region == subtags(known).region:
+        raise NMTError(f"languages={code}: is in the vocabulary already, as {known}")
+    have_scripts = all(CODE_WITH_SCRIPT.fullmatch(other) for other in codes)
+    if not codes or not have_scripts or CODE_WITH_SCRIPT.fullmatch(code):
         return
     example = "tyv_Cyrl"
-    parts = subtags(code)
     if len(parts.language) == LETTERS_OF_ISO and parts.script:
         example = f"{parts.language}_{parts.script}"
     raise NMTError(
-        f"languages={code:.40}: the model's codes are three letters and a script; pass {example}"
+        f"languages={code}: the model's codes are three letters and a script; pass {example}"
     )
 
 

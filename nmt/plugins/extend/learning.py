@@ -111,34 +111,35 @@ def words_in(pieces: list[str]) -> Iterable[Word]:
 
 
 def lacking_characters(
-    processor: Any, texts: list[str], known: set[str], least: int
+    processor: Any, texts: list[str], excluded: set[str], least: int
 ) -> list[NewPiece]:
-    """The characters of the texts that a vocabulary lacks, the most frequent first."""
+    """The characters of the texts that are not excluded, the most frequent first."""
     counts = Counter[str]()
     for text in texts:
         # As the model reads the text: its normalization may replace a character.
         counts.update(processor.normalize(text))
     lacking = []
     for character, count in counts.most_common():
-        if count >= least and character not in known and character != META:
+        if count >= least and character not in excluded:
             lacking.append(NewPiece(character, count, []))
     return lacking
 
 
 def learn_pieces(
-    model: bytes, texts: list[str], known: set[str], most: int, least: int
+    model: bytes, texts: list[str], entries: set[str], most: int, least: int
 ) -> list[NewPiece]:
     """The pieces to add to a sentencepiece model for the texts: characters, then subwords.
 
-    `known` are the pieces with an entry in the vocabulary. At most `most` subwords are added. Each
-    added piece occurs at least `least` times.
+    `entries` are those of the vocabulary, including tags and symbols, which no text becomes. At
+    most `most` subwords are added. Each added piece occurs at least `least` times.
     """
     import sentencepiece
 
     # Not the pieces that spell bytes of unknown characters.
-    known = known.intersection(normal_pieces(model))
+    known = entries.intersection(normal_pieces(model))
     processor = sentencepiece.SentencePieceProcessor(model_proto=model)
-    new = lacking_characters(processor, texts, known, least)
+    # sentencepiece refuses pieces with NUL, and META stands for a blank.
+    new = lacking_characters(processor, texts, entries | {META, "\0"}, least)
     with_characters = extended_model(model, new)
     processor = sentencepiece.SentencePieceProcessor(model_proto=with_characters)
     usable = known | {piece.text for piece in new}
@@ -156,7 +157,9 @@ def learn_pieces(
         merges.merge(pair)
         text = pair[0] + pair[1]
         # Pieces for bytes and for unknown characters are no parts of subwords.
-        if not usable.issuperset(pair) or text in usable or len(text) > LONGEST_PIECE:
+        if not usable.issuperset(pair) or len(text) > LONGEST_PIECE:
+            continue
+        if text in usable or text in entries:
             continue
         usable.add(text)
         new.append(NewPiece(text, count, list(pair)))

@@ -5,7 +5,7 @@ from base64 import b64encode
 from dataclasses import dataclass
 from typing import Any
 
-from nmt.config import UNK, NMTError
+from nmt.config import NMTError
 from nmt.files import parse_json
 from nmt.plugins.extend.learning import NewPiece, extended_model, learn_pieces
 from nmt.text import (
@@ -76,13 +76,11 @@ def extend(
     lines = [before.clean(text) for text in texts]
     if before.is_escaped:
         lines = [escaped(line) for line in lines]
-    entries = before.entries
-    known = {entries[id] for id in before.newest.ids if id > UNK}
-    pieces = learn_pieces(model, lines, known, most, least)
     tags = [tag_of(tokenizer, code) for code in languages]
-    taken = set(entries).intersection(tags)
+    taken = set(before.entries).intersection(tags)
     if taken:
         raise NMTError(f"languages: {', '.join(sorted(taken))} is in the vocabulary already")
+    pieces = learn_pieces(model, lines, {*before.entries, *tags}, most, least)
     extension = {
         "languages": languages,
         "model": b64encode(extended_model(model, pieces)).decode(),

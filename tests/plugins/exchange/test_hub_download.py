@@ -130,6 +130,25 @@ def test_the_import_is_that_of_the_folder_and_is_downloaded_once(folder, hub, ru
     assert (done.code, done.err, hub.requests) == (0, "", [])
 
 
+DAMAGES = {"short": lambda content: content[:1000], "other": lambda content: content[::-1]}
+
+
+@pytest.mark.parametrize("kind", DAMAGES)
+def test_a_damaged_download_is_replaced(folder, hub, run, kind):
+    hub.add(f"damaged/{kind}", folder)
+    name = f"hub:damaged/{kind}"
+    hub.damage = DAMAGES[kind]
+    try:
+        done = run(name, "output=model")
+    finally:
+        hub.damage = None
+    assert done.code == 2
+    assert "model.safetensors was not downloaded as the hub lists it" in done.err
+    assert not Path("model").exists()
+    assert run(name, "output=model").code == 0
+    assert Path("model/model.safetensors").is_file()
+
+
 def test_a_revision_is_another_model(folder, hub, run, tmp_path):
     """It is named like a pull request, and only has weights in PyTorch's format."""
     as_stored_in_2022(folder, tmp_path / "old")

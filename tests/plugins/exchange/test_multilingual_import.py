@@ -271,6 +271,7 @@ def test_lines_name_their_languages(nmt, nllb, tmp_path):
         (["Hello."], "line 1: its source language is not known"),
         (["source=en", "Hello."], "line 1: its target language is not known"),
         (["<en2tlh> Hello."], "line 1: target=tlh: "),
+        (["source=en", "target=de", "<2xx> Hello."], "line 1: target=xx: "),
         (["source=tlh", "target=de", "Hello."], "source=tlh: "),
     ],
 )
@@ -279,3 +280,33 @@ def test_missing_languages_are_named(nmt, nllb, words, message):
     done = nmt("translate", "model", "engine=torch", *words)
     assert done.code == 2
     assert message in done.err
+
+
+def test_a_difference_from_the_original_is_a_warning(nmt, copy):
+    """transformers leaves another token out of the attention."""
+    change(copy / "config.json", pad_token_id=5)
+    done = nmt("import", "hub", "output=model")
+    assert done.code == 0
+    assert "warning: model: the imported model differs from the original" in done.err
+
+
+def test_small_100_takes_the_target_of_a_tag_with_both_languages(nmt, tmp_path):
+    write_folder(tmp_path / "hub", "small100")
+    assert nmt("import", "hub", "output=model", "verify=false").code == 0
+
+    def scored(line: str) -> str:
+        done = nmt("translate", "model", "engine=torch", "format=tsv", line)
+        assert done.code == 0, done.err
+        return done.out
+
+    assert scored("<en2de> Hello.") == scored("<2de> Hello.") != scored("<en2fr> Hello.")
+    done = nmt("translate", "model", "engine=torch", "<en2tlh> Hello.")
+    assert done.code == 2
+    assert "<en2tlh>: not a language of the model" in done.err
+
+
+def test_an_existing_model_is_replaced_only_on_request(nmt, nllb):
+    words = ("import", str(nllb), "output=model", "verify=false")
+    assert nmt(*words).code == 0
+    nmt(*words).refused("output=model: exists; pass another folder, or overwrite=true")
+    assert nmt(*words, "overwrite=true").code == 0

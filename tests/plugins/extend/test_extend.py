@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 from pathlib import Path
 
 import pytest
@@ -147,6 +148,17 @@ def test_extending_twice_keeps_both(nmt, models, tmp_path):
     assert sum(map(len, longer)) < sum(map(len, tokenizer.encode(lines, TARGET, tag)))
 
 
+def test_text_with_symbols_and_tags_adds_no_entry_for_them(nmt, models, tmp_path):
+    words = ["<unk>", "</s>", "<pad>", "<mask>", "eng_Latn", "tyv_Cyrl", "a\0b", "\0", "ŋa"]
+    (tmp_path / "corpus.tyv").write_text("\n".join([" ".join(words)] * 40))
+    options = ("languages=[tyv_Cyrl]", "like=[kaz_Cyrl]", "text=[corpus.tyv]", "min_count=2")
+    done = nmt("extend", str(models / "old"), "output=odd", *options)
+    assert done.code == 0, done.err
+    tokenizer = read_tokenizer(tmp_path / "odd")
+    [ids] = tokenizer.encode(["<eng_Latn2tyv_Cyrl> ŋa <unk> </s> eng_Latn tyv_Cyrl"])
+    assert not {0, 1, 2, *tokenizer.languages.values()} & {*ids[1:]}
+
+
 def test_training_makes_the_new_entries_predictable(nmt, models, tmp_path):
     lines = tuvan(400, seed=5)
     english = [f"line {number}" for number in range(len(lines))]
@@ -173,13 +185,20 @@ def test_training_makes_the_new_entries_predictable(nmt, models, tmp_path):
         (("languages=[tyv_Cyrl]",), "like: name one language"),
         (("languages=[tyv_Cyrl]", "like=[tlh]"), "like=tlh"),
         (("languages=[rus_Cyrl]", "like=[kaz_Cyrl]"), "in the vocabulary already"),
+        (("languages=[arb]", "like=[kaz_Cyrl]"), "in the vocabulary already, as arb_Arab"),
+        (("languages=[ENG_LATN]", "like=[kaz_Cyrl]"), "in the vocabulary already, as eng_Latn"),
+        (("languages=[tyv_Cyrl,tyv_Cyrl]", "like=[ru,ru]"), "tyv_Cyrl is given twice"),
+        (("languages=[日本]", "like=[ru]"), "must be a language code"),
+        (("languages=[en2de]", "like=[ru]"), "must be a language code"),
+        (("languages=[tyv_Cyrl]", "like=[ru]", "output=old"), "exists; pass another folder"),
         (("languages=[../x]", "like=[kaz_Cyrl]"), "must be a language code"),
         (("languages=[tyv]", "like=[kaz_Cyrl]"), "three letters and a script; pass tyv_Cyrl"),
         (("languages=[Tuvan]", "like=[kaz_Cyrl]"), "three letters and a script; pass tyv_Cyrl"),
     ],
 )
 def test_mistakes_take_one_line(nmt, models, tmp_path, words, message):
-    done = nmt("extend", str(models / "old"), "output=new", *words)
+    shutil.copytree(models / "old", "old")
+    done = nmt("extend", "old", "output=new", *words)
     assert done.code == 2
     assert message in done.err
     assert done.err.count("\n") == 1
