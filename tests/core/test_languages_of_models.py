@@ -270,7 +270,9 @@ def test_near_languages_hold_in_both_directions_only_for_varieties():
 
 def model_with_tags(codes: list[str], form: str) -> SimpleNamespace:
     tags = {form.format(code): number for number, code in enumerate(codes)}
-    return SimpleNamespace(tags=tags, leading_tag=lambda line: "", has_target_tags=False)
+    return SimpleNamespace(
+        tags=tags, languages={}, leading_tag=lambda line: "", has_target_tags=False
+    )
 
 
 @pytest.mark.parametrize(
