@@ -202,6 +202,11 @@ class PreparedCorpus:
             tags += [domain.tag] * len(domain.rows)
         return tags
 
+    def tagged_sources(self, split: str) -> list[str]:
+        """The source lines of valid or test after their tags, as a model reads them."""
+        sources, _ = self.text(split)
+        return [tag + source for tag, source in zip(self.tags(split), sources, strict=True)]
+
     def kept(self, split: str) -> int:
         """The number of pairs in a split; NMTError if there are none."""
         counts = self.manifest.counts.get(split, {})

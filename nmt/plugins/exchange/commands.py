@@ -112,9 +112,8 @@ def sample_of(folder: Path, config: ExportConfig, prepared: str | None = None) -
     try:
         record = files.read_description(folder).training
         corpus = data.corpus_of(folder, record, prepared)
-        sources, references = corpus.text("valid")
-        pairs = zip(corpus.tags("valid"), sources, strict=True)
-        lines = [tag + source for tag, source in pairs]
+        _, references = corpus.text("valid")
+        lines = corpus.tagged_sources("valid")
     except NMTError as error:
         # A model without its corpus can be exported, but not compared.
         return Sample(str(error), [], [])

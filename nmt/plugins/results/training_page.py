@@ -100,8 +100,7 @@ def translate_held_out(
     model = f"the model in {run.folder / 'model'}, update {run.model.updates:,}"
     task = f"{count}, {search}, {engine}, with {model}"
     console.print(f"translating {task}")
-    tags = run.corpus.tags(config.split)[: config.sentences]
-    lines = [tag + source for tag, source in zip(tags, sources, strict=True)]
+    lines = run.corpus.tagged_sources(config.split)[: config.sentences]
     hypotheses = translate_lines(translator, lines, console, best=kind.translate)
 
     examples = []
