@@ -31,6 +31,8 @@ from nmt.text import (
 )
 
 SENTENCEPIECE = "sentencepiece.bpe.model"
+NUMBERED_BY_FILE = ("M2M100Tokenizer", "SMALL100Tokenizer")
+"""The classes of tokenizers that read vocab.json, and number the tags of languages after it."""
 """The name of the file with the sentencepiece model."""
 FAIRSEQ_SYMBOLS = ("<s>", "<pad>", "</s>", "<unk>")
 """The first entries of a vocabulary of fairseq, in their order."""
@@ -83,6 +85,9 @@ def read_vocabulary(folder: Path, size: int) -> FairseqVocabulary:
     NMTError if it cannot be read, or does not fit the model.
     """
     trees = trees_of(folder)
+    class_name = trees["tokenizer_config"].get("tokenizer_class")
+    if class_name in NUMBERED_BY_FILE and not trees["vocab"]:
+        raise NMTError(f"{folder}: has no vocab.json, which numbers the subwords of {class_name}")
     try:
         model = sentencepiece_model(folder, trees)
         numbers = numbers_of(model, trees)

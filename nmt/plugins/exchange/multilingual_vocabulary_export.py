@@ -11,14 +11,13 @@ from nmt.files import ModelDescription, trained_directions
 from nmt.plugins.exchange.multilingual_vocabulary import (
     FAIRSEQ_SYMBOLS,
     LANGUAGE_LISTS,
+    NUMBERED_BY_FILE,
     SENTENCEPIECE,
 )
 from nmt.text import SYMBOLS, MultilingualTokenizer, match_language, parse_sentencepiece
 
 UNIGRAM = "MBart50Tokenizer"
 BPE = "NllbTokenizer"
-SLOW = ("M2M100Tokenizer", "SMALL100Tokenizer")
-"""The classes that read vocab.json, and number the tags of languages after it."""
 
 
 def tokenizer_class(model: ModelConfig, tokenizer: MultilingualTokenizer) -> str:
@@ -85,7 +84,7 @@ def vocabulary_files(
         "clean_up_tokenization_spaces": False,
     }
     trees: dict[str, Any] = {"tokenizer_config.json": config}
-    if class_name in SLOW:
+    if class_name in NUMBERED_BY_FILE:
         config["language_codes"] = language_list(tokenizer)
         first = min(tokenizer.languages.values())
         trees["vocab.json"] = {entry: id for id, entry in enumerate(table[:first])}

@@ -310,3 +310,14 @@ def test_an_existing_model_is_replaced_only_on_request(nmt, nllb):
     assert nmt(*words).code == 0
     nmt(*words).refused("output=model: exists; pass another folder, or overwrite=true")
     assert nmt(*words, "overwrite=true").code == 0
+
+
+@pytest.mark.parametrize("content", [None, "{}"])
+def test_the_numbers_of_subwords_are_not_guessed(nmt, tmp_path, content):
+    write_folder(tmp_path / "hub", "m2m")
+    path = tmp_path / "hub" / "vocab.json"
+    if content is None:
+        path.unlink()
+    else:
+        path.write_text(content)
+    nmt("import", "hub", "output=model").refused("has no vocab.json, which numbers the subwords")
