@@ -27,7 +27,7 @@ nmt extend $runs/known output=$runs/extended overwrite=true languages=[dan_Latn]
 danish=(data=files "data.train=$few/train" "data.valid=$corpora/en-da/valid" data.source=en data.target=da data.test_size=0
     data.filters.max_words=60)
 nmt preprocess --config-dir "$here" data=taught "data.train=$corpora" init=$runs/extended
-nmt train data/new_language_taught "${adapt[@]}" trainer.max_steps=2000 name=new_language/taught
+nmt train data/new_language_taught "${adapt[@]}" trainer.max_steps=2500 name=new_language/taught
 nmt preprocess "${danish[@]}" data.name=new_language_danish init=$runs/extended
 nmt train data/new_language_danish "${adapt[@]}" trainer.max_steps=1000 name=new_language/forgetful
 

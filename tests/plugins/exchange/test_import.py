@@ -324,7 +324,7 @@ def test_import_opens_only_the_files_that_it_needs(nmt, hub, folder):
     ):
         os.mkfifo(hub / name)
     for path in (hub, folder, folder / "model.npz"):
-        done = nmt("import", str(path), "output=out")
+        done = nmt("import", str(path), "output=out", "overwrite=true")
         assert done.code == 0, done.err
         assert "trained by marian" in done.out
 

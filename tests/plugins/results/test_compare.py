@@ -375,6 +375,7 @@ def commands(nmt, finished, toy, tmp_path, monkeypatch) -> Commands:
     for name in ("test.en", "test.de"):
         write(name, lines)
     monkeypatch.setattr(PreparedCorpus, "text", lambda self, split: (lines, lines))
+    monkeypatch.setattr(PreparedCorpus, "tags", lambda self, split: [""] * len(lines))
     return Commands(nmt, prepared)
 
 
