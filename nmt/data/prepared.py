@@ -202,10 +202,10 @@ class PreparedCorpus:
             tags += [domain.tag] * len(domain.rows)
         return tags
 
-    def tagged_sources(self, split: str) -> list[str]:
-        """The source lines of valid or test after their tags, as a model reads them."""
-        sources, _ = self.text(split)
-        return [tag + source for tag, source in zip(self.tags(split), sources, strict=True)]
+    def tagged(self, split: str, sources: list[str]) -> list[str]:
+        """The first sources of valid or test after their tags, as a model reads them."""
+        tags = self.tags(split)[: len(sources)]
+        return [tag + source for tag, source in zip(tags, sources, strict=True)]
 
     def kept(self, split: str) -> int:
         """The number of pairs in a split; NMTError if there are none."""

@@ -231,7 +231,8 @@ def trained_directions(description: ModelDescription) -> list[tuple[str, str]]:
 
 def input_of(description: ModelDescription) -> str:
     """The options and the input of a command that translates with a model, as an example."""
-    source, target = description.source, description.target
+    source = description.source
+    target = description.target
     trained = trained_directions(description)
     example = trained[0] if trained else ("en", "de")
     options = ""
@@ -245,7 +246,8 @@ def input_of(description: ModelDescription) -> str:
 
 def direction_in_words(description: ModelDescription) -> str:
     """The languages of a model, such as `from en to de`."""
-    source, target = description.source, description.target
+    source = description.source
+    target = description.target
     if source == target == MULTIPLE:
         return "between many languages"
     if source == MULTIPLE:

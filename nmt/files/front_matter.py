@@ -57,31 +57,30 @@ def metadata(description: ModelDescription, library: str) -> dict[str, Any]:
 
 def languages_of(description: ModelDescription) -> list[str]:
     """The codes of a model's languages in the form of the hub, such as de for deu_Latn."""
-    sides = (description.source, description.target)
-    languages = [
-        language for direction in trained_directions(description) for language in direction
-    ]
-    if not languages and MULTIPLE in sides:
-        return ["multilingual"]
-    codes = [hub_code(language) for language in languages or sides]
-    # A model may have the same language on both sides; each code is listed once.
-    return [code for code in dict.fromkeys(codes) if code]
+    directions = trained_directions(description)
+    if not directions:
+        directions = [(description.source, description.target)]
+    codes = dict[str, None]()
+    for direction in directions:
+        if MULTIPLE in direction:
+            return ["multilingual"]
+        # A language may be in several directions; each code is listed once.
+        codes |= dict.fromkeys(map(hub_code, direction))
+    return [code for code in codes if code != UNDETERMINED]
 
 
 def hub_code(language: str) -> str:
-    """A language code as the hub has it; empty if the language is unknown."""
+    """A language code as the hub has it; UNDETERMINED if the language is unknown."""
     # Here, because completion must not load it.
     import langcodes
 
     if CODE_OF_LANGUAGE.fullmatch(language):
-        code = language
-    else:
-        try:
-            # The hub knows languages, but not their scripts.
-            code = langcodes.get(language).language or UNDETERMINED
-        except ValueError:  # not a language code
-            code = UNDETERMINED
-    return "" if code == UNDETERMINED else code
+        return language
+    try:
+        # Of codes in another form, such as deu_Latn, only the language counts.
+        return langcodes.get(language).language or UNDETERMINED
+    except ValueError:  # not a language code
+        return UNDETERMINED
 
 
 def datasets_of(record: TrainingRecord) -> list[str]:

@@ -92,7 +92,7 @@ def language_of_group(lines: Sequence[str], languages: tuple[str, str]) -> str:
     for language in languages:
         if are_close(code, language):
             return language
-    # The model takes text in a language that it does not know for another one.
+    # The model mistakes every language that it does not know for another language.
     return code if all(is_identifiable(language) for language in in_script) else ""
 
 

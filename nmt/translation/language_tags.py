@@ -153,14 +153,13 @@ def untagged(
     tag = tokenizer.leading_tag(text_from_tag)
     if tag:
         return Line(text_from_tag.removeprefix(tag), f"{tag} ", align)
-    both = DIRECTION_TAG.match(text_from_tag)
     # A model such as SMaLL-100 reads the tag of the target only.
-    if both and tokenizer.languages and names_language(both, tokenizer):
+    both = DIRECTION_TAG.match(text_from_tag) if tokenizer.languages else None
+    if both and names_language(both, tokenizer):
         target_tag = find_tag(both["target"], tokenizer)
         if target_tag:
             return Line(text_from_tag[both.end() :], f"{target_tag} ", align)
-        names = [*tokenizer.languages]
-        supported = supported_in_words(both["target"], names, tokenizer)
+        supported = supported_in_words(both["target"], [*tokenizer.languages], tokenizer)
         return RefusedLine(0, f"{both[0].strip()}: {supported}")
     unknown = LANGUAGE_TAG.match(text)
     # For a model without such tags, `<2de>` is text like any other.

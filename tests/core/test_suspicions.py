@@ -206,6 +206,20 @@ def test_languages_that_cannot_be_told_apart_are_not_judged(source: str, target:
     assert not [text for text in notices(pairs, source, target) if "look like" in text]
 
 
+KYRGYZ = "жана менен үчүн болгон кыргыз республикасынын өкмөтү билим берүү бала мектеп суу тоо күн"
+
+
+@pytest.mark.parametrize(("target", "is_noticed"), [("kk", True), ("ky", False), ("tyv", False)])
+def test_a_language_that_the_model_does_not_know_is_not_judged(
+    target: str, is_noticed: bool
+) -> None:
+    """The model knows no Tuvan, and would take it for a related language."""
+    rng = random.Random(3)
+    sources = [russian for _, russian in sentences(300, russian=True)]
+    pairs = [(source, " ".join(rng.choices(KYRGYZ.split(), k=9))) for source in sources]
+    assert any("look like Kyrgyz" in text for text in notices(pairs, "ru", target)) == is_noticed
+
+
 def test_a_large_corpus_is_inspected_only_in_part() -> None:
     suspicions = Suspicions(DataConfig(name="toy", kind="files"))
     samples = [suspicions.next_sample() for _ in range(300)]

@@ -112,14 +112,14 @@ def sample_of(folder: Path, config: ExportConfig, prepared: str | None = None) -
     try:
         record = files.read_description(folder).training
         corpus = data.corpus_of(folder, record, prepared)
-        _, references = corpus.text("valid")
-        lines = corpus.tagged_sources("valid")
+        sources, references = corpus.text("valid")
+        lines = corpus.tagged("valid", sources[:SAMPLE_LINES])
     except NMTError as error:
         # A model without its corpus can be exported, but not compared.
         return Sample(str(error), [], [])
     path = corpus.folder / f"valid.{corpus.source_language}"
     origin = f"the first lines of {path}"
-    return Sample(origin, lines[:SAMPLE_LINES], references[:SAMPLE_LINES])
+    return Sample(origin, lines, references[:SAMPLE_LINES])
 
 
 def heading(description: files.ModelDescription, library: str) -> str:

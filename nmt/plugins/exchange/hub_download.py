@@ -122,13 +122,16 @@ class Cache:
         return self.folder / "refs" / quote(revision, safe="")
 
     def commit_of(self, revision: str) -> str | None:
-        """The commit of a revision when it was last downloaded; None if it never was."""
+        """The commit of a revision when it was last downloaded; None if the cache lacks it."""
         path = self.ref_of(revision)
         if not path.exists():
             return None
         commit = files.read_text(path, files.SMALL)
         # Any program can write to the cache, and the commit becomes a part of a path.
-        return commit if COMMIT.fullmatch(commit) else None
+        if not COMMIT.fullmatch(commit):
+            return None
+        # A user may have deleted the folder only.
+        return commit if self.folder_of(commit).is_dir() else None
 
     def record(self, revision: str, commit: str) -> None:
         """Record that all files of a commit are there."""
@@ -187,7 +190,7 @@ def listing_of(name: HubName) -> Listing:
 def download_files(
     name: HubName, listing: Listing, folder: Path, report: Callable[[str], None]
 ) -> None:
-    """Download the files that nmt reads to a folder, except those that are there.
+    """Download the files that nmt reads to a folder, unless it has them already.
 
     NMTError if they are not those of a supported model.
     """

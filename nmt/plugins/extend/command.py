@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 NEW_CODE = re.compile(r"[A-Za-z]{2,8}([_-][A-Za-z0-9]{1,8})*")
-"""A language code. A 2 before its end could be that of a tag, such as <en2de>."""
+"""A language code: letters, then perhaps parts after hyphens or underscores."""
 CODE_WITH_SCRIPT = re.compile(r"[a-z]{3}_[A-Z][a-z]{3}")
 """A code as in NLLB, such as tyv_Cyrl."""
 LETTERS_OF_ISO = 3

@@ -140,7 +140,9 @@ def translate_in_process(
     if test.sources is None:
         raise NMTError(f"{path}: a model needs source lines to translate; pass source=FILE")
     folder = find_model_directory(path, "systems")
-    sources = tagged(test.sources, test.tags, read_tokenizer(folder))
+    sources = test.sources
+    if any(test.tags):
+        sources = tagged(sources, test.tags, read_tokenizer(folder))
     options = replace(options, run=[str(folder)])
     # Before the process starts, so that a choice of the engine is reported once, with the system's
     # name.
@@ -157,10 +159,8 @@ def translate_in_process(
             raise NMTError(f"{path}: {problem}") from error
 
 
-def tagged(sources: list[str], tags: list[str] | None, tokenizer: Tokenizer) -> list[str]:
+def tagged(sources: list[str], tags: list[str], tokenizer: Tokenizer) -> list[str]:
     """The sources, each after its tag if the model's vocabulary has this tag."""
-    if tags is None:
-        return sources
     pairs = zip(tags, sources, strict=True)
     # For a model without the tag, it would be text to translate.
     return [tag + source if tokenizer.leading_tag(tag) else source for tag, source in pairs]

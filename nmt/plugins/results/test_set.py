@@ -1,7 +1,7 @@
 """Test sets: lines to translate and their references, from files or from a model's corpus."""
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from nmt import data
@@ -27,7 +27,7 @@ class TestSet:
     references: list[str]
     corpus: "data.PreparedCorpus | None" = None
     language: str | None = None  # of the references, if known
-    tags: list[str] | None = None  # one before each source, if the corpus has tags
+    tags: list[str] = field(default_factory=list)  # one for each source; none without a corpus
 
     __test__ = False  # keeps pytest from collecting this class
 
@@ -103,9 +103,7 @@ def corpus_test_set(corpus: "data.PreparedCorpus") -> TestSet:
     sources, references = held_out_text(corpus, "test")
     name = f"test set of {corpus.folder}"
     tags = corpus.tags("test")
-    return TestSet(
-        name, sources, references, corpus, corpus.target_language, tags if any(tags) else None
-    )
+    return TestSet(name, sources, references, corpus, corpus.target_language, tags)
 
 
 def named_lines(kind: str, text: Text) -> tuple[str, list[str]]:

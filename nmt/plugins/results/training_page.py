@@ -100,7 +100,7 @@ def translate_held_out(
     model = f"the model in {run.folder / 'model'}, update {run.model.updates:,}"
     task = f"{count}, {search}, {engine}, with {model}"
     console.print(f"translating {task}")
-    lines = run.corpus.tagged_sources(config.split)[: config.sentences]
+    lines = run.corpus.tagged(config.split, sources)
     hypotheses = translate_lines(translator, lines, console, best=kind.translate)
 
     examples = []

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -134,7 +135,7 @@ DAMAGES = {"short": lambda content: content[:1000], "other": lambda content: con
 
 
 @pytest.mark.parametrize("kind", DAMAGES)
-def test_a_damaged_download_is_replaced(folder, hub, run, kind):
+def test_a_damaged_download_is_replaced(folder, hub, run, environment, kind):
     hub.add(f"damaged/{kind}", folder)
     name = f"hub:damaged/{kind}"
     hub.damage = DAMAGES[kind]
@@ -147,6 +148,10 @@ def test_a_damaged_download_is_replaced(folder, hub, run, kind):
     assert not Path("model").exists()
     assert run(name, "output=model").code == 0
     assert Path("model/model.safetensors").is_file()
+    # A user may delete any part of the cache.
+    cache = Path(environment["XDG_CACHE_HOME"]) / "nmt/hub/damaged" / kind
+    shutil.rmtree(cache / hub.branches[f"damaged/{kind}", "main"])
+    assert run(name, "output=again").code == 0
 
 
 def test_a_revision_is_another_model(folder, hub, run, tmp_path):
