@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from nmt.api import Model, Stream as Stream, load, prepare, score, train
     from nmt.errors import NMTError as NMTError
     from nmt.evaluation import Score as Score
-    from nmt.plugins.exchange.commands import export as export
+    from nmt.plugins.exchange.exporting import export as export
     from nmt.plugins.results.comparison import compare as compare
     from nmt.translation import Translation as Translation
 

@@ -248,7 +248,7 @@ def nllb_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("transformers")
     from tests.helpers.multilingual import write_folder
 
-    commands = pytest.importorskip("nmt.plugins.exchange.commands")
+    commands = pytest.importorskip("nmt.plugins.exchange.importing")
     folder = tmp_path_factory.mktemp("nllb")
     write_folder(folder / "hub", "nllb")
     output = folder / "model"
@@ -261,7 +261,7 @@ def import_fixture(name: str, output: Path) -> Path:
     """Import one of the models that Marian trained as a model directory."""
     from nmt.commands import compose
 
-    run_import = pytest.importorskip("nmt.plugins.exchange.commands").run_import
+    run_import = pytest.importorskip("nmt.plugins.exchange.importing").run_import
     path = Path(__file__).parent / "fixtures" / "marian" / name
     words = [f"path={path}", f"output={output}", "source=en", "target=de"]
     run_import(compose("import", words))

@@ -11,7 +11,7 @@ import torch
 
 from nmt.model import load_model
 from nmt.plugins.exchange.certificate import LOCALES as NAMES_OF_LOCALES, names_in
-from nmt.plugins.exchange.commands import ImportConfig, run_import
+from nmt.plugins.exchange.importing import ImportConfig, run_import
 from nmt.text import direction_tag, read_tokenizer
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "multilingual"

@@ -27,7 +27,7 @@ from nmt.plugins.bergamot.shortlist import LISTED, build_shortlist, read_shortli
 from nmt.plugins.bergamot.supported import BERGAMOT
 from nmt.plugins.bergamot.vocabulary import Vocabulary, vocabularies
 from nmt.plugins.bergamot.weights import marian_settings, marian_weights
-from nmt.plugins.exchange.commands import (
+from nmt.plugins.exchange.exporting import (
     ExportConfig,
     Sample,
     heading,

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from nmt import evaluation, translation
 from nmt.config import Compute, DecodeConfig, TranslatorOptions
 from nmt.files import ModelDescription
-from nmt.plugins.exchange.commands import Sample
+from nmt.plugins.exchange.exporting import Sample
 from nmt.plugins.exchange.usage import run_code
 
 SHOWN_LINES = 2

@@ -11,9 +11,9 @@ from nmt import translation
 from nmt.config import Compute, DecodeConfig, ModelConfig, TranslatorOptions
 from nmt.files import block, expected_search, read_description, whole_folder
 from nmt.plugins.exchange import multilingual_usage, usage
-from nmt.plugins.exchange.commands import ExportConfig, heading, sample_of, settings_of_model
 from nmt.plugins.exchange.ctranslate2_conversion import converted, table_length
 from nmt.plugins.exchange.ctranslate2_engine import CTranslate2Engine
+from nmt.plugins.exchange.exporting import ExportConfig, heading, sample_of, settings_of_model
 from nmt.plugins.exchange.multilingual_vocabulary_export import example_direction
 from nmt.plugins.exchange.supported import CTRANSLATE2
 from nmt.text import SOURCE, MultilingualTokenizer, Tokenizer, read_tokenizer

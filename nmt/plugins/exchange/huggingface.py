@@ -42,7 +42,7 @@ from nmt.files import (
 )
 from nmt.model import Transformer, load_model, sinusoids
 from nmt.plugins.exchange import multilingual_export
-from nmt.plugins.exchange.commands import ExportConfig, heading, settings_of_model
+from nmt.plugins.exchange.exporting import ExportConfig, heading, settings_of_model
 from nmt.plugins.exchange.hub_weights import Weights
 from nmt.plugins.exchange.huggingface_settings import (
     HubExport,

@@ -27,18 +27,18 @@ def register(add: Add) -> None:
     here = "nmt.plugins.exchange"
     export = CommandEntry(
         "export",
-        f"{here}.commands:EXPORT",
+        f"{here}.exporting:EXPORT",
         summary="Export a model for another program and compare both programs' translations.",
     )
     # `import` is a keyword of Python.
     import_ = CommandEntry(
         "import",
-        f"{here}.commands:IMPORT",
+        f"{here}.importing:IMPORT",
         summary="Import an OPUS-MT, NLLB, M2M-100, mBART-50, Marian or Firefox model.",
     )
     add(export)
     add(import_)
-    add(PythonEntry("export", f"{here}.commands:export"))
+    add(PythonEntry("export", f"{here}.exporting:export"))
     ctranslate2 = ExporterEntry(
         "ctranslate2",
         f"{here}.ctranslate2_export:export",

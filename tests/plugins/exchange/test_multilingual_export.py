@@ -14,10 +14,11 @@ import pytest
 import torch
 
 from nmt.config import UNK, DecodeConfig, NMTError
-from nmt.plugins.exchange.commands import ExportConfig, ImportConfig, run_import, write_export
 from nmt.plugins.exchange.ctranslate2 import write
 from nmt.plugins.exchange.ctranslate2_engine import CTranslate2Engine
 from nmt.plugins.exchange.ctranslate2_support import why_not_automatic
+from nmt.plugins.exchange.exporting import ExportConfig, write_export
+from nmt.plugins.exchange.importing import ImportConfig, run_import
 from nmt.plugins.exchange.multilingual_vocabulary import OUR_ORDER
 from nmt.plugins.exchange.multilingual_vocabulary_export import vocabulary_files
 from nmt.search import EngineOptions, Hypothesis, TorchEngine

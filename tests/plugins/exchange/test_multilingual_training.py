@@ -46,7 +46,7 @@ sources:
 @pytest.fixture(scope="module")
 def model(tmp_path_factory) -> Path:
     """An imported model, and text in three languages beside it."""
-    from nmt.plugins.exchange.commands import ImportConfig, run_import
+    from nmt.plugins.exchange.importing import ImportConfig, run_import
 
     folder = tmp_path_factory.mktemp("multilingual")
     write_folder(folder / "hub", "nllb")

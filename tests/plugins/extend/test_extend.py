@@ -45,7 +45,7 @@ def tuvan(lines: int, seed: int = 1) -> list[str]:
 def models(tmp_path_factory) -> Path:
     """A folder with an imported model, and the same model with Tuvan."""
     from nmt.config import build
-    from nmt.plugins.exchange.commands import ImportConfig, run_import
+    from nmt.plugins.exchange.importing import ImportConfig, run_import
     from nmt.plugins.extend.command import ExtendConfig, run_extend
 
     folder = tmp_path_factory.mktemp("extend")

@@ -21,7 +21,7 @@ NEW = {"nllb": "tyv_Cyrl", "m2m": "tyv", "mbart": "tyv"}
 def extended(request, tmp_path_factory) -> tuple[str, Path]:
     """The kind of a model, and the model with Tuvan, as if the new entries had been trained."""
     from nmt.config import build
-    from nmt.plugins.exchange.commands import ImportConfig, run_import
+    from nmt.plugins.exchange.importing import ImportConfig, run_import
     from nmt.plugins.extend.command import ExtendConfig, run_extend
 
     kind = request.param
