@@ -8,8 +8,6 @@ CPU_TORCH := $(VENV)/cpu-torch
 CPU_INDEX := https://download.pytorch.org/whl/cpu
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 COMPILE = $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
-RUN := runs/quickstart
-DATA := data/quickstart_en_de
 SCALE ?= paper
 OPTIONS ?=
 REPRODUCE = $(BIN)/python recipes/paper/reproduce.py scale=$(SCALE) $(OPTIONS)
@@ -39,7 +37,7 @@ $(CPU_TORCH): | $(BIN)/python
 
 # pip would compile the packages' modules on a single core.
 $(INSTALLED): pyproject.toml constraints.txt | $(CPU_TORCH)
-	$(PIP) install --no-compile -c constraints.txt -e '.[serve]'
+	$(PIP) install --no-compile -c constraints.txt -e .
 	$(COMPILE)
 	@touch $@
 
@@ -51,8 +49,7 @@ $(INSTALLED_DEV): pyproject.toml constraints.txt | $(CPU_TORCH)
 install: $(INSTALLED) ## Only install, into .venv; then run `. .venv/bin/activate`
 
 demo: $(INSTALLED) ## Train a real English-German translator and score it on a test set (about 8 minutes on 2 AVX512 cores)
-	PATH="$(abspath $(BIN)):$$PATH" recipes/quickstart/run.sh
-	@echo; echo "To use it in a browser: $(BIN)/nmt serve $(RUN) --open"
+	$(BIN)/nmt demo
 
 reproduce: $(INSTALLED_DEV) ## Reproduce the paper's Tables 1 to 4; SCALE=laptop: small versions, on a CPU
 	$(REPRODUCE) all

@@ -4,6 +4,7 @@ import errno
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 IF_LATIN_1 = "(if the file is in Latin-1, convert it with iconv -f LATIN1 -t UTF-8 FILE > OTHER)"
 LONGEST_QUOTE = 200
@@ -85,7 +86,12 @@ def require(condition: bool, problem: str) -> None:
 
 
 def how_to_install(extra: str) -> str:
-    return f"in your clone of nmt: pip install -c constraints.txt '.[{extra}]'"
+    """Advice to install the packages of an extra."""
+    root = Path(__file__).resolve().parents[1]
+    if (root / "constraints.txt").is_file():
+        return f"in your clone of nmt: pip install -c constraints.txt '.[{extra}]'"
+    requirement = f"'nmt-toolkit[{extra}]'"
+    return f"pip install {requirement}, or uv tool install {requirement}"
 
 
 def one_line(error: BaseException) -> str:

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -49,10 +48,7 @@ CLOSE = (
 
 @cache
 def identifier() -> Any:
-    """py3langid's model; None if it is not installed."""
-    # An optional package: without it, languages are told apart by their scripts alone.
-    if find_spec("py3langid") is None:
-        return None
+    """py3langid's model."""
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     return LanguageIdentifier.from_model_file(Path(MODEL_FILE), norm_probs=True)
@@ -85,7 +81,7 @@ def language_of_group(lines: Sequence[str], languages: tuple[str, str]) -> str:
     in_script = [code for code in languages if name in (scripts_of_language(code) or ())]
     if len(in_script) == 1:
         return in_script[0]
-    if not in_script or not identifier():
+    if not in_script:
         return ""
     code = str(identifier().classify(text)[0])
     # A close language counts as the expected one: the model confuses them even in good corpora.

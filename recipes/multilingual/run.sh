@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Train one model from English into German, French, Spanish, Czech and Swedish, and five models for one language each,
-# for the same number of updates. Counting wrong languages needs `pip install '.[languages]'`.
+# for the same number of updates.
 set -euo pipefail
 here=$(dirname "$0")
 languages=(de fr es cs sv)
@@ -8,12 +8,6 @@ tiny=(model=tiny model.encoder_layers=2 model.decoder_layers=2 model.norm=pre mo
     optim.schedule=linear optim.learning_rate=2.5e-3 optim.warmup=300 batching.tokens_per_update=1000 batching.micro_batches=1
     trainer.max_steps=2000 checkpoints.every_steps=100 checkpoints.average=all validation.every_steps=500 validation.bleu_sentences=50
     trainer.precision=32-true)
-
-counts=true
-if ! python -c "import py3langid" 2> /dev/null; then
-    counts=false
-    echo "wrong languages will not be counted: pip install '.[languages]'" >&2
-fi
 
 nmt preprocess --config-dir "$here" data=multilingual tokenizer=bpe8k seed=1
 nmt train data/multilingual "${tiny[@]}" name=multilingual/all
@@ -31,8 +25,6 @@ for language in "${languages[@]}"; do
         echo "== $run into $language"
         nmt score "hypothesis=runs/multilingual/$run/$language.txt" "reference=$test.$language" metrics=[bleu,chrf]
     done
-    if $counts; then
-        python "$here/wrong_language.py" "$language" \
-            "$test.$language" "runs/multilingual/all/$language.txt" "runs/multilingual/$language/$language.txt"
-    fi
+    python "$here/wrong_language.py" "$language" \
+        "$test.$language" "runs/multilingual/all/$language.txt" "runs/multilingual/$language/$language.txt"
 done

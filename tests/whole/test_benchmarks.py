@@ -99,6 +99,7 @@ held_out = ["data.test_size=20"] if draws_test else []
 tiny = {
     "preprocess": [*vocabulary, *held_out],
     "train": [*training, *vocabulary, *held_out],
+    "demo": ["max_steps=6"],
     "translate": ["decode.max_extra_length=2"],
     # Most translations of an untrained model are flagged.
     "synthesize": ["decode.max_extra_length=2", "flagged=keep"],

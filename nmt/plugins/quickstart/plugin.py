@@ -1,11 +1,11 @@
-"""A corpus made from the translations in a PyPI package."""
+"""A corpus made from the translations in a PyPI package, and `nmt demo`, which trains on it."""
 
 import re
 from dataclasses import dataclass
 from typing import Any
 
 from nmt.config import NMTError
-from nmt.extensions import Add, CorpusEntry, OptionsEntry
+from nmt.extensions import Add, CommandEntry, CorpusEntry, OptionsEntry
 
 # These are passed to pip, so none may be an option, a URL, a path or a second requirement.
 WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9.!+_-]{0,99}")
@@ -34,5 +34,7 @@ class PackageConfig:
 
 def register(add: Add) -> None:
     here = "nmt.plugins.quickstart"
+    summary = "Train and try a real translator, with one command."
+    add(CommandEntry("demo", f"{here}.demo:COMMAND", summary=summary))
     add(CorpusEntry("quickstart", f"{here}.corpus:Quickstart"))
     add(OptionsEntry("data.quickstart", f"{here}.plugin:PackageConfig", is_inline=True))

@@ -3,7 +3,6 @@
 import ipaddress
 from contextlib import suppress
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from typing import Any
 
 from nmt.commands import paths_and_texts
@@ -12,14 +11,10 @@ from nmt.config import (
     NMTError,
     TranslatorOptions,
     as_list,
-    how_to_install,
     inline,
     number,
     require,
 )
-
-PACKAGES = ("httptools", "py3langid", "pydantic", "starlette", "uvicorn")
-"""The packages that the server needs besides nmt's own requirements."""
 
 
 def is_loopback(address: str) -> bool:
@@ -96,12 +91,7 @@ class ServeConfig:
 
 
 def run(config: ServeConfig) -> None:
-    # `find_spec` only looks for the packages, so this also names several at once.
-    missing = [name for name in PACKAGES if find_spec(name) is None]
-    if missing:
-        names = ", ".join(missing)
-        raise NMTError(f"nmt serve: {names} not installed; {how_to_install('serve')}")
-    # Only now, because these packages are optional, and slow to import.
+    # Only now, because its packages are slow to import.
     from nmt.plugins.serve.running import serve
 
     serve(config)

@@ -1,0 +1,165 @@
+"""`nmt demo`: train, score and try a real translator, from nothing, with one command."""
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from nmt.commands import talker
+from nmt.config import LANGUAGE, Command, NMTError, number, require
+from nmt.files import duration
+from nmt.text import language_name
+
+SOURCE = "en"
+TARGET = "de"
+# Of the packages that uvx installs temporarily: ~/.cache/uv/archive-v0/HASH/lib/...
+UV_CACHE = "archive-v"
+"""The beginning of the name of a folder in uv's cache."""
+
+
+@dataclass
+class DemoConfig:
+    """Options of `nmt demo`."""
+
+    source: str = SOURCE
+    """Source language; the corpus has about 60 languages."""
+    target: str = TARGET
+    """Target language."""
+    max_steps: int | None = number(None, 2, 10**9)
+    """Number of updates to train, such as 600 for a first impression; null: those of
+    experiment=quickstart."""
+
+    def __post_init__(self) -> None:
+        for key in ("source", "target"):
+            language = getattr(self, key)
+            require(
+                LANGUAGE.fullmatch(language) is not None, f"{key}={language!r:.80}: no language"
+            )
+        require(self.source != self.target, f"target={self.target}: must differ from source")
+
+
+@dataclass(frozen=True)
+class Step:
+    """A command of the demo."""
+
+    words: list[str]
+    output: Path | None = None
+    """Where its standard output goes; None: to that of the demo."""
+
+    def __str__(self) -> str:
+        line = shlex.join(["nmt", *self.words])
+        if self.output:
+            line += f" > {shlex.quote(str(self.output))}"
+        return line
+
+
+def steps(config: DemoConfig) -> list[Step]:
+    """The commands, which a user can also type: prepare, train, translate and score."""
+    preparation = ["experiment=quickstart"]
+    run = Path("runs/quickstart")
+    is_default = (config.source, config.target) == (SOURCE, TARGET)
+    if not is_default:
+        preparation += [f"data.source={config.source}", f"data.target={config.target}"]
+        run = Path(f"runs/quickstart-{config.source}-{config.target}")
+    training = [*preparation]
+    if not is_default:
+        training.append(f"name={run.name}")
+    if config.max_steps:
+        # The warm-up must end before the training does.
+        warmup = max(1, config.max_steps // 12)
+        training += [f"trainer.max_steps={config.max_steps}", f"optim.warmup={warmup}"]
+    corpus = Path(f"data/quickstart_{config.source}_{config.target}")
+    source = str(corpus / f"test.{config.source}")
+    reference = str(corpus / f"test.{config.target}")
+    translations = run / f"test.{config.target}"
+    return [
+        Step(["preprocess", *preparation]),
+        Step(["train", *training]),
+        # Without protection of numbers and names, as the paper's systems are scored.
+        Step(["translate", source, str(run), "protect=none"], translations),
+        Step(["score", str(translations), reference, f"source={source}", "examples=10"]),
+    ]
+
+
+def run(config: DemoConfig) -> int:
+    console = talker()
+    start = time.monotonic()
+    commands = steps(config)
+    direction = f"from {language_name(config.source)} to {language_name(config.target)}"
+    console.print(
+        f"nmt: training a translator of user interface texts {direction}, which takes about 8 "
+        f"minutes on 2 cores; corpus and model are written to data/ and runs/ in {Path.cwd()}"
+    )
+    for number_of_step, step in enumerate(commands, 1):
+        console.print(f"\n[{number_of_step} of {len(commands)}] {step}", style="bold")
+        code = run_step(step)
+        if code:
+            console.print("nmt: the demo stopped; repeat the command to resume")
+            return code
+    translator = commands[2].words[2]
+    took = duration(time.monotonic() - start)
+    program = name_of_program()
+    console.print(f"\nDone in {took}. What to try next:")
+    console.print(f"  {program} serve {translator} --open   translate in your browser")
+    console.print(f"  {program} translate 'Turn off the light.' {translator}")
+    console.print(
+        f"  {program} train --help   your own corpus: two text files, one sentence per line"
+    )
+    return 0
+
+
+def run_step(step: Step) -> int:
+    """Run a command in a process of its own, as in a shell; return its exit code."""
+    # -P: a file nmt.py or a folder nmt in the working directory is not this program.
+    command = [sys.executable, "-P", "-m", "nmt", *step.words]
+    with opened(step.output) as output, subprocess.Popen(command, stdout=output) as process:
+        try:
+            code = process.wait()
+        except KeyboardInterrupt:
+            # The terminal has interrupted the command too, which now saves what it has.
+            process.wait()
+            raise
+    # As shells do for a command that a signal ended.
+    return code if code >= 0 else 128 - code
+
+
+@contextmanager
+def opened(path: Path | None) -> Iterator[BinaryIO | None]:
+    """A file for a command's output; None if there is no path."""
+    if path is None:
+        yield None
+        return
+    try:
+        file = path.open("wb")
+    except OSError as error:
+        raise NMTError(f"{path}: cannot write: {error.strerror}") from error
+    with file:
+        yield file
+
+
+def name_of_program() -> str:
+    """How the user starts nmt: `nmt`, `uvx nmt-toolkit`, `.venv/bin/nmt` or `python -m nmt`."""
+    started = Path(sys.argv[0])
+    if started.name == "__main__.py":
+        return "python -m nmt"
+    if any(part.startswith(UV_CACHE) for part in Path(sys.prefix).parts):
+        return f"uvx {started.name}"
+    found = shutil.which(started.name)
+    if found and os.path.realpath(found) == os.path.realpath(started):
+        return started.name
+    return str(started)
+
+
+COMMAND = Command(
+    name="demo",
+    config=DemoConfig,
+    run=run,
+    examples=("", "target=fr"),
+)
