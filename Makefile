@@ -13,7 +13,7 @@ OPTIONS ?=
 REPRODUCE = $(BIN)/python recipes/paper/reproduce.py scale=$(SCALE) $(OPTIONS)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-slow check docs format wheel clean \
+.PHONY: help install demo test test-slow check docs format wheel dist clean \
 	reproduce reproduce-table1 reproduce-table2 reproduce-table3 reproduce-table4
 
 help: ## Show this list
@@ -70,8 +70,8 @@ reproduce-table4: $(INSTALLED_DEV) ## Table 4: constituency parsing; needs OPTIO
 test: $(INSTALLED_DEV) ## Run the tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal
 
-test-slow: $(INSTALLED_DEV) ## Run the tests that take minutes each
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m slow
+test-slow: $(INSTALLED_DEV) ## Run the tests that take minutes each; OPTIONS=FILE: only those of a file
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m slow $(OPTIONS)
 
 check: $(INSTALLED_DEV) ## Run everything that a change must pass besides the tests: formatter, linter, type checker, docs
 	$(BIN)/ruff format --check .
@@ -88,7 +88,7 @@ format: $(INSTALLED_DEV) ## Format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-wheel: $(INSTALLED_DEV) ## Build the wheel and check that it works from another directory
+wheel: $(INSTALLED) ## Build the wheel and check that it works from another directory
 	rm -rf dist build/wheel
 	$(PIP) wheel --no-deps -w dist .
 	$(PIP) install --no-deps --target build/wheel dist/*.whl
@@ -96,6 +96,10 @@ wheel: $(INSTALLED_DEV) ## Build the wheel and check that it works from another 
 		'import nmt, pathlib; assert pathlib.Path(nmt.__file__).is_relative_to("$(CURDIR)/build/wheel"), nmt.__file__'
 	cd / && PYTHONPATH="$(CURDIR)/build/wheel" "$(abspath $(BIN))/python" -P -m nmt train model=big --cfg > /dev/null
 	@echo "dist/$$(ls dist) works from another directory, with its YAML groups inside"
+
+dist: wheel ## Build the wheel and the source package of a release
+	$(PIP) install build
+	$(BIN)/python -m build --sdist --outdir dist .
 
 clean: ## Remove the environment and build outputs; keep data/ and runs/
 	rm -rf $(VENV) build dist site .pytest_cache .mypy_cache .ruff_cache
