@@ -4,6 +4,7 @@ It carries everything that `nmt demo` needs. Afterwards, nothing needs a network
 """
 
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -80,8 +81,8 @@ def test_one_line_installs_a_whole_translator(installer, wheel, installers, tmp_
     folder.mkdir()
     printed = run([*nmt, "demo", f"max_steps={UPDATES}"], folder)
     assert "BLEU = " in printed
-    program = "uvx nmt-toolkit" if installer == "uvx" else nmt[-1]
-    assert f"{program} serve runs/quickstart --open" in printed
+    program = "uvx .*nmt-toolkit" if installer == "uvx" else re.escape(nmt[-1])
+    assert re.search(f"{program} serve runs/quickstart --open", printed)
     offline = {**OFFLINE, "XDG_CACHE_HOME": str(tmp_path / "cache")}
     again = run([*nmt, "demo", f"max_steps={UPDATES}"], folder, **offline)
     assert "BLEU = " in again

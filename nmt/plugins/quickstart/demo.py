@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import BinaryIO
 
@@ -150,7 +151,10 @@ def name_of_program() -> str:
     if started.name == "__main__.py":
         return "python -m nmt"
     if any(part.startswith(UV_CACHE) for part in Path(sys.prefix).parts):
-        return f"uvx {started.name}"
+        # Without this option, uvx would download the build with CUDA, too.
+        is_cpu_build = version("torch").endswith("+cpu")
+        option = "--torch-backend cpu " if is_cpu_build else ""
+        return f"uvx {option}{started.name}"
     found = shutil.which(started.name)
     if found and os.path.realpath(found) == os.path.realpath(started):
         return started.name

@@ -73,7 +73,7 @@ def test_it_stops_at_the_first_failure(here):
         ("{here}/other/nmt", "/usr", "{here}/other/nmt"),
         (".venv/bin/nmt", "/usr", ".venv/bin/nmt"),
         ("/x/nmt/__main__.py", "/usr", "python -m nmt"),
-        ("/x/bin/nmt-toolkit", "/home/u/.cache/uv/archive-v0/AbC", "uvx nmt-toolkit"),
+        ("/x/bin/nmt-toolkit", "/home/u/.cache/uv/archive-v0/AbC", "uvx {option}nmt-toolkit"),
     ],
 )
 def test_advice_names_the_program_as_the_user_started_it(
@@ -86,4 +86,6 @@ def test_advice_names_the_program_as_the_user_started_it(
     monkeypatch.setenv("PATH", str(here / "bin"))
     monkeypatch.setattr(sys, "argv", [started.format(here=here), "demo"])
     monkeypatch.setattr(sys, "prefix", prefix)
-    assert name_of_program() == expected.format(here=here)
+    for build, option in (("2.13.0", ""), ("2.13.0+cpu", "--torch-backend cpu ")):
+        monkeypatch.setattr("nmt.plugins.quickstart.demo.version", lambda package, v=build: v)
+        assert name_of_program() == expected.format(here=here, option=option)
