@@ -15,6 +15,7 @@ from nmt.files import parse_json, printable, sha256
 from nmt.plugins.comet.program import (
     INSTALL,
     CometConfig,
+    check_environment,
     check_model,
     find_program,
     precision_of,
@@ -36,9 +37,9 @@ def config_of(options: Mapping[str, Any]) -> CometConfig:
 
 
 def check(options: Mapping[str, Any]) -> None:
-    """Raise NMTError if the program or the model is missing."""
+    """Raise NMTError if the program or the model is missing or cannot be used."""
     config = config_of(options)
-    find_program(config)
+    check_environment(find_program(config))
     check_model(config.model)
 
 

@@ -3,17 +3,18 @@
 import re
 import shutil
 from dataclasses import dataclass
-from importlib.metadata import distributions
+from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
 from nmt.config import NMTError, number
-from nmt.files import parse_yaml, read_mapping
+from nmt.files import parse_yaml, read_mapping, read_text
 
 # torchmetrics 0.10, which COMET pins, imports pkg_resources, which setuptools 82 has removed.
 INSTALL = "uv tool install unbabel-comet --with 'setuptools<82'"
 PACKAGE = "unbabel-comet"
 FIRST_IN_HALF = (2, 2, 5)
 """The first version whose program converts models to float16 (`model.half()` in its score.py)."""
+IS_ISOLATED = "include-system-site-packages = false"
 NAME_ON_HUB = re.compile(r"\w[\w.-]*(/[\w.-]+)?")
 WITHOUT_REFERENCE = re.compile("kiwi|-qe(-|$)", re.IGNORECASE)
 """Names of models on the Hub that estimate quality without a reference."""
@@ -44,16 +45,40 @@ def find_program(config: CometConfig) -> Path:
     return Path(path).absolute()
 
 
-def version_of(program: Path) -> str:
-    """The version of COMET in the environment of its program; "unknown" if it is not there."""
-    # The program has no option that prints its version. uv and pipx link it from another folder.
-    environment = program.resolve().parent.parent
+def environment_of(program: Path) -> Path:
+    """The environment that contains a program; uv and pipx link it from another folder."""
+    return program.resolve().parent.parent
+
+
+def distribution_of(program: Path) -> Distribution | None:
+    """COMET's package in the environment of its program; None if it is elsewhere."""
+    environment = environment_of(program)
     folders = environment.glob("lib*/python*/*-packages")
     # On Windows, an environment has no folder for the version of Python.
     paths = [*map(str, folders), str(environment / "Lib" / "site-packages")]
-    for distribution in distributions(name=PACKAGE, path=paths):
-        return distribution.version
-    return "unknown"
+    return next(iter(distributions(name=PACKAGE, path=paths)), None)
+
+
+def version_of(program: Path) -> str:
+    """The version of COMET; "unknown" if its package is not in the environment of the program."""
+    # The program has no option that prints its version.
+    distribution = distribution_of(program)
+    return distribution.version if distribution else "unknown"
+
+
+def check_environment(program: Path) -> None:
+    """Raise NMTError if COMET could not be imported.
+
+    Otherwise, it would fail only after the translations have been made.
+    """
+    settings = environment_of(program) / "pyvenv.cfg"
+    distribution = distribution_of(program)
+    # Only an isolated environment contains everything that its programs import.
+    if distribution is None or not settings.is_file() or IS_ISOLATED not in read_text(settings):
+        return
+    if not Path(str(distribution.locate_file("pkg_resources"))).is_dir():
+        problem = "COMET needs setuptools below 82 in its environment"
+        raise NMTError(f"{program}: {problem}; run `{INSTALL} --force`")
 
 
 def precision_of(version: str) -> str:

@@ -221,6 +221,25 @@ def test_mistakes_are_reported_before_any_text_is_read(nmt, program, here, comma
     nmt(command, *systems, *texts, "metrics=[bleu,comet]", *words).refused(*problem)
 
 
+@pytest.mark.parametrize(
+    ("isolated", "module", "works"),
+    [("false", "pkg_resources", True), ("false", "other", False), ("true", "other", True)],
+)
+def test_an_environment_without_pkg_resources_is_reported_first(
+    nmt, files, tmp_path, isolated, module, works
+):
+    path = stand_in.install(tmp_path / "environment")
+    settings = tmp_path / "environment" / "pyvenv.cfg"
+    settings.write_text(f"home = /usr/bin\ninclude-system-site-packages = {isolated}\n")
+    (tmp_path / "environment" / "lib" / "python3.11" / "site-packages" / module).mkdir()
+    options = [*files, "metrics=[comet]", f"comet.program={path}"]
+    outcome = nmt("score", "worse" if works else "hypothesis=missing", *options)
+    if works:
+        assert outcome.code == 0, outcome.err
+    else:
+        outcome.refused("setuptools below 82", "uv tool install", "--force")
+
+
 def test_a_source_is_needed(nmt, files, program):
     for words in (["score", "worse"], ["compare", "worse", "better"]):
         nmt(*words, "reference=r", "metrics=[comet]").refused("comet", "source=FILE")
