@@ -374,17 +374,23 @@ def train(*words: str | Path, **keys: Any) -> Path:
     return Path(config.run)
 
 
-def score(hypotheses: Iterable[str], references: Iterable[str], **options: Any) -> "list[Score]":
+def score(
+    hypotheses: Iterable[str],
+    references: Iterable[str],
+    sources: Iterable[str] | None = None,
+    **options: Any,
+) -> "list[Score]":
     """Score translations, with signatures.
 
-    `options` are `metrics`, `language`, `lowercase` and `tokenize`.
+    `options` are `metrics`, `language`, `lowercase`, `tokenize`, and the options of metrics, such
+    as `comet={"gpus": 0}`. `sources` are the source lines, which some metrics need.
     """
     # Imported here, because `import nmt` must load nothing heavy.
     from nmt import evaluation
     from nmt.commands.score import ScoreConfig
 
     # The other options of `nmt score` are about files and output.
-    offered = ("metrics", "language", "lowercase", "tokenize")
+    offered = ("metrics", "language", "lowercase", "tokenize", "metric_options")
     config = build(ScoreConfig, options, offered=offered)
     return evaluation.score(
         [*checked(hypotheses, "hypotheses")],
@@ -393,4 +399,6 @@ def score(hypotheses: Iterable[str], references: Iterable[str], **options: Any) 
         config.language,
         config.lowercase,
         config.tokenize,
+        sources=None if sources is None else [*checked(sources, "sources")],
+        options=config.metric_options.plugins,
     )

@@ -1,5 +1,6 @@
 """All uses of other libraries' private names, each with the version it was checked against."""
 
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from subprocess import Popen
 from typing import TYPE_CHECKING, Any
@@ -156,6 +157,54 @@ def line_statistics(metric: Any, hypotheses: list[str], references: list[str]) -
 def score_of_statistics(metric: Any, statistics: Any) -> float:
     """Return the score of a sacreBLEU metric (2.6) from summed statistics."""
     return float(metric._compute_score_from_stats(statistics).score)
+
+
+class SignatureOfTest:
+    """A signature that sacreBLEU's paired tests (2.6) complete with their seed and samples."""
+
+    def __init__(self, signature: str) -> None:
+        self.parts = [signature]
+
+    def update(self, key: str, value: Any) -> None:
+        self.parts.append(f"{key}:{value}")
+
+    def __str__(self) -> str:
+        return "|".join(self.parts)
+
+
+class MeanOfLines:
+    """A metric for sacreBLEU's paired tests (2.6) whose score is the mean of its lines' scores.
+
+    The scores are given, so that the tests score no line again.
+    """
+
+    def __init__(
+        self, name: str, signature: str, scores: Mapping[tuple[str, ...], list[float]]
+    ) -> None:
+        self.name = name
+        self.signature = signature
+        self.scores = scores
+        """The lines of a system -> their scores."""
+
+    def get_signature(self) -> SignatureOfTest:
+        # A new one, because each test adds its own parts.
+        return SignatureOfTest(self.signature)
+
+    def _extract_corpus_statistics(
+        self, hypotheses: Sequence[str], references: Any
+    ) -> list[list[float]]:
+        """The statistics of each line: its score, and 1 to count it."""
+        return [[score, 1.0] for score in self.scores[tuple(hypotheses)]]
+
+    def _compute_score_from_stats(self, statistics: Any) -> Any:
+        from sacrebleu.metrics.base import Score
+
+        total, count = statistics
+        return Score(self.name, float(total) / float(count))
+
+    def _aggregate_and_compute(self, statistics: Any) -> Any:
+        totals = [sum(column) for column in zip(*statistics, strict=True)]
+        return self._compute_score_from_stats(totals)
 
 
 def close_answers(pool: "ProcessPoolExecutor") -> None:

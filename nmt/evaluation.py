@@ -4,15 +4,15 @@ The core registers sacreBLEU's BLEU, chrF and TER.
 """
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from nmt.errors import NMTError
-from nmt.extensions import MetricEntry
+from nmt.extensions import MetricEntry, import_attribute
 from nmt.registry import entries_of
 from nmt.text import not_parallel, scripts_of_language, scripts_of_text
 
@@ -79,6 +79,19 @@ class Scoring:
     lowercase: bool = False
     tokenize: str | None = None
     """The tokenizer for BLEU; None: the recommended one."""
+    sources: Sequence[str] | None = None
+    """The source lines, if they are known."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """The records of each OptionsEntry("metrics.NAME", ...) by NAME."""
+
+
+@dataclass(frozen=True)
+class LineScores:
+    """The scores of the lines of systems; a system's score is the mean of its lines' scores."""
+
+    scores: list[list[float]]
+    """For each system, those of its lines."""
+    signature: str
 
 
 def command_for(tokenize: str) -> str:
@@ -229,6 +242,17 @@ def sentence_scorer(metric: str, tokenize: str = "13a") -> Callable[[str, str], 
     return score_sentence
 
 
+def check_metrics(metrics: list[str], options: Mapping[str, Any], has_sources: bool) -> None:
+    """Raise NMTError if a metric cannot be computed, before work that takes long."""
+    for metric in metrics:
+        entry = entries_of(MetricEntry)[metric]
+        if entry.needs_source and not has_sources:
+            advice = "pass source=FILE or, to nmt.score, sources=LINES"
+            raise NMTError(f"metrics=[{metric}]: needs the source lines; {advice}")
+        if entry.check:
+            import_attribute(entry.check)(options)
+
+
 def score(
     hypotheses: list[str],
     references: list[str],
@@ -236,19 +260,26 @@ def score(
     language: str | None = None,
     lowercase: bool = False,
     tokenize: str | None = None,
+    *,
+    sources: list[str] | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> list[Score]:
     """Return corpus scores of detokenized text, in the order of `metrics`.
 
-    A metric may give several scores.
+    A metric may give several scores. For `options` see `Scoring`.
     """
+    check_metrics(metrics, options or {}, sources is not None)
     if len(hypotheses) != len(references):
         counts = (len(hypotheses), len(references))
         raise not_parallel(("the hypothesis", "the reference"), counts)
     if not hypotheses:
         raise NMTError("nothing to score: hypotheses and references are empty")
+    if sources is not None and len(sources) != len(references):
+        counts = (len(sources), len(references))
+        raise not_parallel(("the source", "the reference"), counts)
     scores = list[Score]()
     for metric in usable_metrics(metrics, language, references):
         compute = entries_of(MetricEntry)[metric].load()
-        scoring = Scoring(metric, language, lowercase, tokenize)
+        scoring = Scoring(metric, language, lowercase, tokenize, sources, options or {})
         scores += compute(hypotheses, references, scoring)
     return scores

@@ -13,7 +13,7 @@ The entry's other fields say what nmt must know before that. The base class of a
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, cast
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         TranslatorOptions,
     )
     from nmt.data import Transform
-    from nmt.evaluation import Score, Scoring
+    from nmt.evaluation import LineScores, Score, Scoring
     from nmt.model import Transformer
     from nmt.preparation import Corpus  # noqa: F401
     from nmt.search import Engine, EngineOptions
@@ -90,7 +90,7 @@ class CommandEntry(Entry["Command"]):
 class OptionsEntry(Entry[type]):
     """Options for a record of the core: a dataclass whose fields become configuration keys.
 
-    The name is OWNER.NAME, where OWNER is `data`, `export`, `optim`, `score`, `train` or
+    The name is OWNER.NAME, where OWNER is `data`, `export`, `metrics`, `optim`, `score`, `train` or
     `translator`. Read the values from `owner.plugins["NAME"]`, where `owner` is the record. If the
     dataclass has a method `check(owner)`, nmt calls it to refuse keys that exclude each other.
 
@@ -216,6 +216,24 @@ class ComputeScores(Protocol):
         """Compute corpus scores; a metric may return several."""
 
 
+class ScoreLines(Protocol):
+    def __call__(
+        self,
+        systems: Sequence[Sequence[str]],
+        references: Sequence[str],
+        scoring: "Scoring",
+    ) -> "LineScores":
+        """Score each line of each system; a system's score is the mean of its lines' scores."""
+
+
+class CheckMetric(Protocol):
+    def __call__(self, options: Mapping[str, Any]) -> None:
+        """Raise NMTError if the metric cannot be computed, for example without its program.
+
+        `options` has the records of each OptionsEntry("metrics.NAME", ...) by NAME.
+        """
+
+
 @dataclass(frozen=True)
 class MetricEntry(Entry[ComputeScores]):
     """A metric, `metrics=NAME`.
@@ -229,10 +247,16 @@ class MetricEntry(Entry[ComputeScores]):
     scores_text: bool = field(default=False, kw_only=True)
     """Whether the metric scores text; False: structures, such as trees."""
     is_paired: bool = field(default=False, kw_only=True)
-    """Whether `nmt compare` can test the significance of differences.
-
-    The metric's signature must be sacreBLEU's.
-    """
+    """Whether `nmt compare` can test the significance of differences: the metric is one of
+    sacreBLEU's, or has `line_scores`."""
+    line_scores: str | None = field(default=None, kw_only=True)
+    """Path of a ScoreLines, by which `nmt compare` scores each system once."""
+    title: str = field(default="", kw_only=True)
+    """The metric's name in tables; empty: the entry's name."""
+    needs_source: bool = field(default=False, kw_only=True)
+    """Whether the metric compares translations with their source lines, too."""
+    check: str | None = field(default=None, kw_only=True)
+    """Path of a CheckMetric, which nmt calls before any other work."""
 
 
 class MakeStage(Protocol):

@@ -206,9 +206,10 @@ def register(add: Add) -> None:
     add(CommandEntry("runs", f"{overview}:RUNS", summary=runs))
     plugins = "List the plugins and what each adds."
     add(CommandEntry("plugins", f"{overview}:PLUGINS", summary=plugins))
-    for metric in ("bleu", "chrf", "chrf++", "ter"):
+    titles = {"bleu": "BLEU", "chrf": "chrF2", "chrf++": "chrF2++", "ter": "TER"}
+    for metric, title in titles.items():
         path = "nmt.evaluation:sacrebleu_score"
-        add(MetricEntry(metric, path, scores_text=True, is_paired=True))
+        add(MetricEntry(metric, path, scores_text=True, is_paired=True, title=title))
     precisions = ("float32", "bfloat16")
     add(EngineEntry("torch", "nmt.search.torch_engine:load", precisions=precisions))
     add(CorpusEntry("files", "nmt.preparation.sources:Files"))

@@ -9,8 +9,10 @@ from nmt.commands import paths_and_texts
 from nmt.config import (
     BLEU_TOKENIZERS,
     Command,
+    MetricOptions,
     NMTError,
     choice,
+    inline,
     metric_names,
     number,
     plugin_options,
@@ -38,10 +40,11 @@ class ScoreConfig:
     reference: str | None = None
     """File of reference translations."""
     source: str | None = None
-    """File of source lines, printed with the examples."""
+    """File of source lines, printed with the examples; some metrics need them."""
     metrics: list[str] = choice(["bleu", "chrf", "ter"], names_of=metric_names)
     """bleu, chrf, chrf++, ter (sacreBLEU), or a metric that a plugin adds; `nmt plugins` lists
     them."""
+    metric_options: MetricOptions = inline(MetricOptions())
     language: str | None = None
     """Target language, which selects the BLEU tokenizer; null: the suffix of the reference or
     hypothesis file."""
@@ -130,6 +133,8 @@ def output_of(config: ScoreConfig) -> str:
     # The other formats are of the plugin that scores with a model, which `run` selects.
     if config.format not in ("text", "json"):
         raise NMTError(f"format={config.format}: must be text or json without run")
+    if config.reference is not None:
+        check_metrics(config)
     language = target_language(config)
     texts = read_files(config)
     findings = findings_of_plugins(config, language, texts)
@@ -160,6 +165,17 @@ def findings_of_plugins(config: ScoreConfig, language: str, texts: Texts) -> dic
     return findings
 
 
+def check_metrics(config: ScoreConfig) -> None:
+    """Raise NMTError if a metric cannot be computed.
+
+    Before the files are read: standard input may come from a translation that takes hours.
+    """
+    from nmt import evaluation
+
+    has_sources = config.source is not None
+    evaluation.check_metrics(config.metrics, config.metric_options.plugins, has_sources)
+
+
 def scores_of(config: ScoreConfig, language: str, texts: Texts) -> "list[Score]":
     from nmt.evaluation import score
 
@@ -170,6 +186,8 @@ def scores_of(config: ScoreConfig, language: str, texts: Texts) -> "list[Score]"
         language,
         config.lowercase,
         config.tokenize,
+        sources=texts.sources if config.source is not None else None,
+        options=config.metric_options.plugins,
     )
 
 

@@ -40,7 +40,9 @@ from .members import keys_of as keys_of
 from .members import members_of as members_of
 from .members import to_tree as to_tree
 from .metrics import BLEU_TOKENIZERS as BLEU_TOKENIZERS
+from .metrics import MetricOptions as MetricOptions
 from .metrics import metric_names as metric_names
+from .metrics import title_of_metric as title_of_metric
 from .minutes import SETS as SETS
 from .model import ModelConfig as ModelConfig
 from .overrides import is_bare as is_bare

@@ -1,5 +1,9 @@
-"""Names of metrics and of BLEU's tokenizers."""
+"""Names of metrics, their options, and the names of BLEU's tokenizers."""
 
+from dataclasses import dataclass
+from typing import Any
+
+from nmt.config.fields import plugin_options
 from nmt.extensions import MetricEntry
 from nmt.registry import entries_of
 
@@ -21,11 +25,24 @@ BLEU_TOKENIZERS = (
 def metric_names(fact: str = "") -> tuple[str, ...]:
     """All metrics, or only those with a fact.
 
-    "text": they score text. "paired": they have significance tests.
+    "text": they need nothing but text and its reference. "paired": they have significance tests.
     """
     names = []
     for name, entry in entries_of(MetricEntry).items():
-        has_fact = {"": True, "text": entry.scores_text, "paired": entry.is_paired}
+        is_of_text = entry.scores_text and not entry.needs_source
+        has_fact = {"": True, "text": is_of_text, "paired": entry.is_paired}
         if has_fact[fact]:
             names.append(name)
     return tuple(names)
+
+
+def title_of_metric(name: str) -> str:
+    """The metric's name in tables, such as chrF2."""
+    return entries_of(MetricEntry)[name].title or name
+
+
+@dataclass
+class MetricOptions:
+    """The options of the metrics that plugins add."""
+
+    plugins: dict[str, Any] = plugin_options("metrics")

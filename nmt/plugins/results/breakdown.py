@@ -19,11 +19,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nmt import compat, evaluation
+from nmt import compat
+from nmt.config import title_of_metric
 from nmt.flags import flags
 from nmt.plugins.results.buckets import divisions
 from nmt.plugins.results.options import CompareConfig
-from nmt.plugins.results.significance import FEWEST_LINES, NAMES, better
+from nmt.plugins.results.scorers import Scorers
+from nmt.plugins.results.significance import FEWEST_LINES, better
 from nmt.plugins.results.systems import System
 from nmt.plugins.results.test_set import TestSet
 from nmt.text import scripts_of_language
@@ -125,7 +127,7 @@ class Bootstrap:
 
 
 def look_closer(
-    systems: list[System], test: TestSet, config: CompareConfig
+    systems: list[System], test: TestSet, config: CompareConfig, scorers: Scorers
 ) -> tuple[list[Row], str]:
     """Compare systems by kinds of faults, and by the first metric in buckets of similar lines.
 
@@ -142,13 +144,13 @@ def look_closer(
     rows = fault_rows(translations, test, spans, config)
 
     metric = config.metrics[0]
-    scorer = evaluation.sacrebleu_metric(metric, config.tokenize or "13a")
+    scorer = scorers.make(metric)
     statistics = []
     for lines in translations:
         of_lines = compat.line_statistics(scorer, lines, test.references)
         statistics.append(np.array(of_lines, np.float64))
     bootstrap = Bootstrap(
-        unit=NAMES[metric],
+        unit=title_of_metric(metric),
         is_better=lambda gap: better(metric, gap),
         score=lambda sums: compat.score_of_statistics(scorer, sums),
         spans=spans,

@@ -13,6 +13,7 @@ from nmt.plugins.results.breakdown import look_closer
 from nmt.plugins.results.comparison_page import comparison_page
 from nmt.plugins.results.comparison_text import as_text
 from nmt.plugins.results.options import CompareConfig, check_output
+from nmt.plugins.results.scorers import Scorers
 from nmt.plugins.results.significance import measure
 from nmt.plugins.results.systems import Seed, System, read_systems, translated
 from nmt.plugins.results.test_set import Text, read_test_set
@@ -20,6 +21,7 @@ from nmt.plugins.results.test_set import Text, read_test_set
 OFFERED = (
     "prepared",
     "metrics",
+    "metric_options",
     "tokenize",
     "seed",
     "resamples",
@@ -52,6 +54,9 @@ def compared(
     if config.output:
         # First, because the translation below takes long.
         check_output(Path(config.output), "compare.html")
+    # Without a reference, the test set is that of a corpus, which has sources.
+    has_sources = source is not None or reference is None
+    evaluation.check_metrics(config.metrics, config.metric_options.plugins, has_sources)
     test = read_test_set(systems[0].seeds[0].path, source, reference, config.prepared)
     for system in systems:
         system.seeds = [translated(seed, test, config.translator) for seed in system.seeds]
@@ -71,12 +76,12 @@ def compared(
         "tokenize": config.tokenize,
     }
     with console.status("testing"):
-        splits = evaluation.ter_splits(test.language, test.references)
-        tree |= measure(systems, test.references, config, splits)
+        scorers = Scorers.of_systems(systems, test, config)
+        tree |= measure(systems, test.references, config, scorers)
         # The breakdown resamples every bucket and the text output does not show it, so it is made
         # only if somebody reads it.
         if config.output or config.format == "json":
-            tree["buckets"], counted = look_closer(systems, test, config)
+            tree["buckets"], counted = look_closer(systems, test, config, scorers)
     if config.output:
         page = comparison_page(tree, systems, test, counted)
         files.write_file(Path(config.output), page)

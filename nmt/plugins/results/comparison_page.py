@@ -9,6 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from nmt import evaluation
+from nmt.config import title_of_metric
 from nmt.plugins.results.breakdown import faults_of
 from nmt.plugins.results.comparison_text import (
     COSTS,
@@ -18,7 +19,7 @@ from nmt.plugins.results.comparison_text import (
     p_value,
 )
 from nmt.plugins.results.pages import TEMPLATES, render
-from nmt.plugins.results.significance import FEWEST_LINES, NAMES, SAME, TESTS
+from nmt.plugins.results.significance import FEWEST_LINES, SAME, TESTS
 from nmt.plugins.results.systems import System
 from nmt.plugins.results.test_set import TestSet
 from nmt.text import scripts_of_language
@@ -71,7 +72,7 @@ def comparison_page(
         least=FEWEST_LINES,
         pairs=pairs,
         counted=counted,
-        names=NAMES,
+        names={metric: title_of_metric(metric) for metric in tree["signatures"]},
         tests=TESTS,
         same=SAME,
         names_of_costs=COSTS,

@@ -6,7 +6,8 @@ The functions read the record that `nmt compare --json` prints; see significance
 from typing import Any
 
 from nmt import files
-from nmt.plugins.results.significance import FEWEST_LINES, NAMES, SAME, TESTS
+from nmt.config import title_of_metric
+from nmt.plugins.results.significance import FEWEST_LINES, SAME, TESTS
 
 COSTS = ("sentences/s", "tokens/s", "size", "memory")
 Tree = dict[str, Any]
@@ -69,7 +70,7 @@ def as_text(tree: Tree) -> str:
     lines = [*table_of_scores(tree), "", *verdicts(tree), "", how_tested(tree)]
     for metric, signatures in tree["signatures"].items():
         for test, signature in signatures.items():
-            lines.append(f"{NAMES[metric]}, {TESTS[test]}: {signature}")
+            lines.append(f"{title_of_metric(metric)}, {TESTS[test]}: {signature}")
     lines += [f"translated with {way}" for way in how_translated(tree)]
     # Names of systems are those of files, which can contain control characters.
     return "".join(f"{files.printable(line)}\n" for line in lines)
@@ -77,7 +78,7 @@ def as_text(tree: Tree) -> str:
 
 def table_of_scores(tree: Tree) -> list[str]:
     """The lines of the table of scores, without empty columns."""
-    rows = [["system", *(NAMES[metric] for metric in tree["signatures"]), *COSTS]]
+    rows = [["system", *(title_of_metric(metric) for metric in tree["signatures"]), *COSTS]]
     baseline, *rivals = tree["systems"]
     rows += rows_of_system(baseline, significant=set())
     for system, comparison in zip(rivals, tree["comparisons"], strict=True):
@@ -133,7 +134,7 @@ def verdicts(tree: Tree) -> list[str]:
             lines.append(f"{versus}: {SAME}")
             continue
         for metric, difference in differences.items():
-            gap = f"{NAMES[metric]} {difference['value']:+.2f}"
+            gap = f"{title_of_metric(metric)} {difference['value']:+.2f}"
             line = f"{versus}: {gap}, {difference['verdict']}"
             tests = [
                 f"{TESTS[test]} p {p_value(tree, difference, test)}" for test in difference["p"]

@@ -13,17 +13,11 @@ from typing import Any
 
 from sacrebleu.significance import PairedTest
 
-from nmt import evaluation
+from nmt.config import title_of_metric
 from nmt.plugins.results.options import CompareConfig
+from nmt.plugins.results.scorers import Scorers
 from nmt.plugins.results.systems import Seed, System
 
-NAMES = {
-    "bleu": "BLEU",
-    "chrf": "chrF2",
-    "chrf++": "chrF2++",
-    "ter": "TER",
-}
-"""nmt's name of a metric -> sacreBLEU's name."""
 TESTS = {
     "bs": "paired bootstrap",
     "ar": "approximate randomization",
@@ -82,29 +76,30 @@ def paired_test(
     translations: list[list[str]],
     references: list[str],
     config: CompareConfig,
-    splits: bool,
+    scorers: Scorers,
 ) -> PairedResult:
-    """Test all translations against the first of them; for `splits` see `measure`."""
-    # sacreBLEU's default.
-    tokenize = config.tokenize or "13a"
-    scorers: dict[str, Any] = {}
-    for metric in config.metrics:
-        scorers[NAMES[metric]] = evaluation.sacrebleu_metric(metric, tokenize, splits=splits)
+    """Test all translations against the first of them."""
+    names = {metric: title_of_metric(metric) for metric in config.metrics}
+    tested: dict[str, Any] = {name: scorers.make(metric) for metric, name in names.items()}
     systems: list[tuple[str, Sequence[str]]] = []
     for number, lines in enumerate(translations):
         systems.append((str(number), lines))
     samples = config.resamples if test == "bs" else config.trials
     os.environ["SACREBLEU_SEED"] = str(config.seed)  # sacreBLEU reads its seed from here
-    run_test = PairedTest(systems, scorers, [references], test_type=test, n_samples=samples)
+    run_test = PairedTest(systems, tested, [references], test_type=test, n_samples=samples)
     signatures, results = run_test()
     return PairedResult(
-        signatures={metric: str(signatures[NAMES[metric]]) for metric in config.metrics},
-        results={metric: results[NAMES[metric]] for metric in config.metrics},
+        signatures={metric: str(signatures[name]) for metric, name in names.items()},
+        results={metric: results[name] for metric, name in names.items()},
     )
 
 
 def run_test(
-    test: str, systems: list[System], references: list[str], config: CompareConfig, splits: bool
+    test: str,
+    systems: list[System],
+    references: list[str],
+    config: CompareConfig,
+    scorers: Scorers,
 ) -> list[PairedResult]:
     """Test each seed of the first system against all seeds of the other systems."""
     baseline, *rivals = systems
@@ -115,24 +110,22 @@ def run_test(
     for seed in baseline.seeds:
         # sacreBLEU tests all systems against the first one.
         texts = [seed.hypotheses, *translations]
-        results.append(paired_test(test, texts, references, config, splits))
+        results.append(paired_test(test, texts, references, config, scorers))
     return results
 
 
 def measure(
-    systems: list[System], references: list[str], config: CompareConfig, splits: bool = False
+    systems: list[System], references: list[str], config: CompareConfig, scorers: Scorers
 ) -> dict[str, Any]:
     """Score all systems and test them against the first.
 
     The keys are those of `nmt compare --json`.
 
-    `splits`: TER splits Chinese and Japanese text into characters.
-
     A system's scores are the mean and deviation over its seeds (deviation None for one seed). Its
     comparison has a difference for each metric.
     """
     baseline, *rivals = systems
-    tests = {test: run_test(test, systems, references, config, splits) for test in TESTS}
+    tests = {test: run_test(test, systems, references, config, scorers) for test in TESTS}
     bootstraps = tests["bs"]
     baseline_scores = [bootstrap.scores(0) for bootstrap in bootstraps]
     trees = [system_tree(baseline, baseline_scores, config.metrics)]

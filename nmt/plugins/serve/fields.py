@@ -15,6 +15,8 @@ from nmt.files import parse_json
 from nmt.plugins.serve.failures import Failed
 
 Fields = list[tuple[str, Any]]
+TEXTS = ("q", "texts")
+"""The fields that forms may repeat, for a list."""
 MOST_FIELDS = 1000
 """The most fields of a form, each of which takes time and memory."""
 CHARSET = re.compile(r""";\s*charset\s*=\s*["']?([\w.:-]*)["']?""", re.IGNORECASE)
@@ -135,14 +137,15 @@ async def read_items(request: Request, body: bytes) -> Fields:
 
 
 def merged(address: Fields, items: Fields) -> dict[str, Any]:
-    """All fields; those of the body replace those of the address, and several `q` become a list."""
-    texts = values_of("q", items)
-    if not texts:
-        texts = values_of("q", address)
+    """All fields; those of the body replace those of the address, and repeated texts are a list."""
     fields = dict(address)
     fields.update(items)
-    if len(texts) > 1:
-        fields["q"] = texts
+    for name in TEXTS:
+        texts = values_of(name, items)
+        if not texts:
+            texts = values_of(name, address)
+        if len(texts) > 1:
+            fields[name] = texts
     return fields
 
 

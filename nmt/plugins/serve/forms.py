@@ -1,6 +1,6 @@
 """The forms that clients send, with the types and limits of their fields."""
 
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, cast
 
 from pydantic import AfterValidator, BaseModel, Field, ValidationError
 from starlette.datastructures import UploadFile
@@ -38,8 +38,15 @@ class TextForm(BaseModel):
     def texts(self) -> list[str]:
         return self.q if isinstance(self.q, list) else [self.q]
 
+    @property
+    def is_list(self) -> bool:
+        """Whether each value of the answer is a list."""
+        return isinstance(self.q, list)
+
 
 class TranslateForm(TextForm):
+    key_of_answer: ClassVar[str] = "translatedText"
+
     source: Text
     target: Text
     format: Literal["text", "html"] = "text"
@@ -50,6 +57,21 @@ class TranslateForm(TextForm):
     """The translation so far after the prefix; other sentences keep its words."""
     details: bool = False
     """Whether to return each line's alignment and likely failures."""
+
+
+class BatchForm(TranslateForm):
+    """Texts with the names of NeMo Curator's translation stage (`backend_type="nmt"`)."""
+
+    key_of_answer: ClassVar[str] = "translations"
+
+    q: Text | list[Text] = Field(alias="texts")
+    source: Text = Field(alias="src_lang")
+    target: Text = Field(alias="tgt_lang")
+
+    @property
+    def is_list(self) -> bool:
+        # A form without JSON cannot send a list of a single text.
+        return True
 
 
 class SuggestForm(TranslateForm):
@@ -66,6 +88,15 @@ class FileForm(BaseModel, arbitrary_types_allowed=True):
 AnyForm = TypeVar("AnyForm", bound=BaseModel)
 
 
+def form_meant(form: type[AnyForm], fields: dict[str, Any]) -> type[AnyForm]:
+    """The form, or the one with other names for the same fields that a client has sent."""
+    if form is not TranslateForm or "texts" not in fields:
+        return form
+    if "q" in fields:
+        raise Failed(400, "q, texts: send one of them; texts goes with src_lang and tgt_lang")
+    return cast(type[AnyForm], BatchForm)
+
+
 def validated(form: type[AnyForm], fields: dict[str, Any]) -> AnyForm:
     """Validate all non-empty fields.
 
@@ -75,7 +106,7 @@ def validated(form: type[AnyForm], fields: dict[str, Any]) -> AnyForm:
     # Clients may send fields for all of their options, even for options without a value.
     given = {name: value for name, value in fields.items() if value not in (None, "", [])}
     try:
-        return form.model_validate(given)
+        return form_meant(form, fields).model_validate(given)
     except ValidationError as error:
         # Without the input, because messages must not repeat texts of clients.
         first = error.errors(include_input=False, include_url=False)[0]

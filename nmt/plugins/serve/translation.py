@@ -118,7 +118,7 @@ class Service:
         return Text(lines, text, document)
 
     async def translate_texts(self, form: TranslateForm, client: str) -> dict[str, Any]:
-        """Answer a request; if `q` is a list, each value in the answer is a list."""
+        """Answer a request; for a list of texts, each value in the answer is a list."""
         is_html = form.format == "html"
         texts = [await self.read_text(text, is_html, client) for text in form.texts]
         # Languages are detected in the text alone: the tags of HTML are English words.
@@ -130,14 +130,13 @@ class Service:
         answers = list[dict[str, Any]]()
         for text, route, lines in zip(texts, routes, translations, strict=True):
             ranked = await self.write_text(text, route, lines, n_best, client)
-            answer: dict[str, Any] = {"translatedText": ranked[0]}
+            answer: dict[str, Any] = {form.key_of_answer: ranked[0]}
             if form.alternatives:
                 answer["alternatives"] = ranked[1:]
             if form.details:
                 answer["details"] = details_of(text, route, lines)
             answers.append(answer | route.detected)
-        is_list = form.q == form.texts
-        return merged(answers) if is_list else answers[0]
+        return merged(answers) if form.is_list else answers[0]
 
     async def write_text(
         self, text: Text, route: Route, lines: list[Line], n_best: int, client: str

@@ -19,6 +19,7 @@ from nmt.plugins.results.breakdown import faults_of, look_closer
 from nmt.plugins.results.buckets import divisions
 from nmt.plugins.results.comparison_text import p_value
 from nmt.plugins.results.options import CompareConfig
+from nmt.plugins.results.scorers import Scorers
 from nmt.plugins.results.significance import difference, measure
 from nmt.plugins.results.systems import Seed, System
 from nmt.plugins.results.test_set import TestSet
@@ -39,6 +40,8 @@ WORDS = [
     "3,5",
     ".",
 ]
+
+SACREBLEU = Scorers("13a")
 
 
 def config(*metrics: str, seed: int = 1) -> CompareConfig:
@@ -73,9 +76,8 @@ def systems_of(*groups: list[list[str]]) -> list[System]:
 
 def bleu_of(references: list[str], *groups: list[list[str]]) -> dict[str, Any]:
     """The comparison of the second system with the first."""
-    return measure(systems_of(*groups), references, config("bleu"))["comparisons"][0]["metrics"][
-        "bleu"
-    ]
+    tree = measure(systems_of(*groups), references, config("bleu"), SACREBLEU)
+    return tree["comparisons"][0]["metrics"]["bleu"]
 
 
 def command_line(
@@ -118,7 +120,8 @@ def command_line(
 def test_p_values_equal_those_of_sacrebleus_command_line(test, seed, tmp_path, monkeypatch):
     monkeypatch.setenv("SACREBLEU_SEED", "99")  # the option must win
     references, systems = texts()
-    numbers = measure(systems_of(*([s] for s in systems)), references, config(*METRICS, seed=seed))
+    groups = systems_of(*([system] for system in systems))
+    numbers = measure(groups, references, config(*METRICS, seed=seed), SACREBLEU)
     printed = command_line(test, seed, tmp_path, systems, references)
     rows = [line.split("│")[2:-1] for line in printed.splitlines() if line.startswith("│")][1:]
     scores, p_values = (
@@ -200,7 +203,8 @@ def test_largest_p_of_all_pairs_of_seeds_decides():
     assert result["p"] == {test: max(pair["p"][test] for pair in pairs) for test in ("bs", "ar")}
     assert result["value"] == pytest.approx(fmean(pair["value"] for pair in pairs))
     assert not result["significant"]  # good and other do not differ
-    clear = measure(systems_of([bad, good], [references]), references, config("bleu"))
+    groups = systems_of([bad, good], [references])
+    clear = measure(groups, references, config("bleu"), SACREBLEU)
     assert clear["comparisons"][0]["metrics"]["bleu"]["significant"]
     first, second = clear["systems"]
     scores = [sacrebleu.corpus_bleu(lines, [references]).score for lines in (bad, good)]
@@ -227,7 +231,7 @@ def test_bucket_score_equals_sacrebleu_on_its_lines(metric, score):
         [spoilt(test.references, 0.3, 2), spoilt(test.references, 0.3, 3)],
     ]
     [(title, labels, indices)], _ = divisions(test)
-    rows, _ = look_closer(systems_of(*systems), test, config(metric))
+    rows, _ = look_closer(systems_of(*systems), test, config(metric), SACREBLEU)
     rows = [row for row in rows if row["title"] == title]
     assert sum(row["count"] for row in rows) == 120
     for row in rows:
@@ -248,7 +252,8 @@ def test_interval_of_fault_equals_plain_bootstrap():
     broken = [
         line.rsplit(" ", 1)[0] if n % 4 == 0 else line for n, line in enumerate(test.references)
     ]
-    rows, _ = look_closer(systems_of([test.references], [broken]), test, config("chrf", seed=5))
+    groups = systems_of([test.references], [broken])
+    rows, _ = look_closer(groups, test, config("chrf", seed=5), SACREBLEU)
     (row,) = (row for row in rows if row["label"] == "flag number")
     assert (row["title"], row["count"], row["values"]) == ("Faults", 120, [0, 30])
     generator = random.Random(1)
@@ -263,11 +268,12 @@ def test_interval_of_fault_equals_plain_bootstrap():
 def test_equal_systems_have_no_gaps_and_few_lines_no_significance():
     test, few = made_up(50), TestSet("made up", ["a"] * 49, ["Das Haus 5."] * 49)
     lines = spoilt(test.references, 0.3, 1)
-    rows, _ = look_closer(systems_of([lines], [lines]), test, config("ter"))
+    rows, _ = look_closer(systems_of([lines], [lines]), test, config("ter"), SACREBLEU)
     assert {(gap["value"], gap["low"], gap["high"]) for row in rows for gap in row["gaps"]} == {
         (0, 0, 0)
     }
-    rows, _ = look_closer(systems_of([few.references], [["x"] * 49]), few, config("chrf"))
+    groups = systems_of([few.references], [["x"] * 49])
+    rows, _ = look_closer(groups, few, config("chrf"), SACREBLEU)
     assert rows
     assert not any(gap["significant"] for row in rows for gap in row["gaps"])
 

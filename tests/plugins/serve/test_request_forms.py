@@ -22,6 +22,45 @@ def test_fields_in_forms_and_addresses(server, expected):
     assert server.ask("/translate", b"q=ka&" + form)[1]["translatedText"][1:] == [expected[0]]
 
 
+def test_batches_as_nemo_curator_sends_them(server, expected):
+    fields = {"texts": LINES, "src_lang": "en", "tgt_lang": "de"}
+    translations = [*expected[:4], f"  {expected[4]}  "]
+    assert server.ask("/translate", fields) == (200, {"translations": translations})
+    # FLORES and ISO 639-3 codes, and BCP 47 in lower case, as Nemotron writes it.
+    for source, target in (("eng_Latn", "deu_Latn"), ("eng", "de-de"), ("en-us", "DE")):
+        answer = server.ask("/translate", fields | {"src_lang": source, "tgt_lang": target})
+        assert answer == (200, {"translations": translations})
+    detected = {"texts": ["ka lo", "mi"], "src_lang": "auto", "alternatives": 1}
+    _, answer = server.ask("/translate", fields | detected)
+    assert set(answer) == {"translations", "alternatives", "detectedLanguage"}
+    assert {len(values) for values in answer.values()} == {2}
+    # Without JSON, a list of one text is a text; the answer is a list all the same.
+    form = b"texts=va+so+tu+pe+mika.&src_lang=en&tgt_lang=de"
+    assert server.ask("/translate", form)[1] == {"translations": [expected[0]]}
+    assert server.ask("/translate", b"texts=&" + form)[1] == {"translations": ["", expected[0]]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"texts": []}, "Invalid request: missing texts parameter"),
+        ({"src_lang": None}, "Invalid request: missing src_lang parameter"),
+        ({"tgt_lang": None, "target": "de"}, "Invalid request: missing tgt_lang parameter"),
+        ({"texts": [1]}, "texts: "),
+        ({"q": "ka"}, "q, texts: send one of them"),
+        ({"tgt_lang": "zz"}, "zz is not supported"),
+        ({"src_lang": "de", "tgt_lang": "en"}, "not available as a target language from German"),
+        ({"texts": ["k" * 1000, "k" * 1001]}, "request (2001) exceeds text limit (2000)"),
+    ],
+    ids=str,
+)
+def test_invalid_batches_are_refused(server, changes, problem):
+    fields = {"texts": ["ka"], "src_lang": "en", "tgt_lang": "de"}
+    status, answer = server.ask("/translate", fields | changes)
+    assert status == 400
+    assert problem in answer["error"]
+
+
 @pytest.mark.parametrize("options", [{"format": None, "alternatives": None}, {"alternatives": -1}])
 def test_optional_fields_may_be_empty(server, expected, options):
     assert server.translate(LINES[0], **options) == (200, {"translatedText": expected[0]})

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from libretranslatepy import LibreTranslateAPI
 
-from nmt.plugins.serve.forms import FileForm, TextForm, TranslateForm
 from nmt.text import word_spans
 from tests.plugins.serve.serving import (
     LINES,
@@ -258,16 +257,6 @@ def test_bodies_that_are_no_form_are_refused(server, body):
     assert status == 400
     assert "error" in answer
     assert "Traceback" not in "".join(server.log)
-
-
-@pytest.mark.parametrize(
-    ("name", "form"), [("Text", TextForm), ("Translate", TranslateForm), ("File", FileForm)]
-)
-def test_the_specification_has_the_fields_of_forms(server, name, form):
-    schema = server.ask("/spec")[1]["components"]["schemas"][name]
-    fields = form.model_fields
-    assert {*schema["properties"]} == {*fields, "api_key"}
-    assert {*schema["required"]} == {key for key in fields if fields[key].is_required()}
 
 
 def test_details_align_words(server):
