@@ -102,10 +102,11 @@ def on_config(config: Any) -> Any:
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add the command pages, the notebook and how/code.md."""
+    """Add the command pages, the notebooks and how/code.md."""
     pages = {f"reference/{name}.md": page_of(name) for name in COMMANDS}
-    notebook = Path(config.docs_dir) / "guides/python.ipynb"
-    pages["guides/python.md"] = as_markdown(json.loads(notebook.read_text(encoding="utf-8")))
+    for notebook in sorted(Path(config.docs_dir).glob("guides/*.ipynb")):
+        content = json.loads(notebook.read_text(encoding="utf-8"))
+        pages[f"guides/{notebook.stem}.md"] = as_markdown(content)
     pages["how/code.md"] = code_of_paper(Path(config.docs_dir) / "how/paper.md")
     from mkdocs.structure.files import File
 
