@@ -1,6 +1,6 @@
 """Compose the options of a command from YAML groups and `KEY=VALUE` arguments, with Hydra."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from math import log
 from pathlib import Path
@@ -93,6 +93,21 @@ def to_yaml(command: Command, words: list[str], config_dir: Path | None = None) 
     if f"{OPTIONAL}experiment" in command.groups:
         return f"# @package _global_\n{text}"
     return text
+
+
+def default_tree(command: Command) -> dict[str, Any]:
+    """The defaults of a command's keys, from fields and groups; interpolations are not resolved."""
+    tree: Any = OmegaConf.to_container(hydra_tree(command, []))
+    return dict(tree)
+
+
+def resolved(tree: Mapping[str, Any]) -> dict[str, Any]:
+    """A tree in which interpolations are resolved; NMTError if one cannot be."""
+    try:
+        container: Any = OmegaConf.to_container(OmegaConf.create(dict(tree)), resolve=True)
+    except OmegaConfBaseException as error:
+        raise NMTError(one_line(error)) from error
+    return dict(container)
 
 
 def options_and_tree(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from nmt import files
-from nmt.commands import talker
+from nmt.commands import find_folder, talker
 from nmt.commands.overview.listing import Row, about, folders_of, place_of
 from nmt.config import Command, NMTError, answer, choice, require
 from nmt.registry import registry
@@ -82,15 +82,14 @@ def folder_or_names(words: list[str]) -> dict[str, Any]:
     if name == "delete":
         require(bool(more), "delete: name what to delete, as in `nmt runs delete runs/mine`")
         return {"delete": more}
-    places = (Path(name), Path("runs", name), Path("data", name))
-    folders = [folder for folder in places if folder.is_dir()]
-    if not folders:
+    folder = find_folder(name)
+    if folder is None:
         unknown = f"{name}: no such folder, run or corpus; `nmt runs` lists those in this folder"
         # The word may be a habit from another toolkit, for which a plugin has an answer.
         raise NMTError(answer("runs", [f"{name}="]) or unknown)
     if more:
         raise NMTError(f"{words[-1]}: give one folder or run, or `nmt runs delete NAME...`")
-    return {"folder": str(folders[0])}
+    return {"folder": str(folder)}
 
 
 RUNS = Command(
