@@ -19,6 +19,7 @@ from omegaconf.errors import InterpolationToMissingValueError, OmegaConfBaseExce
 from nmt.config.arguments import Arguments, check_hidden_keys, read_words
 from nmt.config.building import build
 from nmt.config.command import OPTIONAL, Command, conf_folders, user_folders
+from nmt.config.epochs import choose_what_sets_updates
 from nmt.config.fields import MISSING
 from nmt.config.members import keys_of
 from nmt.config.minutes import set_scope_of_minutes
@@ -166,6 +167,8 @@ def composed_tree(command: Command, arguments: Arguments, config_dir: Path | Non
     for key, value in flatten(above_experiment).items():
         if not any(is_inside(key, name) for name in given):
             OmegaConf.update(tree, key, literal(value))
+    if "epochs" in tree:
+        choose_what_sets_updates(tree, given)
     if "minutes" in tree:
         set_scope_of_minutes(tree, given)
     return tree

@@ -1,6 +1,7 @@
 """`nmt runs`: list the runs and prepared corpora of a folder, or delete some; and `nmt plugins`."""
 
 import json
+import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,9 @@ class RunsConfig:
     """Runs and corpora to delete; may be given as `nmt runs delete NAME...`."""
     yes: bool = False
     """Delete without asking."""
+    sort: str = choice("age", "age", "loss", "bleu", "f1")
+    """Order of runs: age (newest first), or the validation score of that name (best first; runs
+    without a score last)."""
     format: str = choice("text", "text", "json")
     """Output format: text or json."""
 
@@ -31,6 +35,8 @@ def run(config: RunsConfig) -> None:
     folder = Path(config.folder)
     rows = [about(path, kind) for path, kind in folders_of(folder)]
     rows.sort(key=newest_first)
+    if config.sort != "age":
+        rows.sort(key=lambda row: best_first(row, f"valid_{config.sort}"))
     if config.delete:
         # Late, because completion of `nmt runs` imports this file at each Tab.
         from nmt.commands.overview.deletion import delete
@@ -63,6 +69,15 @@ def run(config: RunsConfig) -> None:
 def newest_first(row: Row) -> tuple[tuple[int, str], int]:
     """The sort key of a row: by kind, then by age."""
     return place_of(row["kind"]), -row["modified"]
+
+
+def best_first(row: Row, score: str) -> tuple[tuple[int, str], float]:
+    """The sort key of a row: by kind, then by a validation score."""
+    value = row.get(score)
+    if value is None:
+        return place_of(row["kind"]), math.inf
+    # The lowest loss is the best, but the highest value of any other score.
+    return place_of(row["kind"]), value if score == "valid_loss" else -value
 
 
 def print_rows(rows: list[Row], details: list[tuple[str, str]]) -> None:
