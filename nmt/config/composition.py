@@ -167,9 +167,8 @@ def composed_tree(command: Command, arguments: Arguments, config_dir: Path | Non
     for key, value in flatten(above_experiment).items():
         if not any(is_inside(key, name) for name in given):
             OmegaConf.update(tree, key, literal(value))
-    if "epochs" in tree:
-        choose_what_sets_updates(tree, given)
     if "minutes" in tree:
+        choose_what_sets_updates(tree, given)
         set_scope_of_minutes(tree, given)
     return tree
 

@@ -16,17 +16,18 @@ def choose_what_sets_updates(tree: "DictConfig", keys: list[str]) -> None:
     """
     if tree.epochs is None:
         return
-    has_steps = "trainer.max_steps" in keys
-    has_minutes = tree.minutes is not None
+    rivals = [key for key in ("trainer.max_steps", "minutes") if key in keys]
+    # minutes=null sets nothing.
+    if tree.minutes is None and "minutes" in rivals:
+        rivals.remove("minutes")
+    # What an experiment sets gives way to the command line.
     if "epochs" in keys:
-        # What an experiment sets gives way, but not what the user sets next to epochs.
-        if has_steps or (has_minutes and "minutes" in keys):
-            other = "trainer.max_steps" if has_steps else "minutes"
-            raise contradiction(tree.epochs, f"{other} also sets the number of updates")
+        if rivals:
+            raise contradiction(tree.epochs, f"{rivals[0]} also sets the number of updates")
         tree.minutes = None
-    elif has_steps or (has_minutes and "minutes" in keys):
+    elif rivals:
         tree.epochs = None
-    elif has_minutes:
+    elif tree.minutes is not None:
         raise contradiction(tree.epochs, "the experiment also sets minutes")
 
 
