@@ -44,7 +44,7 @@ class Arguments:
 
 def read_words(command: Command, words: list[str], config_dir: Path | None) -> Arguments:
     """Convert arguments to overrides; NMTError at the first mistake."""
-    words = [without_alias(command, word) for word in words]
+    words = without_aliases(command, words)
     # Mistakes that Hydra would report in terms of its grammar, or as an unknown key.
     check_words(command, words)
     bare = [word for word in words if is_bare(word) or is_named_system(command, word)]
@@ -69,10 +69,15 @@ def read_words(command: Command, words: list[str], config_dir: Path | None) -> A
     return Arguments([*short, *named], whole_groups)
 
 
-def without_alias(command: Command, word: str) -> str:
-    """An argument with nmt's own name of the key, if it uses an alias."""
-    key, equals, value = word.partition("=")
-    return f"{command.aliases.get(key, key)}{equals}{value}" if equals else word
+def without_aliases(command: Command, words: list[str]) -> list[str]:
+    """Arguments with nmt's own names of keys."""
+    renamed = []
+    for word in words:
+        key, equals, value = word.partition("=")
+        if equals and key in command.aliases:
+            word = f"{command.aliases[key]}={value}"
+        renamed.append(word)
+    return renamed
 
 
 def values_of(command: Command, bare: list[str]) -> Values:
