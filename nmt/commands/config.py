@@ -18,6 +18,7 @@ from nmt.config import (
     default_tree,
     flatten,
     in_words,
+    keys_of,
     literal,
     require,
     resolved,
@@ -67,7 +68,7 @@ def run(config: ConfigConfig) -> None:
         differences = differences_from_defaults(tree)
     else:
         differences = differences_between(tree, recorded_tree(config.other))
-        name = config.other
+        name = f"{config.other}:"
     if config.format == "json":
         print(as_json(config, tree, differences))
         return
@@ -105,12 +106,16 @@ def differences_from_defaults(tree: Tree) -> list[Difference]:
     """The keys whose values are neither the defaults of `nmt train` nor follow from them."""
     defaults = default_tree(COMMANDS["train"])
     flat_defaults = flatten(defaults)
+    known = keys_of(ExperimentConfig)
     # A corpus or an imported model lacks groups.
     complete = literal({**resolved(defaults), **tree})
     differences = []
     for key, value in flatten(tree).items():
         default = flat_defaults.get(key)
-        if value != default and not follows(complete, key, default, value):
+        if value == default:
+            continue
+        # The key of another version of nmt has no default, and follows from nothing.
+        if key not in known or not follows(complete, key, default, value):
             differences.append(Difference(key, value, default))
     return differences
 
@@ -138,15 +143,17 @@ def with_value(tree: Tree, path: list[str], value: Any) -> Tree:
 
 def differences_between(tree: Tree, other: Tree) -> list[Difference]:
     """The keys with different values in two trees, unless both values follow from other keys."""
+    # A corpus and a run are compared by the groups that both record.
+    common = tree.keys() & other.keys()
+    values = flatten({name: tree[name] for name in tree if name in common})
+    other_values = flatten({name: other[name] for name in other if name in common})
     chosen = {difference.key for difference in differences_from_defaults(tree)}
     chosen |= {difference.key for difference in differences_from_defaults(other)}
-    other_values = flatten(other)
     differences = []
-    for key, value in flatten(tree).items():
-        # A corpus and a run are compared by the keys that both record.
-        is_common = key in other_values
-        if is_common and key in chosen and value != other_values[key]:
-            differences.append(Difference(key, value, other_values[key]))
+    for key in {**values, **other_values}:
+        difference = Difference(key, values.get(key), other_values.get(key))
+        if key in chosen and difference.value != difference.other:
+            differences.append(difference)
     return differences
 
 

@@ -84,9 +84,19 @@ def test_two_runs_are_compared_by_the_keys_that_users_set(finished, capsys, tmp_
     other = copy_of_config(
         finished, tmp_path / "other", model__d_model=32, model__d_k=16, model__d_v=16
     )
-    assert show(capsys, finished, other) == f"model.d_model=16 ({other} 32)\n"
-    assert show(capsys, other, finished) == f"model.d_model=32 ({finished} 16)\n"
+    assert show(capsys, finished, other) == f"model.d_model=16 ({other}: 32)\n"
+    assert show(capsys, other, finished) == f"model.d_model=32 ({finished}: 16)\n"
     assert show(capsys, finished, finished) == ""
+
+
+def test_keys_of_another_version_are_listed(finished, capsys, tmp_path):
+    other = copy_of_config(finished, tmp_path / "other", model__mood="happy")
+    file = other / "config.yaml"
+    file.write_text(file.read_text() + "later.key: 3\n")
+    output = show(capsys, other)
+    assert "model.mood=happy (default null)\n" in output
+    assert "later.key=3 (default null)\n" in output
+    assert f"model.mood=null ({other}: happy)\n" in show(capsys, finished, other)
 
 
 def test_a_value_cannot_control_the_terminal(finished, capsys, tmp_path):

@@ -10,7 +10,17 @@ from jsonschema import Draft7Validator
 from omegaconf import OmegaConf
 
 from nmt.commands import COMMANDS
-from nmt.config import ExperimentConfig, NMTError, checked, compose, groups, keys_of, to_yaml
+from nmt.commands.config import as_experiment
+from nmt.config import (
+    ExperimentConfig,
+    NMTError,
+    checked,
+    compose,
+    groups,
+    keys_of,
+    to_tree,
+    to_yaml,
+)
 from nmt.config.command import conf_folders
 from nmt.plugins.editors.command import COMMAND
 from nmt.plugins.editors.schema import schema_of_experiments, schema_of_group, schema_of_key
@@ -168,6 +178,19 @@ def test_every_file_of_nmt_is_valid(path):
 )
 def test_saved_command_lines_are_valid(command, words):
     tree = yaml.safe_load(to_yaml(COMMANDS[command], words))
+    assert problems(tree) == []
+
+
+def test_what_nmt_config_prints_is_valid():
+    words = [
+        "experiment=quickstart",
+        "data.tag=<2de>",
+        "logger=csv",
+        "optim.warmup=2",
+        "optim.decay_steps=9",
+        "optim.decay_changes=[[3,5]]",
+    ]
+    tree = yaml.safe_load(as_experiment(to_tree(compose(COMMANDS["train"], words))))
     assert problems(tree) == []
 
 
