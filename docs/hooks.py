@@ -7,12 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from omegaconf import OmegaConf
-
 import nmt
 from nmt.commands import COMMANDS
-from nmt.config import flatten, in_words, keys_of
-from nmt.config.composition import hydra_tree
+from nmt.config import default_tree, flatten, in_words, keys_of
 from nmt.extensions import CommandEntry, PythonEntry, import_attribute
 from nmt.registry import entries_of
 
@@ -29,9 +26,9 @@ def cell(text: Any) -> str:
 def page_of(name: str) -> str:
     """Return the usage, example and keys of a command as Markdown."""
     command = COMMANDS[name]
-    tree: Any = OmegaConf.to_container(hydra_tree(command, []))
     values = {
-        key: in_words(value).replace("???", "(required)") for key, value in flatten(tree).items()
+        key: in_words(value).replace("???", "(required)")
+        for key, value in flatten(default_tree(command)).items()
     }
     hidden = [f"{key}." for key in command.hides.split()]
     rows = [

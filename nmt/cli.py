@@ -197,7 +197,9 @@ def refuse(words: list[str]) -> NoReturn:
     """Raise NMTError for words that do not begin with a command."""
     from nmt.config import answer, nearest
 
-    unknown = f"unknown command {words[0]}; {nearest(words[0], COMMANDS)}"
+    # An option is no mistyped command, even though --cfg resembles config.
+    name = "" if words[0].startswith("-") else words[0]
+    unknown = f"unknown command {words[0]}; {nearest(name, COMMANDS)}"
     raise NMTError(answer("nmt", words) or unknown)
 
 

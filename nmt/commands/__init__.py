@@ -45,6 +45,7 @@ SUMMARIES = {
     "translate": "Translate text, line by line, or a document.",
     "score": "Score translations with metrics or with a model's probabilities.",
     "average": "Average checkpoints into a model.",
+    "config": "Show what a run used, and what differs from the defaults or another run.",
 }
 """The commands of the core."""
 LATEST_RUN = "runs/latest"
@@ -175,6 +176,14 @@ def one_run(words: list[str], key: str = "run") -> dict[str, Any]:
     if len(words) > 1:
         raise NMTError(f"{words[-1]}: this command takes one {key}, but {words[0]} is also given")
     return {key: words[0]}
+
+
+def find_folder(name: str) -> Path | None:
+    """The folder of this name, here or in runs/ or data/; None if there is none."""
+    for place in (Path(name), Path("runs", name), Path("data", name)):
+        if place.is_dir():
+            return place
+    return None
 
 
 def talker() -> "Console":

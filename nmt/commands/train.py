@@ -2,13 +2,20 @@
 
 import gc
 import time
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nmt import data, files, training
 from nmt.commands import talker
 from nmt.commands.preprocess import GROUPS, initial_groups
 from nmt.config import Command, ExperimentConfig, NMTError, answer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+WARMUP_PART = 10
+"""The warm-up that nmt suggests for a short run takes 1 / WARMUP_PART of its updates."""
 
 
 def run(config: ExperimentConfig) -> int | None:
@@ -23,6 +30,8 @@ def run(config: ExperimentConfig) -> int | None:
         from nmt.training import settle_trainer, train
 
         gc.enable()
+        if config.epochs is not None:
+            config = with_updates_of_epochs(config, console)
         # Before the trials of minutes=, which need its choice; `train` finds nothing left to
         # settle.
         config = settle_trainer(config, lambda text: console.print(f"notice: {text}"))
@@ -36,6 +45,31 @@ def run(config: ExperimentConfig) -> int | None:
     console.print(f"stopped and saved in {config.run}; the same command resumes it")
     # The convention of shells; docs/guides/clusters.md requeues a job by it.
     return 128 + signal
+
+
+def with_updates_of_epochs(config: ExperimentConfig, console: "Console") -> ExperimentConfig:
+    """Set the number of updates to that of `epochs=`, and print it."""
+    corpus = data.open_corpus(Path(config.prepared))
+    # Before its pairs are counted: other options would count them differently.
+    training.check_corpus(corpus.manifest, config)
+    assert config.epochs is not None
+    planner = data.UpdateDataModule(corpus, config).planner
+    updates = planner.updates_of(config.epochs)
+    console.print(
+        f"epochs={config.epochs:g} is {updates:,} updates (trainer.max_steps={updates}); "
+        f"an epoch has {planner.sizes.sum():,} pairs"
+    )
+    # Without epochs: the run is the same as one with this trainer.max_steps. A schedule that ends
+    # refuses a longer warm-up.
+    trainer = replace(config.trainer, max_steps=updates)
+    config = replace(config, epochs=None, trainer=trainer)
+    if config.optim.warmup >= updates:
+        shorter = max(1, updates // WARMUP_PART)
+        console.print(
+            f"notice: optim.warmup={config.optim.warmup} does not end within these updates, "
+            f"so the learning rate stays low; pass optim.warmup={shorter}, for example"
+        )
+    return config
 
 
 def check_before_loading(config: ExperimentConfig) -> None:
@@ -92,6 +126,8 @@ COMMAND = Command(
         "data/corpus experiment=laptop model.dropout=0.3 name=dropout",
     ),
     hides="data tokenizer",
+    # The name of Lightning, and that of most other toolkits.
+    aliases={"trainer.max_epochs": "epochs", "max_epochs": "epochs"},
     memory="close other programs; the same command resumes from the last checkpoint",
     groups=GROUPS,
 )

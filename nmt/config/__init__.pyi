@@ -1,3 +1,4 @@
+from .building import accepted_values as accepted_values
 from .building import build as build
 from .building import checked as checked
 from .command import Command as Command
@@ -5,6 +6,8 @@ from .command import OPTIONS as OPTIONS
 from .command import groups as groups
 from .command import user_folders as user_folders
 from .composition import compose as compose
+from .composition import default_tree as default_tree
+from .composition import resolved as resolved
 from .composition import to_yaml as to_yaml
 from .compute import Compute as Compute
 from .corpus import DataConfig as DataConfig
@@ -49,6 +52,7 @@ from .overrides import is_bare as is_bare
 from .overrides import literal as literal
 from .overrides import parse as parse
 from .overrides import set_text as set_text
+from .overrides import set_value as set_value
 from .sources import SourceConfig as SourceConfig
 from .sources import held_out_name as held_out_name
 from .sources import check_targets_are_tagged as check_targets_are_tagged

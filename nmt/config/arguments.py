@@ -44,6 +44,7 @@ class Arguments:
 
 def read_words(command: Command, words: list[str], config_dir: Path | None) -> Arguments:
     """Convert arguments to overrides; NMTError at the first mistake."""
+    words = without_aliases(command, words)
     # Mistakes that Hydra would report in terms of its grammar, or as an unknown key.
     check_words(command, words)
     bare = [word for word in words if is_bare(word) or is_named_system(command, word)]
@@ -66,6 +67,17 @@ def read_words(command: Command, words: list[str], config_dir: Path | None) -> A
         elif key not in given:
             short.append(set_text(key, literal(value)))
     return Arguments([*short, *named], whole_groups)
+
+
+def without_aliases(command: Command, words: list[str]) -> list[str]:
+    """Arguments with nmt's own names of keys."""
+    renamed = []
+    for word in words:
+        key, equals, value = word.partition("=")
+        if equals and key in command.aliases:
+            word = f"{command.aliases[key]}={value}"
+        renamed.append(word)
+    return renamed
 
 
 def values_of(command: Command, bare: list[str]) -> Values:
@@ -198,7 +210,8 @@ def check_overrides(
             raise NMTError(explain(command.name, words, text, [*keys, *options]))
         # A sweep needs `hydra.main`; `compose` would fail with a message about it.
         if override.is_sweep_override():
-            raise NMTError(f"{text}: give one value; write a list as [a,b]")
+            loop = "for several runs, use a shell loop, as in docs/guides/tune.md"
+            raise NMTError(f"{text}: give one value; write a list as [a,b]; {loop}")
         if key in options:
             value = None if override.is_delete() else override.value()
             check_option(text, key, value, options[key].options)

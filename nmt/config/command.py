@@ -52,6 +52,8 @@ class Command:
     """
     options: Mapping[str, str] = field(default_factory=dict)
     """Option -> the override that it abbreviates."""
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    """Name of a key in other toolkits -> the key, if both mean exactly the same."""
     memory: str = "close other programs, or use a machine with more memory"
     """Advice if memory runs out."""
 

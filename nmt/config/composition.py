@@ -1,6 +1,6 @@
 """Compose the options of a command from YAML groups and `KEY=VALUE` arguments, with Hydra."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from math import log
 from pathlib import Path
@@ -19,6 +19,7 @@ from omegaconf.errors import InterpolationToMissingValueError, OmegaConfBaseExce
 from nmt.config.arguments import Arguments, check_hidden_keys, read_words
 from nmt.config.building import build
 from nmt.config.command import OPTIONAL, Command, conf_folders, user_folders
+from nmt.config.epochs import choose_what_sets_updates
 from nmt.config.fields import MISSING
 from nmt.config.members import keys_of
 from nmt.config.minutes import set_scope_of_minutes
@@ -95,6 +96,21 @@ def to_yaml(command: Command, words: list[str], config_dir: Path | None = None) 
     return text
 
 
+def default_tree(command: Command) -> dict[str, Any]:
+    """The defaults of a command's keys, from fields and groups; interpolations are not resolved."""
+    tree: Any = OmegaConf.to_container(hydra_tree(command, []))
+    return dict(tree)
+
+
+def resolved(tree: Mapping[str, Any]) -> dict[str, Any]:
+    """A tree in which interpolations are resolved; NMTError if one cannot be."""
+    try:
+        container: Any = OmegaConf.to_container(OmegaConf.create(dict(tree)), resolve=True)
+    except OmegaConfBaseException as error:
+        raise NMTError(one_line(error)) from error
+    return dict(container)
+
+
 def options_and_tree(
     command: Command,
     words: list[str],
@@ -152,6 +168,7 @@ def composed_tree(command: Command, arguments: Arguments, config_dir: Path | Non
         if not any(is_inside(key, name) for name in given):
             OmegaConf.update(tree, key, literal(value))
     if "minutes" in tree:
+        choose_what_sets_updates(tree, given)
         set_scope_of_minutes(tree, given)
     return tree
 

@@ -5,7 +5,6 @@ import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from nmt.config.command import OPTIONS, Command, groups
 from nmt.config.fields import MISSING
@@ -113,14 +112,11 @@ class Help:
 
     def defaults(self) -> dict[str, str]:
         """Each key -> its value in the composed configuration."""
-        from omegaconf import OmegaConf
-
-        from nmt.config.composition import hydra_tree
+        from nmt.config.composition import default_tree
 
         # Not resolved: `run=runs/${name}` says more than the name of a run that nobody has chosen.
-        tree: Any = OmegaConf.to_container(hydra_tree(self.command, []))
         defaults = {}
-        for name, value in flatten(tree).items():
+        for name, value in flatten(default_tree(self.command)).items():
             # OmegaConf's ??? would mean nothing to a reader.
             defaults[name] = in_words(value).replace(MISSING, "REQUIRED")
         return defaults

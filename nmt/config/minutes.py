@@ -68,9 +68,12 @@ def set_scope_of_given_minutes(tree: "DictConfig", written: Any, keys: list[str]
 def max_time_sets_updates(written: Any, keys: list[str]) -> bool:
     """Whether trainer.max_time must set the number of updates, as minutes= does.
 
-    True if the schedule of the learning rate ends at the last update, whose number nothing sets.
+    True if the schedule of the learning rate ends at the last update, whose number neither
+    trainer.max_steps nor epochs sets.
     """
     if "trainer.max_time" not in keys or "trainer.max_steps" in keys:
+        return False
+    if written["epochs"] is not None:
         return False
     # A schedule that never ends need not know its last update: training may stop at any one.
     ends = value_of(written, "optim", "schedule") in ENDING

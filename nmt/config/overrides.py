@@ -8,6 +8,8 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, Quote, QuotedString
 from hydra.errors import HydraException
 
+from nmt.config.values import in_words
+
 
 # Several checks parse the same word.
 @lru_cache(maxsize=4096)
@@ -38,6 +40,26 @@ def set_text(key: str, value: str | list[str]) -> str:
     if single_value(plain) == value:
         return plain
     return f"{key}={quoted(value)}"
+
+
+def set_value(key: str, value: Any) -> str:
+    """An override that sets a key to a value of any type, quoted only where Hydra requires it."""
+    plain = f"{key}={in_words(value)}"
+    if single_value(plain) == value and not isinstance(value, dict):
+        return plain
+    return f"{key}={in_grammar(value)}"
+
+
+def in_grammar(value: Any) -> str:
+    """A value in Hydra's grammar, with quoted strings."""
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, list):
+        return f"[{','.join(map(in_grammar, value))}]"
+    if isinstance(value, dict):
+        items = [f"{key}:{in_grammar(item)}" for key, item in value.items()]
+        return f"{{{','.join(items)}}}"
+    return in_words(value)
 
 
 def quoted(text: str) -> str:

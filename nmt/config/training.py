@@ -303,7 +303,9 @@ class ExperimentConfig:
     """Random seed for splits, samples, initial weights, data order and dropout."""
     workers: int = number(2, 1, 1000, decides=False, only_for=("preprocess",))
     """Number of processes."""
-    # The options that these two settle are compared.
+    epochs: float | None = number(None, 0.001, 1e6, decides=False, only_for=("train",))
+    """Number of passes over the corpus; sets trainer.max_steps, which the run records instead."""
+    # The options that these settle are compared.
     minutes: float | None = number(None, 0.01, 1e6, decides=False, only_for=("train",))
     """Training time in minutes; sets trainer.max_steps and the groups in minutes_settles;
     null: sets neither."""
@@ -348,6 +350,9 @@ class ExperimentConfig:
         require(bool(self.run.strip()), "run: must name a folder")
         # `nmt preprocess` may lack these groups.
         if self.trainer == MISSING or self.optim == MISSING:
+            return
+        # The number of updates is not known yet.
+        if self.epochs is not None:
             return
         if self.optim.schedule in ENDING and self.optim.decay_steps is None:
             # The run records this value, and nmt refuses to resume the run with another end.

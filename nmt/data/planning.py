@@ -8,6 +8,8 @@ Micro-batch g belongs to pass g // M. With m micro-batches per update, update n 
 micro-batch n * m.
 """
 
+from fractions import Fraction
+from math import ceil
 from typing import NamedTuple
 
 import numpy as np
@@ -81,6 +83,13 @@ class BatchPlanner:
         self.first_parts = np.cumsum(self.parts) - self.parts
         self.group_of_part = np.repeat(np.arange(len(self.parts)), self.parts)
         self.micro_batches_per_pass = len(self.group_of_part)
+
+    def updates_of(self, passes: float) -> int:
+        """The smallest number of updates that contain this many passes, at least 1."""
+        # As a fraction of the decimal number: in floating point, 0.1 is a little more than 1 / 10,
+        # and rounding up would add an update.
+        micro_batches = Fraction(str(passes)) * self.micro_batches_per_pass
+        return max(1, ceil(micro_batches / self.micro_batches))
 
     def update(self, number: int) -> list[MicroBatch]:
         """The micro-batches of an update, counted from 0."""

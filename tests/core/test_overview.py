@@ -232,6 +232,30 @@ def test_completion_imports_little_and_install_keeps_foreign_files(nmt, tmp_path
     nmt("--install-completion", "fish").refused("not written by nmt")
 
 
+def test_runs_are_sorted_by_a_validation_score(nmt):
+    """Made-up scores of runs that have not finished: those of their last validation."""
+    config = Path("runs/new/config.yaml").read_text()
+    scores = {"a": (3.5, 10), "b": (2.5, 5), "c": (3.0, 30)}
+    for name, (loss, bleu) in scores.items():
+        Path("runs", name).mkdir()
+        Path("runs", name, "config.yaml").write_text(config)
+        rows = f"step,valid_loss,valid_bleu\n20,{loss},{bleu}\n"
+        Path("runs", name, "metrics.csv").write_text(rows)
+
+    def names(order):
+        rows = json.loads(nmt("runs", f"sort={order}", "--json").out)["folders"]
+        assert [row["kind"] for row in rows] == sorted((row["kind"] for row in rows), key=place_of)
+        return [row["name"].removeprefix("runs/") for row in rows if row["kind"] == "run"]
+
+    for order, expected in (("loss", ["b", "c", "a"]), ("bleu", ["c", "a", "b"])):
+        sorted_names = names(order)
+        assert [name for name in sorted_names if name in scores] == expected
+        # Runs without a score are last.
+        assert set(sorted_names[-3:]) == {"new", "bad", "part"}
+    assert set(names("age")) == set(names("loss"))
+    nmt("runs", "sort=best").refused("sort=best: must be one of age, loss, bleu, f1")
+
+
 def test_order_of_kinds():
     kinds = ["foreign", "synthetic", "export", "memory", "corpus", "run"]
     assert sorted(kinds, key=place_of) == [

@@ -121,6 +121,14 @@ def check_commands(text, folder):
             if not word.startswith(("-", "$")) and word not in ("FOLDER", ".")
         ]
         overrides = [re.sub(r"(?<=^data.target=)\$.*", "xx", word) for word in overrides]
+        overrides = [
+            re.sub(
+                r"(?<=rate=)\$.*|(?<=dropout=)\$.*|(?<=^seed=)\$.*",
+                "1e-3" if "rate" in word else "0",
+                word,
+            )
+            for word in overrides
+        ]
         named = [
             word
             for word in overrides

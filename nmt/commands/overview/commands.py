@@ -1,12 +1,13 @@
 """`nmt runs`: list the runs and prepared corpora of a folder, or delete some; and `nmt plugins`."""
 
 import json
+import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from nmt import files
-from nmt.commands import talker
+from nmt.commands import find_folder, talker
 from nmt.commands.overview.listing import Row, about, folders_of, place_of
 from nmt.config import Command, NMTError, answer, choice, require
 from nmt.registry import registry
@@ -23,6 +24,9 @@ class RunsConfig:
     """Runs and corpora to delete; may be given as `nmt runs delete NAME...`."""
     yes: bool = False
     """Delete without asking."""
+    sort: str = choice("age", "age", "loss", "bleu", "f1")
+    """Order of runs: age (newest first), or the validation score of that name (best first; runs
+    without a score last)."""
     format: str = choice("text", "text", "json")
     """Output format: text or json."""
 
@@ -31,6 +35,8 @@ def run(config: RunsConfig) -> None:
     folder = Path(config.folder)
     rows = [about(path, kind) for path, kind in folders_of(folder)]
     rows.sort(key=newest_first)
+    if config.sort != "age":
+        rows.sort(key=lambda row: best_first(row, f"valid_{config.sort}"))
     if config.delete:
         # Late, because completion of `nmt runs` imports this file at each Tab.
         from nmt.commands.overview.deletion import delete
@@ -65,6 +71,15 @@ def newest_first(row: Row) -> tuple[tuple[int, str], int]:
     return place_of(row["kind"]), -row["modified"]
 
 
+def best_first(row: Row, score: str) -> tuple[tuple[int, str], float]:
+    """The sort key of a row: by kind, then by a validation score."""
+    value = row.get(score)
+    if value is None:
+        return place_of(row["kind"]), math.inf
+    # The lowest loss is the best, but the highest value of any other score.
+    return place_of(row["kind"]), value if score == "valid_loss" else -value
+
+
 def print_rows(rows: list[Row], details: list[tuple[str, str]]) -> None:
     """Print tables of all folders and, below them, the details of a single run."""
     from nmt.commands.overview.tables import print_tables
@@ -82,15 +97,14 @@ def folder_or_names(words: list[str]) -> dict[str, Any]:
     if name == "delete":
         require(bool(more), "delete: name what to delete, as in `nmt runs delete runs/mine`")
         return {"delete": more}
-    places = (Path(name), Path("runs", name), Path("data", name))
-    folders = [folder for folder in places if folder.is_dir()]
-    if not folders:
+    folder = find_folder(name)
+    if folder is None:
         unknown = f"{name}: no such folder, run or corpus; `nmt runs` lists those in this folder"
         # The word may be a habit from another toolkit, for which a plugin has an answer.
         raise NMTError(answer("runs", [f"{name}="]) or unknown)
     if more:
         raise NMTError(f"{words[-1]}: give one folder or run, or `nmt runs delete NAME...`")
-    return {"folder": str(folders[0])}
+    return {"folder": str(folder)}
 
 
 RUNS = Command(

@@ -37,6 +37,7 @@ def details_of(run: Path) -> list[Detail]:
         details += scores_of_bundles(run)
         details += exports(folder)
         details.append(("command", command))
+        details.append(settings_of(run))
         return details
     # A run that has not finished has no model, but a configuration.
     with suppress(NMTError):
@@ -45,7 +46,13 @@ def details_of(run: Path) -> list[Detail]:
         target = within(config, "data", "target")
         details.append(("languages", f"{source} to {target}"))
         details += about_corpus(config)
+        details.append(settings_of(run))
     return details
+
+
+def settings_of(run: Path) -> Detail:
+    """The command that shows the configuration."""
+    return "settings", f"nmt config {shlex.quote(str(run))}"
 
 
 def about_model(description: ModelDescription) -> Iterator[Detail]:

@@ -3,11 +3,9 @@
 The keys, options and commands of other toolkits are in foreign_words.tsv.
 """
 
-import math
 import re
 import shlex
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -15,8 +13,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from nmt import config, data
-from nmt.commands import COMMANDS, compose
+from nmt import config
+from nmt.commands import COMMANDS
 from nmt.config import NMTError, groups, is_bare, keys_of
 
 TABLE = Path(__file__).with_name("foreign_words.tsv")
@@ -25,10 +23,6 @@ OPTION = re.compile(r"-(?![\d.]+$)\S+")
 SLOT = re.compile(r"(?:(?P<key>[\w.]+)=[^\s<]*)?<(?P<default>[^\s>]+)>")
 """KEY=<DEFAULT> in an example; the user's value may replace <DEFAULT>."""
 LANGUAGE = re.compile(r"[a-z]{2,3}([-_]\w+)?")
-OF_EPOCHS = "trainer.max_steps=20000"
-"""The example for a number of epochs."""
-WARMUP_PART = 10
-"""The warm-up of a short run takes 1 / WARMUP_PART of its updates."""
 
 
 class Advice(NamedTuple):
@@ -86,7 +80,7 @@ def answer(command: str, words: list[str]) -> str:
     """
     names_by_text: dict[str, list[str]] = {}
     for word in words_to_answer(command, words):
-        name, text = answer_to(command, word, words)
+        name, text = answer_to(command, word)
         if text:
             names_by_text.setdefault(text, []).append(name)
     answers = [f"{', '.join(names)}: {text}" for text, names in names_by_text.items()]
@@ -117,17 +111,9 @@ def read_word(word: str, following: str) -> Word:
     return Word(name, " ", following if is_value else "")
 
 
-def answer_to(command: str, word: Word, words: list[str]) -> tuple[str, str]:
-    """The word, with its value if the answer contains it, and the answer; empty if there is none.
-
-    `words` is the whole command line.
-    """
+def answer_to(command: str, word: Word) -> tuple[str, str]:
+    """The word, with its value if the answer contains it, and the answer, which may be empty."""
     advice = advice_on(command, word)
-    # A fixed example would train for far too long or too short: the number depends on the corpus.
-    if advice.example == OF_EPOCHS:
-        updates = updates_of_epochs(word.value, words)
-        if updates:
-            return str(word), updates
     # The user's value is shown only if our key accepts it, because the answer should work if
     # copied.
     slot = SLOT.search(advice.example)
@@ -239,39 +225,3 @@ def accepts(command: str, key: str, value: str) -> bool:
     except NMTError:
         return False
     return True
-
-
-def updates_of_epochs(epochs: str, words: list[str]) -> str:
-    """The answer to a number of epochs: updates on the corpus that `words` name.
-
-    Empty if they name none, or cannot be read.
-    """
-    values = dict(word.split("=", 1) for word in words if "=" in word)
-    corpus = corpus_in(words, values.pop("prepared", ""))
-    ours = our_keys("train")
-    # Keys of other toolkits would be refused here, where their answer is being written.
-    settings = [f"{key}={value}" for key, value in values.items() if key in ours]
-    with suppress(NMTError, ValueError):
-        passes = float(epochs)
-        if not corpus or not 0 < passes < 1e6:
-            return ""
-        training = compose("train", [corpus, *settings])
-        # The longer side: batching.tokens_per_update limits each side.
-        tokens = max(data.read_manifest(Path(corpus)).counts["train"]["tokens"].values())
-        updates = math.ceil(passes * tokens / training.batching.tokens_per_update)
-        keys = f"trainer.max_steps={updates}"
-        # The command would be refused, or never leave the warm-up.
-        if training.optim.warmup >= updates:
-            keys += f" optim.warmup={max(1, updates // WARMUP_PART)}"
-        unit = "pass" if passes == 1 else "passes"
-        return f"use {keys}; about {passes:g} {unit} over {corpus}"
-    return ""
-
-
-def corpus_in(words: list[str], prepared: str) -> str:
-    """The prepared corpus that `prepared` or a word names; empty if there is none."""
-    folders = [prepared, *(word for word in words if is_bare(word))]
-    for folder in folders:
-        if folder and (Path(folder) / "manifest.json").is_file():
-            return folder
-    return ""
