@@ -27,6 +27,9 @@ from .markdown import cell as cell
 from .markdown import code as code
 from .markdown import plain as plain
 from .markdown import printable as printable
+from .named import NamedModel as NamedModel
+from .named import is_prefixed as is_prefixed
+from .named import named_model as named_model
 from .reading import LARGE as LARGE
 from .reading import SMALL as SMALL
 from .reading import check_regular as check_regular

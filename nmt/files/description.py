@@ -27,6 +27,7 @@ from nmt.config import (
 )
 from nmt.extensions import StructuredTargets
 from nmt.files.locks import LOCK, locked_file
+from nmt.files.named import is_prefixed, named_model
 from nmt.files.reading import check_version, parse_json, read_mapping
 
 FORMAT_VERSION = 1
@@ -110,8 +111,11 @@ class ModelDescription:
 def find_model_directory(path: str, key: str = "run") -> Path:
     """Find the model directory in a run, or return `path` if it is one.
 
-    Otherwise, raises NMTError, which names `key`.
+    A plugin finds names with its prefix, such as hub:ORG/NAME. Raises NMTError, which names `key`,
+    if there is no model.
     """
+    if is_prefixed(path):
+        return named_model(path).folder
     folder = Path(path)
     inside = folder / "model"
     # Someone else's folder could otherwise name any file on this machine as its model.

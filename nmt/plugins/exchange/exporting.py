@@ -149,6 +149,9 @@ def write_export(config: ExportConfig) -> tuple[Path, list[str]]:
         # The format has one precision, so the folder's name need not include it.
         precision = entry.precision
         name = config.format
+    if not config.output and files.is_prefixed(config.run):
+        # The folder of such a model is a cache.
+        raise NMTError(f"output: name a folder for the export of {config.run}")
     output = Path(config.output or folder / name)
     if not may_write(output, entry.marker):
         problem = "exists and is not an earlier export"

@@ -17,7 +17,7 @@ from nmt import files
 from nmt.config import NMTError, one_line, shown
 
 if TYPE_CHECKING:
-    from nmt.plugins.exchange.hub_download import HubName
+    from nmt.plugins.exchange.hub_names import HubName
 
 LOG_IN = "run `hf auth login` or set HF_TOKEN"
 NO_ACCESS = (401, 403)

@@ -1,6 +1,6 @@
 """Export models to other programs, and import models from them."""
 
-from nmt.extensions import Add, CommandEntry, EngineEntry, ExporterEntry, PythonEntry
+from nmt.extensions import Add, CommandEntry, EngineEntry, ExporterEntry, ModelsEntry, PythonEntry
 
 # Patterns for all files of an export, so that `nmt runs delete` recognizes what nmt has written.
 CTRANSLATE2_FILES = (
@@ -38,6 +38,7 @@ def register(add: Add) -> None:
     )
     add(export)
     add(import_)
+    add(ModelsEntry("hub:", f"{here}.hub_models:find_model"))
     add(PythonEntry("export", f"{here}.exporting:export"))
     ctranslate2 = ExporterEntry(
         "ctranslate2",
