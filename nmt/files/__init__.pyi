@@ -1,5 +1,7 @@
+from .card import THIS_FOLDER as THIS_FOLDER
 from .card import duration as duration
 from .card import model_card as model_card
+from .card import usage_in_shell as usage_in_shell
 from .card import weights_in_words as weights_in_words
 from .description import MODEL_FILES as MODEL_FILES
 from .description import RARE_LETTERS as RARE_LETTERS

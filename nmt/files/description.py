@@ -233,19 +233,24 @@ def trained_directions(description: ModelDescription) -> list[tuple[str, str]]:
     return [*dict.fromkeys(directions)]
 
 
+def example_languages(description: ModelDescription) -> dict[str, str]:
+    """The options `source` and `target` that a multilingual model needs, as an example."""
+    trained = trained_directions(description)
+    source, target = trained[0] if trained else ("en", "de")
+    options = {}
+    if description.source == MULTIPLE:
+        options["source"] = source
+    if description.target == MULTIPLE:
+        options["target"] = target
+    return options
+
+
 def input_of(description: ModelDescription) -> str:
     """The options and the input of a command that translates with a model, as an example."""
-    source = description.source
-    target = description.target
-    trained = trained_directions(description)
-    example = trained[0] if trained else ("en", "de")
-    options = ""
-    if source == MULTIPLE:
-        source = example[0]
-        options += f"source={source} "
-    if target == MULTIPLE:
-        options += f"target={example[1]} "
-    return f"{options}< input.{source}"
+    options = example_languages(description)
+    words = [f"{key}={value}" for key, value in options.items()]
+    source = options.get("source", description.source)
+    return " ".join([*words, f"< input.{source}"])
 
 
 def direction_in_words(description: ModelDescription) -> str:

@@ -232,8 +232,11 @@ class Handler(BaseHTTPRequestHandler):
             return
         repository = match["repository"]
         if repository not in self.hub.commits:
-            # As the hub answers to those who are not logged in.
-            self.refuse(401, None, "Invalid username or password.")
+            token = (self.headers["Authorization"] or "").removeprefix("Bearer ")
+            if token in self.hub.users:
+                self.refuse(404, "RepoNotFound", "Repository not found")
+            else:  # whoever is not logged in
+                self.refuse(401, None, "Invalid username or password.")
             return
         revision = unquote(match["revision"] or "main")
         commit = self.hub.commit_of(repository, revision)

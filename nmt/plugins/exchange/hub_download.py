@@ -238,6 +238,10 @@ def digest_of(path: Path, like: str) -> str:
     if len(like) == SHA256_DIGITS:
         return files.sha256(path)
     # Such files are small, since the hub stores larger ones outside of git.
-    content = files.read_bytes(path, files.LARGE)
+    return git_sha1(files.read_bytes(path, files.LARGE))
+
+
+def git_sha1(content: bytes) -> str:
+    """The name that git gives to the content of a file."""
     header = f"blob {len(content)}\0".encode()
     return hashlib.sha1(header + content, usedforsecurity=False).hexdigest()
