@@ -36,14 +36,10 @@ def register(add: Add) -> None:
         f"{here}.importing:IMPORT",
         summary="Import an OPUS-MT, NLLB, M2M-100, mBART-50, Marian or Firefox model.",
     )
-    push = CommandEntry(
-        "push",
-        f"{here}.pushing:PUSH",
-        summary="Publish a model on the Hugging Face Hub.",
-    )
+    publish = "Publish a model on the Hugging Face Hub."
     add(export)
     add(import_)
-    add(push)
+    add(CommandEntry("push", f"{here}.pushing:PUSH", summary=publish))
     add(ModelsEntry("hub:", f"{here}.hub_models:find_model"))
     add(PythonEntry("export", f"{here}.exporting:export"))
     ctranslate2 = ExporterEntry(
