@@ -50,7 +50,9 @@ class FakeHub:
     is_cut: bool = False
     """Whether connections break in the middle of weights, and no later one sends more of them."""
     damage: Callable[[bytes], bytes] | None = None
-    """What the server makes of the weights that it sends."""
+    """What the server makes of the files in `damaged` that it sends."""
+    damaged: tuple[str, ...] = WEIGHTS
+    """The ends of the names of these files."""
     is_endless: bool = False
     """Whether the server sends weights of no stated size until the client leaves."""
     sent: int = 0
@@ -281,7 +283,7 @@ class Handler(BaseHTTPRequestHandler):
             return
         content = files[name]
         is_weights = name.endswith(WEIGHTS)
-        if self.hub.damage and is_weights:
+        if self.hub.damage and name.endswith(self.hub.damaged):
             content = self.hub.damage(content)
         headers = {"ETag": f'"{sha256(content)}"', "X-Repo-Commit": commit}
         match = RANGE.match(self.headers["Range"] or "")

@@ -5,6 +5,7 @@ import json
 import shutil
 import zipfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -207,6 +208,8 @@ def strangers(hub, word_model, environment, tmp_path_factory) -> dict[str, Outco
     publish("later", lambda folder: (folder / "config.json").write_text('{"format_version": 99}'))
     publish("lying", lambda folder: None)
     hub.sizes["stranger/lying"] = 10**15
+    publish("longer", lambda folder: None)
+    hub.sizes["stranger/longer"] = 10
     commands = [["translate", SENTENCE, f"hub:stranger/{name}"] for name in STRANGERS]
     outcomes = run_commands(commands, parent, environment)
     return dict(zip(STRANGERS, outcomes, strict=True))
@@ -220,6 +223,7 @@ STRANGERS = {
     "large": ["config.json has 1.0 MB"],
     "later": ["config.json", "version 99"],
     "lying": ["config.json has 1000.0 TB"],
+    "longer": ["config.json was not downloaded as the hub lists it"],
     "missing": ["no such repository", "hf auth login"],
     "../../etc": ["must be hub:ORG/NAME"],
 }
@@ -254,15 +258,48 @@ def test_an_endless_file_is_stopped_at_its_size(hub, word_model, environment, pl
     assert done.out == outcomes["local"].out
 
 
-def test_other_content_of_the_same_size_is_refused(hub, word_model, environment, place, outcomes):
-    hub.add("stranger/damaged", word_model)
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
+def test_other_content_of_the_same_size_is_refused(
+    name, hub, word_model, environment, place, outcomes
+):
+    """The hub lists the SHA-256 of large files, and git's SHA-1 of the others."""
+    hub.add(f"damaged/{name}", word_model)
     hub.damage = lambda content: content[:-1] + bytes([content[-1] ^ 1])
-    command = ["translate", SENTENCE, "hub:stranger/damaged"]
+    hub.damaged = (name,)
+    command = ["translate", SENTENCE, f"hub:damaged/{name}"]
     [done] = run_commands([command], place, environment)
     hub.damage = None
-    done.failed("tokenizer.model was not downloaded as the hub lists it")
+    done.failed(f"{name} was not downloaded as the hub lists it")
     [done] = run_commands([command], place, environment)
     assert done.out == outcomes["local"].out
+
+
+def test_an_interrupted_download_is_no_model(hub, word_model, environment, place, outcomes):
+    hub.add("someone/interrupted", word_model)
+    hub.is_cut = True
+    command = ["translate", SENTENCE, "hub:someone/interrupted"]
+    [done] = run_commands([command], place, environment)
+    hub.is_cut = False
+    done.failed("hub:someone/interrupted: cannot be downloaded", "repeat the command")
+    hub.requests.clear()
+    # Without the hub, there is nothing to use.
+    [done] = run_commands([command], place, {**environment, "HF_HUB_OFFLINE": "1"})
+    done.failed("HF_HUB_OFFLINE is set")
+    [done] = run_commands([command], place, environment)
+    assert done.out == outcomes["local"].out
+    # What the first command had downloaded is kept.
+    assert "config.json" not in hub.names_requested()
+
+
+def test_two_processes_download_a_model_once(hub, word_model, environment, place, outcomes):
+    """As the processes of one training do."""
+    hub.add("someone/both", word_model)
+    hub.requests.clear()
+    command = ["translate", SENTENCE, "hub:someone/both"]
+    with ThreadPoolExecutor(2) as pool:
+        both = [*pool.map(lambda _: run_commands([command], place, environment), range(2))]
+    assert [done.out for [done] in both] == [outcomes["local"].out] * 2
+    assert sorted(hub.names_requested()) == sorted(set(hub.names_requested()))
 
 
 @pytest.mark.slow
