@@ -125,6 +125,9 @@ def push(
     with quiet_library(), warnings.catch_warnings(record=True) as caught:
         try:
             listing = destination.listing or create(destination, private)
+            removed = outdated(listing, uploads)
+            if removed:
+                report(f"notice: files of earlier exports to remove from {name}: {len(removed)}")
             pushed = commit(name, listing, uploads, message)
         except NMTError:
             raise
@@ -175,11 +178,15 @@ def operations_for(
     for upload in uploads:
         if not is_listed(upload, listing):
             operations.append(CommitOperationAdd(upload.name, upload.content))
-    names = {upload.name for upload in uploads}
-    for name in sorted(listing.sizes):
-        if is_export(name) and name not in names:
-            operations.append(CommitOperationDelete(name))
+    for name in outdated(listing, uploads):
+        operations.append(CommitOperationDelete(name))
     return operations
+
+
+def outdated(listing: Listing, uploads: Sequence[Upload]) -> list[str]:
+    """The files of exports in a branch that do not belong to the uploaded model."""
+    names = {upload.name for upload in uploads}
+    return [name for name in sorted(listing.sizes) if is_export(name) and name not in names]
 
 
 def is_listed(upload: Upload, listing: Listing) -> bool:

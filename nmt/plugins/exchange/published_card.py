@@ -9,6 +9,8 @@ from nmt.plugins.exchange.hub_card import FRONT_MATTER
 from nmt.plugins.exchange.hub_files import CARD
 from nmt.plugins.exchange.hub_names import HubName
 
+NO_LICENSE = "| License | not stated |"
+"""The row in the card of an imported model whose license nmt does not know."""
 AT_REVISION = """revision="{revision}", """
 TRANSFORMERS = """
 ## transformers
@@ -82,6 +84,7 @@ def with_license(card: str, license: str) -> str:
     """A card whose metadata state a license."""
     import yaml
 
+    card = card.replace(NO_LICENSE, NO_LICENSE.replace("not stated", license))
     match = FRONT_MATTER.match(card)
     metadata = files.parse_yaml(match[1]) if match else {}
     body = card[match.end() :] if match else f"\n{card}"

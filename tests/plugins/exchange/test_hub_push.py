@@ -111,6 +111,7 @@ def test_the_card_is_read_by_the_hubs_library(hub, push):
     assert f"nmt translate run=hub:{NAME} < input.en" in text
     assert f'nmt.load("hub:{NAME}")' in text
     assert "THIS_FOLDER" not in text
+    assert "| License | cc-by-4.0 |" in text
 
 
 def test_scores_in_the_card_have_their_signature(finished):
@@ -185,6 +186,7 @@ def test_a_branch_and_content_of_others_that_stays(hub, push):
     # The export was that of an earlier model.
     assert sorted(hub.head(NAME, "dev")) == ["LICENSE", *MODEL_FILES]
     assert sorted(hub.head(NAME)) == ["LICENSE", "ctranslate2-int8/model.bin"]
+    assert f"files of earlier exports to remove from hub:{NAME}@dev: 1" in done.err
 
 
 def test_exports_go_along(hub, push, place):
