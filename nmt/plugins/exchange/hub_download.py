@@ -10,6 +10,7 @@ The library reads HF_ENDPOINT, HF_TOKEN and HF_HUB_OFFLINE when it is imported.
 import hashlib
 import logging
 import shutil
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -131,15 +132,33 @@ class Cache:
 
 @contextmanager
 def quiet_library() -> Iterator[None]:
-    """Keep the library from logging failed attempts, each in several lines."""
-    from huggingface_hub.utils import logging as messages
+    """Keep the library from logging failed attempts, and from drawing bars into a file."""
+    from huggingface_hub.constants import HF_HUB_DISABLE_PROGRESS_BARS
+    from huggingface_hub.utils import (
+        are_progress_bars_disabled,
+        disable_progress_bars,
+        enable_progress_bars,
+        logging as messages,
+    )
 
     before = messages.get_verbosity()
     messages.set_verbosity(logging.ERROR)
+    # Unlike its downloads, its uploads show bars even without a terminal. The user's variable
+    # decides if it is set.
+    has_terminal = sys.stderr is not None and sys.stderr.isatty()
+    hides_bars = (
+        HF_HUB_DISABLE_PROGRESS_BARS is None
+        and not has_terminal
+        and not are_progress_bars_disabled()
+    )
+    if hides_bars:
+        disable_progress_bars()
     try:
         yield
     finally:
         messages.set_verbosity(before)
+        if hides_bars:
+            enable_progress_bars()
 
 
 @dataclass(frozen=True)
