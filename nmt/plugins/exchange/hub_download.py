@@ -74,10 +74,12 @@ def snapshot_of(name: HubName, kind: Format, report: Callable[[str], None]) -> S
             return Snapshot(cache.folder_of(known), name.repository, known, is_current=False)
         try:
             with cache.locked(name):
+                folder = cache.folder_of(listing.commit)
                 # Another process may have downloaded it since.
-                if cache.commit_of(listing.commit) is None:
-                    folder = cache.folder_of(listing.commit)
-                    download_files(name, kind, listing, folder, report)
+                is_checked = cache.commit_of(listing.commit) is not None
+                missing = missing_files(name, kind, listing, folder, is_checked)
+                if missing:
+                    download_files(name, kind, listing, missing, folder, report)
                 cache.record(name.revision, listing.commit)
         except NMTError:
             raise
@@ -134,11 +136,11 @@ class Cache:
 def quiet_library() -> Iterator[None]:
     """Keep the library from logging failed attempts, and from drawing bars into a file."""
     from huggingface_hub.constants import HF_HUB_DISABLE_PROGRESS_BARS
-    from huggingface_hub.utils import (
+    from huggingface_hub.utils import logging as messages
+    from huggingface_hub.utils.tqdm import (
         are_progress_bars_disabled,
         disable_progress_bars,
         enable_progress_bars,
-        logging as messages,
     )
 
     before = messages.get_verbosity()
@@ -196,16 +198,34 @@ def listing_of(name: HubName) -> Listing:
     return Listing(info.sha, sizes, hashes)
 
 
-def download_files(
-    name: HubName, kind: Format, listing: Listing, folder: Path, report: Callable[[str], None]
-) -> None:
-    """Download the files of a kind of model to a folder, unless it has them already.
+def missing_files(
+    name: HubName, kind: Format, listing: Listing, folder: Path, is_checked: bool
+) -> list[str]:
+    """The files of a kind of model that a folder lacks.
 
-    NMTError if they are not those of such a model.
+    `is_checked` is whether all files of the folder were once compared with the listing; then only
+    their sizes are. NMTError if the listed files are not those of such a model.
     """
-    chosen = kind.choose(name, listing.sizes)
+    missing = []
+    for file in kind.choose(name, listing.sizes):
+        path = folder / file
+        # A process that was killed may have left a file that it had not compared yet.
+        is_there = has_size(path, listing.sizes[file])
+        if not is_there or not (is_checked or is_as_listed(path, listing, file)):
+            missing.append(file)
+    return missing
+
+
+def download_files(
+    name: HubName,
+    kind: Format,
+    listing: Listing,
+    missing: list[str],
+    folder: Path,
+    report: Callable[[str], None],
+) -> None:
+    """Download files to a folder; NMTError if the model turns out to be of another kind."""
     folder.mkdir(parents=True, exist_ok=True)
-    missing = [file for file in chosen if not has_size(folder / file, listing.sizes[file])]
     size = sum(listing.sizes[file] for file in missing)
     free = shutil.disk_usage(folder).free
     if size > free:
@@ -245,11 +265,17 @@ def fetch(name: HubName, listing: Listing, file: str, folder: Path) -> None:
         local_dir=folder,
         **compat.limit_of_download(size, NMTError(problem)),
     )
+    if not is_as_listed(path, listing, file):
+        path.unlink()
+        raise NMTError(problem)
+
+
+def is_as_listed(path: Path, listing: Listing, file: str) -> bool:
+    """Whether a file has the size and the hash that the hub lists."""
     digest = listing.hashes.get(file)
-    if has_size(path, size) and (digest is None or digest_of(path, digest) == digest):
-        return
-    path.unlink()
-    raise NMTError(problem)
+    if not has_size(path, listing.sizes[file]):
+        return False
+    return digest is None or digest_of(path, digest) == digest
 
 
 def digest_of(path: Path, like: str) -> str:

@@ -291,6 +291,24 @@ def test_an_interrupted_download_is_no_model(hub, word_model, environment, place
     assert "config.json" not in hub.names_requested()
 
 
+def test_what_the_cache_lacks_is_downloaded_again(hub, word_model, environment, place, outcomes):
+    commit = hub.add("someone/cached", word_model)
+    command = ["translate", SENTENCE, "hub:someone/cached"]
+    cache = Path(environment["XDG_CACHE_HOME"]) / "nmt/hub/someone/cached"
+    # A process was killed after a download, before it compared the file with its hash.
+    weights = cache / commit / "model.safetensors"
+    weights.parent.mkdir(parents=True)
+    weights.write_bytes(bytes((word_model / "model.safetensors").stat().st_size))
+    [done] = run_commands([command], place, environment)
+    assert done.out == outcomes["local"].out
+    # A user has deleted a file.
+    weights.unlink()
+    hub.requests.clear()
+    [done] = run_commands([command], place, environment)
+    assert done.out == outcomes["local"].out
+    assert hub.names_requested() == ["model.safetensors"]
+
+
 def test_two_processes_download_a_model_once(hub, word_model, environment, place, outcomes):
     """As the processes of one training do."""
     hub.add("someone/both", word_model)
