@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 API = re.compile(r"/api/models/(?P<repository>[^/]+/[^/]+)(/revision/(?P<revision>[^/]+))?")
+TREE = re.compile(r"/api/models/(?P<repository>[^/]+/[^/]+)/tree/(?P<revision>[^/]+)")
 FILE = re.compile(r"/(?P<repository>[^/]+/[^/]+)/resolve/(?P<revision>[^/]+)/(?P<name>.+)")
 WRITE = re.compile(
     r"/api/models/(?P<repository>[^/]+/[^/]+)/(?P<action>preupload|commit|branch)/(?P<revision>[^/]+)"
@@ -32,6 +33,15 @@ def sha256(content: bytes) -> str:
 def git_sha1(content: bytes) -> str:
     """The name of a file's content in git."""
     return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+
+
+def entry_of(name: str, content: bytes) -> dict[str, Any]:
+    """A file in the list of a whole commit."""
+    size = len(content)
+    entry = {"type": "file", "path": name, "size": size, "oid": git_sha1(content)}
+    if name.endswith(WEIGHTS):
+        entry["lfs"] = {"oid": sha256(content), "size": size, "pointerSize": 130}
+    return entry
 
 
 @dataclass
@@ -227,7 +237,7 @@ class Handler(BaseHTTPRequestHandler):
     def answer(self) -> None:
         path = urlsplit(self.path).path
         self.hub.requests.append(f"{self.command} {path}")
-        match = API.fullmatch(path) or FILE.fullmatch(path)
+        match = API.fullmatch(path) or TREE.fullmatch(path) or FILE.fullmatch(path)
         # The library also asks for other things, such as names of programs that use it.
         if match is None:
             self.refuse(404, None, "Not found")
@@ -248,6 +258,8 @@ class Handler(BaseHTTPRequestHandler):
         files = self.hub.commits[repository][commit]
         if match.re is API:
             self.send_list(repository, commit, files)
+        elif match.re is TREE:
+            self.send_json([entry_of(name, content) for name, content in files.items()])
         else:
             self.send_file(match["name"], commit, files)
 

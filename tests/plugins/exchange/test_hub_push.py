@@ -1,6 +1,8 @@
 """`nmt push` with the huggingface_hub library and a local server."""
 
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -43,9 +45,14 @@ def place(tmp_path, word_model) -> Path:
 
 
 @pytest.fixture
-def push(hub, place) -> Callable[..., list[Outcome]]:
-    """Run commands as a user who is logged in as `me`."""
-    environment = {**user_environment(place / "home", hub.url), "HF_TOKEN": "hf_mine"}
+def environment(hub, place) -> dict[str, str]:
+    """The variables of a user who is logged in as `me`."""
+    return {**user_environment(place / "home", hub.url), "HF_TOKEN": "hf_mine"}
+
+
+@pytest.fixture
+def push(place, environment) -> Callable[..., list[Outcome]]:
+    """Run commands as this user."""
 
     def push(*commands: list[str], **variables: str) -> list[Outcome]:
         return run_commands([*commands], place, {**environment, **variables})
@@ -132,28 +139,39 @@ def test_scores_in_the_card_have_their_signature(finished):
     assert yaml.safe_load(card.data.to_yaml()) == yaml.safe_load(text.split("---")[1])
 
 
-@pytest.mark.parametrize(
-    ("words", "variables", "parts"),
-    [
-        (["runs/words", NAME], {"HF_TOKEN": ""}, ["not logged in", "hf auth login", "HF_TOKEN"]),
-        (["runs/words", NAME], {"HF_TOKEN": "hf_old"}, ["does not accept your token"]),
-        (["runs/words", NAME], {"HF_HUB_OFFLINE": "1"}, ["HF_HUB_OFFLINE is set", "unset it"]),
-        (["runs/words", NAME], {"HF_ENDPOINT": "http://127.0.0.1:9"}, ["check the network"]),
-        (["runs/words", "you/words"], {}, ["you may not write to repositories of you", "rights"]),
-        (["runs/words", "me/bert"], {}, ["the model of another program", "overwrite=true"]),
-        (["runs/words", "me/pickle"], {}, ["another model (pytorch_model.bin)"]),
-    ],
-)
-def test_a_refusal_is_one_line(words, variables, parts, hub, push):
+REFUSALS = {
+    "you/words": ["you may not write to repositories of you", "rights"],
+    "me/bert": ["the model of another program", "overwrite=true"],
+    "me/pickle": ["another model (pytorch_model.bin)", "overwrite=true"],
+}
+"""Repository -> parts of the error."""
+
+
+def test_repositories_that_are_refused(hub, push):
     hub.commit("me/bert", "main", {"config.json": b'{"model_type": "bert"}'})
     hub.commit("me/pickle", "main", {"pytorch_model.bin": b"x"})
     before = {name: [*commits] for name, commits in hub.commits.items()}
-    [done] = push(["push", *words, "license=mit"], **variables)
-    done.failed(*parts)
-    # What is listed and noted before the upload.
-    others = [line for line in done.err.splitlines()[:-1] if not line.startswith("notice: ")]
-    assert others == []
+    outcomes = push(*(["push", "runs/words", name, "license=mit"] for name in REFUSALS))
+    for done, parts in zip(outcomes, REFUSALS.values(), strict=True):
+        done.failed(*parts)
+        # What is noted before the upload.
+        assert all(line.startswith("notice: ") for line in done.err.splitlines()[:-1])
     assert {name: [*commits] for name, commits in hub.commits.items()} == before
+
+
+@pytest.mark.parametrize(
+    ("variables", "parts"),
+    [
+        ({"HF_TOKEN": ""}, ["not logged in", "hf auth login", "HF_TOKEN"]),
+        ({"HF_TOKEN": "hf_old"}, ["does not accept your token", "hf auth login"]),
+        ({"HF_HUB_OFFLINE": "1"}, ["HF_HUB_OFFLINE is set", "unset it"]),
+        ({"HF_ENDPOINT": "http://127.0.0.1:9"}, ["check the network"]),
+    ],
+)
+def test_without_a_login_or_a_network(variables, parts, hub, push):
+    [done] = push(["push", "runs/words", NAME], **variables)
+    done.refused(*parts)
+    assert hub.commits == {}
 
 
 def test_mistakes_are_found_before_the_hub_is_asked(hub, push, place):
@@ -190,9 +208,10 @@ def test_a_branch_and_content_of_others_that_stays(hub, push):
     assert f"files of earlier exports to remove from hub:{NAME}@dev: 1" in done.err
 
 
-def test_exports_go_along(hub, push, place):
+@pytest.mark.slow
+def test_exports_go_along(hub, push, place, environment):
     pytest.importorskip("ctranslate2")
-    transformers = pytest.importorskip("transformers")
+    pytest.importorskip("transformers")
     [done] = push(["push", "runs/words", NAME, "license=mit", "export=[ctranslate2,huggingface]"])
     assert done.code == 0, done.err
     names = set(hub.head(NAME))
@@ -200,15 +219,24 @@ def test_exports_go_along(hub, push, place):
     assert {"ctranslate2-float32/README.md", "huggingface/config.json"} <= names
     text = hub.head(NAME)["README.md"].decode()
     assert f'snapshot_download("{NAME}", allow_patterns="ctranslate2-float32/*")' in text
-    # As the card's code loads it, from a copy of the repository.
-    for name, content in hub.head(NAME).items():
-        (place / "copy" / name).parent.mkdir(parents=True, exist_ok=True)
-        (place / "copy" / name).write_bytes(content)
-    code = text.split("## transformers")[1].split("```python\n")[1].split("```")[0]
-    scope: dict = {}
-    exec(code.replace(NAME, str(place / "copy")), scope)
-    assert isinstance(scope["model"], transformers.MarianMTModel)
-    assert scope["tokenizer"](SENTENCE)["input_ids"]
+    # The card's programs, as a stranger runs them.
+    of_ctranslate2, of_transformers = (
+        text.split(f"## {title}\n")[1].split("```python\n")[1].split("```")[0]
+        for title in ("CTranslate2", "transformers")
+    )
+    readme = hub.head(NAME)["ctranslate2-float32/README.md"].decode()
+    of_ctranslate2 += readme.split("```python\n")[1].split("```")[0]
+    of_transformers += "print(type(model).__name__, len(tokenizer('ka lo').input_ids))"
+    outputs = []
+    for program in (of_ctranslate2, of_transformers):
+        command = [sys.executable, "-c", program]
+        run = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True)
+        assert run.returncode == 0, run.stderr
+        outputs.append(run.stdout)
+    options = ["split=never", "protect=none", "engine=torch"]
+    [ours] = push(["translate", "A line.", "runs/words", *options])
+    assert outputs[0] == ours.out
+    assert outputs[1].startswith("MarianMTModel ")
     # The model in the repository is still nmt's.
     [used, local] = push(
         ["translate", SENTENCE, f"hub:{NAME}"], ["translate", SENTENCE, "runs/words"]
