@@ -320,8 +320,9 @@ def is_pair(pair: Any) -> bool:
 
 @python_names()
 def load(run: str | Path | Sequence[str | Path] = "runs/latest", **options: Any) -> Model:
-    """Load a run or a model directory; a list of them is an ensemble.
+    """Load a run, a model directory or a published model; a list of them is an ensemble.
 
+    A plugin finds published models by their prefix, such as hub:ORG/NAME.
     `options`: the keys of `nmt translate`, such as `engine`, `precision`, `device`, `threads`,
     `source`, `target` and `glossary`, and default search settings, such as `beam_size`.
     """

@@ -215,3 +215,31 @@ def close_answers(pool: "ProcessPoolExecutor") -> None:
     # AttributeError: another version of Python; OSError: the pipe is closed already.
     with suppress(AttributeError, OSError):
         pool._result_queue._writer.close()  # type: ignore[attr-defined]
+
+
+def limit_of_download(size: int, problem: Exception) -> "dict[str, Any]":
+    """Arguments with which hf_hub_download raises `problem` after `size` bytes of a file.
+
+    The library checks the size only at the end of a body, which may never come. Empty for versions
+    before 1.0 of huggingface_hub, which have no such argument (huggingface_hub 0.34 and 2.4).
+    """
+    from inspect import signature
+
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.utils.tqdm import tqdm
+
+    if "tqdm_class" not in signature(hf_hub_download).parameters:
+        return {}
+
+    class Limited(tqdm):
+        """A progress bar, which the library tells the number of bytes of each part."""
+
+        received = 0.0
+
+        def update(self, n: "float | None" = 1) -> "bool | None":
+            self.received += n or 0
+            if self.received > size:
+                raise problem
+            return super().update(n)  # type: ignore[no-any-return]
+
+    return {"tqdm_class": Limited}

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     )
     from nmt.data import Transform
     from nmt.evaluation import LineScores, Score, Scoring
+    from nmt.files import NamedModel
     from nmt.model import Transformer
     from nmt.preparation import Corpus  # noqa: F401
     from nmt.search import Engine, EngineOptions
@@ -401,6 +402,26 @@ class ImporterEntry(Entry["Callable[[Path], Any]"]):
     kind = "import"
 
 
+class FindNamedModel(Protocol):
+    def __call__(self, name: str) -> "NamedModel":
+        """Find the model that a name with the entry's prefix stands for, or raise NMTError."""
+
+
+@dataclass(frozen=True)
+class ModelsEntry(Entry[FindNamedModel]):
+    """A place of models other than this machine's folders. The entry's name is a prefix.
+
+    Names with the prefix may be given wherever a run or model directory is read, such as
+    `run=hub:ORG/NAME`. nmt finds a name once per process.
+
+    ```python
+    add(ModelsEntry("hub:", "hub:find_model"))
+    ```
+    """
+
+    kind = "models"
+
+
 class AnswerMistake(Protocol):
     def __call__(self, command: str, words: list[str]) -> str:
         """Answer words that are not keys, options or commands; empty if there is no answer.
@@ -445,6 +466,7 @@ KINDS: tuple[type[Entry[Any]], ...] = (
     ExporterEntry,
     FolderEntry,
     ImporterEntry,
+    ModelsEntry,
     AnswerEntry,
     PythonEntry,
 )

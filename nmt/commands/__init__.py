@@ -115,10 +115,14 @@ def paths_and_texts(
     an output, a word after a file may be meant as the output: `forms_with_output` is the usage with
     that word.
     """
+    from nmt.files import is_prefixed
+
     sorted_words = Words([], [], [])
     for index, word in enumerate(words):
+        if is_prefixed(word) and not has_several_words(word):
+            sorted_words.folders.append(word)
         # What exists is a path, even if it reads like a sentence.
-        if is_path(word):
+        elif is_path(word):
             group = sorted_words.folders if Path(word).is_dir() else sorted_words.files
             group.append(word)
         # A single word may also be a mistyped path, so only a command that takes a text guesses.

@@ -1,5 +1,7 @@
+from .card import THIS_FOLDER as THIS_FOLDER
 from .card import duration as duration
 from .card import model_card as model_card
+from .card import usage_in_shell as usage_in_shell
 from .card import weights_in_words as weights_in_words
 from .description import MODEL_FILES as MODEL_FILES
 from .description import RARE_LETTERS as RARE_LETTERS
@@ -27,6 +29,9 @@ from .markdown import cell as cell
 from .markdown import code as code
 from .markdown import plain as plain
 from .markdown import printable as printable
+from .named import NamedModel as NamedModel
+from .named import is_prefixed as is_prefixed
+from .named import named_model as named_model
 from .reading import LARGE as LARGE
 from .reading import SMALL as SMALL
 from .reading import check_regular as check_regular

@@ -5,6 +5,7 @@ from nmt.files.description import (
     ModelDescription,
     TrainingRecord,
     direction_in_words,
+    example_languages,
     input_of,
     structured_targets_of,
     tokenizer_settings,
@@ -16,6 +17,8 @@ UNITS = (("days", 86_400.0), ("hours", 3600.0), ("minutes", 60.0))
 """Units of time, in seconds."""
 FINGERPRINT_DIGITS = 16
 """The number of digits of a SHA-256 that the card shows."""
+THIS_FOLDER = "THIS_FOLDER"
+"""Stands for the model directory in a card, which may be copied anywhere."""
 
 
 def duration(seconds: float) -> str:
@@ -126,6 +129,30 @@ def size_in_words(description: ModelDescription, parameters: int) -> str:
     return f"{', '.join(parts)}; {parameters:,} parameters"
 
 
+def usage_in_shell(description: ModelDescription, run: str) -> str:
+    """A command that translates a file with the model that `run` names."""
+    # A parser is used by `nmt parse`, because `nmt translate` would return its trees as text.
+    structured = structured_targets_of(description)
+    command = structured.command if structured else "translate"
+    return f"nmt {command} run={run} {input_of(description)}"
+
+
+def usage_in_python(description: ModelDescription) -> str:
+    """A program that translates a file with the model in THIS_FOLDER; empty for a parser."""
+    if structured_targets_of(description):
+        return ""
+    options = example_languages(description)
+    source = options.get("source", description.source)
+    arguments = ["lines", *(f"{key}={value!r}" for key, value in options.items())]
+    program = (
+        "import nmt\n\n"
+        f'model = nmt.load("{THIS_FOLDER}")\n'
+        f"lines = open({f'input.{source}'!r}).read().splitlines()\n"
+        f'print(*model.translate({", ".join(arguments)}), sep="\\n")'
+    )
+    return f"\n{block(program, 'python')}\n"
+
+
 def model_card(description: ModelDescription, parameters: int) -> str:
     """README.md of a model directory: the model's origin, size, training, cost and quality."""
     record = description.record
@@ -142,13 +169,11 @@ def model_card(description: ModelDescription, parameters: int) -> str:
     if record.extended is not None:
         rows["Extended"] = f"by {plain(record.extended)}, with `nmt extend`"
     table = "\n".join(f"| {title} | {value} |" for title, value in rows.items())
-    # A parser is used by `nmt parse`, because `nmt translate` would return its trees as text.
-    structured = structured_targets_of(description)
-    command = structured.command if structured else "translate"
-    usage = block(f"nmt {command} run=THIS_FOLDER {input_of(description)}")
+    usage = block(usage_in_shell(description, THIS_FOLDER))
     return (
         f"{front_matter(description, 'nmt')}"
         f"# {name} {plain(direction_in_words(description))}\n\n"
         "A Transformer (Vaswani et al. 2017).\n\n"
         f"| | |\n|---|---|\n{table}\n\n{usage}\n"
+        f"{usage_in_python(description)}"
     )

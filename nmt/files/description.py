@@ -27,6 +27,7 @@ from nmt.config import (
 )
 from nmt.extensions import StructuredTargets
 from nmt.files.locks import LOCK, locked_file
+from nmt.files.named import is_prefixed, named_model
 from nmt.files.reading import check_version, parse_json, read_mapping
 
 FORMAT_VERSION = 1
@@ -110,8 +111,11 @@ class ModelDescription:
 def find_model_directory(path: str, key: str = "run") -> Path:
     """Find the model directory in a run, or return `path` if it is one.
 
-    Otherwise, raises NMTError, which names `key`.
+    A plugin finds names with its prefix, such as hub:ORG/NAME. Raises NMTError, which names `key`,
+    if there is no model.
     """
+    if is_prefixed(path):
+        return named_model(path).folder
     folder = Path(path)
     inside = folder / "model"
     # Someone else's folder could otherwise name any file on this machine as its model.
@@ -229,19 +233,24 @@ def trained_directions(description: ModelDescription) -> list[tuple[str, str]]:
     return [*dict.fromkeys(directions)]
 
 
+def example_languages(description: ModelDescription) -> dict[str, str]:
+    """The options `source` and `target` that a multilingual model needs, as an example."""
+    trained = trained_directions(description)
+    source, target = trained[0] if trained else ("en", "de")
+    options = {}
+    if description.source == MULTIPLE:
+        options["source"] = source
+    if description.target == MULTIPLE:
+        options["target"] = target
+    return options
+
+
 def input_of(description: ModelDescription) -> str:
     """The options and the input of a command that translates with a model, as an example."""
-    source = description.source
-    target = description.target
-    trained = trained_directions(description)
-    example = trained[0] if trained else ("en", "de")
-    options = ""
-    if source == MULTIPLE:
-        source = example[0]
-        options += f"source={source} "
-    if target == MULTIPLE:
-        options += f"target={example[1]} "
-    return f"{options}< input.{source}"
+    options = example_languages(description)
+    words = [f"{key}={value}" for key, value in options.items()]
+    source = options.get("source", description.source)
+    return " ".join([*words, f"< input.{source}"])
 
 
 def direction_in_words(description: ModelDescription) -> str:

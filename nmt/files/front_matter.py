@@ -51,6 +51,7 @@ def metadata(description: ModelDescription, library: str) -> dict[str, Any]:
     if datasets:
         tree["datasets"] = datasets
     if record.score:
+        tree["metrics"] = [metric_id(record.score)]
         tree["model-index"] = [model_index(description, record)]
     return tree
 
@@ -106,6 +107,11 @@ def datasets_of(record: TrainingRecord) -> list[str]:
     return [*dict.fromkeys(names)]
 
 
+def metric_id(score: dict[str, Any]) -> str:
+    """The name of a metric on the hub, such as bleu."""
+    return printable(on_one_line(score["name"])).lower()
+
+
 def model_index(description: ModelDescription, record: TrainingRecord) -> dict[str, Any]:
     """The score on the validation set, with its signature."""
     assert record.score is not None
@@ -113,7 +119,7 @@ def model_index(description: ModelDescription, record: TrainingRecord) -> dict[s
     corpus = within(description.training, "config", "data", "name") or "unknown"
     name = printable(on_one_line(score["name"]))
     metric = {
-        "type": name.lower(),
+        "type": metric_id(score),
         "name": name,
         "value": round(float(score["value"]), 2),
         "args": {"signature": printable(on_one_line(score["signature"]))},

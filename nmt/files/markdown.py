@@ -37,9 +37,9 @@ def code(text: object) -> str:
     return f"`{without_backticks(on_one_line(text))}`"
 
 
-def block(text: str) -> str:
+def block(text: str, language: str = "") -> str:
     """Format a string as a block of code."""
-    return f"```\n{without_backticks(text)}\n```"
+    return f"```{language}\n{without_backticks(text)}\n```"
 
 
 def cell(markdown: str) -> str:

@@ -50,9 +50,16 @@ def initial_model(
     return folder, description.training
 
 
-def origin_of(record: dict[str, Any]) -> dict[str, str]:
-    """The license and the model on the hub that a training record names, if it does."""
-    return {key: record[key] for key in ORIGIN_KEYS if record.get(key)}
+def origin_of(init: str, record: dict[str, Any]) -> dict[str, str]:
+    """The license and the origin of the model that `init` names, if known.
+
+    `record` is the model's training record.
+    """
+    origin = {key: record[key] for key in ORIGIN_KEYS if record.get(key)}
+    if files.is_prefixed(init):
+        # A published model is the origin itself, whatever it was made from.
+        origin |= files.named_model(init).origin
+    return origin
 
 
 def seen_by_both(record: dict[str, Any], seen: dict[str, Any]) -> dict[str, Any]:

@@ -146,7 +146,7 @@ class Training:
         if config.init is not None:
             self.initial, record = initial_model(config, corpus)
             init = files.sha256(self.initial / "model.safetensors")
-            origin = origin_of(record)
+            origin = origin_of(config.init, record)
             seen = seen_by_both(record, seen)
         source, target = languages_of(config.data)
         # Everything that identifies the run. It is compared with the last checkpoint before a model

@@ -18,6 +18,7 @@ NEEDED = {
     "import": ["path=x", "output=y"],
     "verify": ["bundle=x"],
     "synthesize": ["input=x", "output=y"],
+    "push": ["repository=a/b"],
 }
 KEYS = [
     (command, key)

@@ -142,13 +142,11 @@ def write_export(config: ExportConfig) -> tuple[Path, list[str]]:
     """
     folder = files.find_model_directory(config.run)
     entry = entries_of(ExporterEntry)[config.format]
-    if "precision" in entry.keys:
-        precision = config.precision
-        name = f"{config.format}-{precision}"
-    else:
-        # The format has one precision, so the folder's name need not include it.
-        precision = entry.precision
-        name = config.format
+    name = name_of_export(config)
+    precision = config.precision if "precision" in entry.keys else entry.precision
+    if not config.output and files.is_prefixed(config.run):
+        # The folder of such a model is a cache.
+        raise NMTError(f"output: name a folder for the export of {config.run}")
     output = Path(config.output or folder / name)
     if not may_write(output, entry.marker):
         problem = "exists and is not an earlier export"
@@ -157,6 +155,14 @@ def write_export(config: ExportConfig) -> tuple[Path, list[str]]:
         comparison = entry.load()(folder, output.resolve(), config, status.update)
     summary = f"{output}: {folder} with format={config.format} precision={precision}"
     return output, [summary, *comparison]
+
+
+def name_of_export(config: ExportConfig) -> str:
+    """The default name of the folder of an export."""
+    if "precision" in entries_of(ExporterEntry)[config.format].keys:
+        return f"{config.format}-{config.precision}"
+    # The format has one precision, so the folder's name need not include it.
+    return config.format
 
 
 def may_write(output: Path, marker: str) -> bool:

@@ -7,43 +7,26 @@ $XDG_CACHE_HOME/nmt/hub/ORG/NAME/
 The library reads HF_ENDPOINT, HF_TOKEN and HF_HUB_OFFLINE when it is imported.
 """
 
+import hashlib
 import logging
-import re
 import shutil
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from nmt import files
-from nmt.config import NMTError, shown
-from nmt.plugins.exchange.hub_card import REPOSITORY
-from nmt.plugins.exchange.hub_files import CONFIG, MODEL_TYPES, small_files_among, weights_among
+from nmt import compat, files
+from nmt.config import NMTError
+from nmt.plugins.exchange.hub_files import CONFIG, Format
+from nmt.plugins.exchange.hub_names import COMMIT, HubName, in_bytes
 
-PREFIX = "hub:"
-REVISION = re.compile(r"[A-Za-z0-9][\w./-]{0,199}", re.A)
-"""A branch, a tag, or the hash of a commit."""
-COMMIT = re.compile(r"[0-9a-f]{40}")
-DEFAULT_REVISION = "main"
-"""The branch of a repository that a name without a revision stands for."""
 TIMEOUT = 30
 """Seconds to wait for the list of a repository's files."""
-UNITS = (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("KB", 10**3))
-
-
-@dataclass(frozen=True)
-class HubName:
-    """A model on the Hugging Face Hub."""
-
-    repository: str
-    """ORG/NAME."""
-    revision: str = DEFAULT_REVISION
-
-    def __str__(self) -> str:
-        if self.revision == DEFAULT_REVISION:
-            return f"{PREFIX}{self.repository}"
-        return f"{PREFIX}{self.repository}@{self.revision}"
+LONGEST_WAIT = 24 * 3600
+"""Seconds to wait while another process downloads the same model."""
+SHA256_DIGITS = 64
 
 
 @dataclass(frozen=True)
@@ -53,31 +36,24 @@ class Snapshot:
     folder: Path
     repository: str
     commit: str
+    is_current: bool = True
+    """Whether the hub says so now; False: the hub could not be reached."""
 
 
-def is_hub_name(name: str) -> bool:
-    return name.startswith(PREFIX)
-
-
-def parse(name: str) -> HubName:
-    """The model that hub:ORG/NAME or hub:ORG/NAME@REVISION names; NMTError for any other name."""
-    repository, has_revision, revision = name.removeprefix(PREFIX).partition("@")
-    if not has_revision:
-        revision = DEFAULT_REVISION
-    if REPOSITORY.fullmatch(repository) and REVISION.fullmatch(revision):
-        return HubName(repository, revision)
-    forms = f"{PREFIX}ORG/NAME or {PREFIX}ORG/NAME@REVISION"
-    example = f"{PREFIX}facebook/nllb-200-distilled-600M"
-    raise NMTError(f"{shown(name)}: must be {forms}, such as {example}")
-
-
-def download(name: HubName, report: Callable[[str], None]) -> Snapshot:
+def download(name: HubName, kind: Format, report: Callable[[str], None]) -> Snapshot:
     """Download the files of a model that nmt reads, unless they are in the cache.
 
     Reports what it downloads. If the hub cannot be reached, it uses the commit that the revision
-    named when it was last downloaded. Raises NMTError if the model cannot be downloaded or
-    imported.
+    named when it was last downloaded. Raises NMTError if the model cannot be downloaded or is of
+    another kind.
     """
+    snapshot = snapshot_of(name, kind, report)
+    # The cache does not record the kind of model that it was downloaded as.
+    kind.check(name, snapshot.folder)
+    return snapshot
+
+
+def snapshot_of(name: HubName, kind: Format, report: Callable[[str], None]) -> Snapshot:
     cache = Cache(files.cache_folder() / "hub" / name.repository)
     known = cache.commit_of(name.revision)
     # The hash of a commit always names the same files, so there is nothing to ask the hub.
@@ -95,11 +71,16 @@ def download(name: HubName, report: Callable[[str], None]) -> Snapshot:
                 raise explained(name, error) from error
             problem = f"the hub cannot be reached ({reason(error)})"
             report(f"notice: {name}: {problem}; using commit {known}, which is in the cache")
-            return Snapshot(cache.folder_of(known), name.repository, known)
+            return Snapshot(cache.folder_of(known), name.repository, known, is_current=False)
         try:
-            if cache.commit_of(listing.commit) is None:
-                download_files(name, listing, cache.folder_of(listing.commit), report)
-            cache.record(name.revision, listing.commit)
+            with cache.locked(name):
+                folder = cache.folder_of(listing.commit)
+                # Another process may have downloaded it since.
+                is_checked = cache.commit_of(listing.commit) is not None
+                missing = missing_files(name, kind, listing, folder, is_checked)
+                if missing:
+                    download_files(name, kind, listing, missing, folder, report)
+                cache.record(name.revision, listing.commit)
         except NMTError:
             raise
         # Those errors, and errors of the system.
@@ -133,6 +114,16 @@ class Cache:
         # A user may have deleted the folder only.
         return commit if self.folder_of(commit).is_dir() else None
 
+    @contextmanager
+    def locked(self, name: HubName) -> Iterator[None]:
+        """Let no other process download the same repository, such as those of one training."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.folder / files.LOCK
+        path.touch()
+        refusal = f"{name}: another process has been downloading it for a day; stop that process"
+        with files.locked_file(path, True, refusal, LONGEST_WAIT):
+            yield
+
     def record(self, revision: str, commit: str) -> None:
         """Record that all files of a commit are there."""
         for known in (revision, commit):
@@ -143,15 +134,33 @@ class Cache:
 
 @contextmanager
 def quiet_library() -> Iterator[None]:
-    """Keep the library from logging failed attempts, each in several lines."""
+    """Keep the library from logging failed attempts, and from drawing bars into a file."""
+    from huggingface_hub.constants import HF_HUB_DISABLE_PROGRESS_BARS
     from huggingface_hub.utils import logging as messages
+    from huggingface_hub.utils.tqdm import (
+        are_progress_bars_disabled,
+        disable_progress_bars,
+        enable_progress_bars,
+    )
 
     before = messages.get_verbosity()
     messages.set_verbosity(logging.ERROR)
+    # Unlike its downloads, its uploads show bars even without a terminal. The user's variable
+    # decides if it is set.
+    has_terminal = sys.stderr is not None and sys.stderr.isatty()
+    hides_bars = (
+        HF_HUB_DISABLE_PROGRESS_BARS is None
+        and not has_terminal
+        and not are_progress_bars_disabled()
+    )
+    if hides_bars:
+        disable_progress_bars()
     try:
         yield
     finally:
         messages.set_verbosity(before)
+        if hides_bars:
+            enable_progress_bars()
 
 
 @dataclass(frozen=True)
@@ -162,7 +171,7 @@ class Listing:
     sizes: Mapping[str, int]
     """The size of each file, in bytes."""
     hashes: Mapping[str, str]
-    """The SHA-256 of each large file."""
+    """The SHA-256 of large files, and git's SHA-1 of other ones."""
 
 
 def listing_of(name: HubName) -> Listing:
@@ -184,22 +193,39 @@ def listing_of(name: HubName) -> Listing:
         sizes[file.rfilename] = int(file.size or 0)
         if file.lfs is not None:
             hashes[file.rfilename] = file.lfs.sha256
+        elif file.blob_id is not None:
+            hashes[file.rfilename] = file.blob_id
     return Listing(info.sha, sizes, hashes)
 
 
-def download_files(
-    name: HubName, listing: Listing, folder: Path, report: Callable[[str], None]
-) -> None:
-    """Download the files that nmt reads to a folder, unless it has them already.
+def missing_files(
+    name: HubName, kind: Format, listing: Listing, folder: Path, is_checked: bool
+) -> list[str]:
+    """The files of a kind of model that a folder lacks.
 
-    NMTError if they are not those of a supported model.
+    `is_checked` is whether all files of the folder were once compared with the listing; then only
+    their sizes are. NMTError if the listed files are not those of such a model.
     """
-    small = small_files_among(listing.sizes)
-    weights = weights_among(listing.sizes)
-    if CONFIG not in small or not weights:
-        raise NMTError(f"{name}: contains no model in the format of transformers")
+    missing = []
+    for file in kind.choose(name, listing.sizes):
+        path = folder / file
+        # A process that was killed may have left a file that it had not compared yet.
+        is_there = has_size(path, listing.sizes[file])
+        if not is_there or not (is_checked or is_as_listed(path, listing, file)):
+            missing.append(file)
+    return missing
+
+
+def download_files(
+    name: HubName,
+    kind: Format,
+    listing: Listing,
+    missing: list[str],
+    folder: Path,
+    report: Callable[[str], None],
+) -> None:
+    """Download files to a folder; NMTError if the model turns out to be of another kind."""
     folder.mkdir(parents=True, exist_ok=True)
-    missing = [file for file in small + weights if not has_size(folder / file, listing.sizes[file])]
     size = sum(listing.sizes[file] for file in missing)
     free = shutil.disk_usage(folder).free
     if size > free:
@@ -210,7 +236,7 @@ def download_files(
     if CONFIG in missing:
         fetch(name, listing, CONFIG, folder)
         missing.remove(CONFIG)
-    check_type(name, folder)
+    kind.check(name, folder)
     report(f"downloading {in_bytes(size)} from {name}")
     for file in missing:
         fetch(name, listing, file, folder)
@@ -228,30 +254,39 @@ def fetch(name: HubName, listing: Listing, file: str, folder: Path) -> None:
     from huggingface_hub import hf_hub_download
 
     path = folder / file
+    size = listing.sizes[file]
+    problem = f"{name}: {file} was not downloaded as the hub lists it; repeat the command"
     # The library would keep a file that it believes complete.
     path.unlink(missing_ok=True)
-    hf_hub_download(name.repository, file, revision=listing.commit, local_dir=folder)
-    is_listed = has_size(path, listing.sizes[file])
-    digest = listing.hashes.get(file)
-    if is_listed and digest is not None:
-        is_listed = files.sha256(path) == digest
-    if not is_listed:
+    hf_hub_download(
+        name.repository,
+        file,
+        revision=listing.commit,
+        local_dir=folder,
+        **compat.limit_of_download(size, NMTError(problem)),
+    )
+    if not is_as_listed(path, listing, file):
         path.unlink()
-        raise NMTError(f"{name}: {file} was not downloaded as the hub lists it; repeat the command")
+        raise NMTError(problem)
 
 
-def check_type(name: HubName, folder: Path) -> None:
-    """Raise NMTError if the importers do not support a model of this type."""
-    tree = files.read_mapping(folder / CONFIG, files.parse_json)
-    model_type = tree.get("model_type")
-    if model_type not in MODEL_TYPES:
-        supported = ", ".join(MODEL_TYPES)
-        raise NMTError(f"{name}: model_type={shown(model_type)}: must be one of {supported}")
+def is_as_listed(path: Path, listing: Listing, file: str) -> bool:
+    """Whether a file has the size and the hash that the hub lists."""
+    digest = listing.hashes.get(file)
+    if not has_size(path, listing.sizes[file]):
+        return False
+    return digest is None or digest_of(path, digest) == digest
 
 
-def in_bytes(number: int) -> str:
-    """A number of bytes, such as 2.5 GB."""
-    for unit, size in UNITS:
-        if number >= size:
-            return f"{number / size:.1f} {unit}"
-    return f"{number} bytes"
+def digest_of(path: Path, like: str) -> str:
+    """The SHA-256 of a file, or the SHA-1 of its git object, whichever `like` is."""
+    if len(like) == SHA256_DIGITS:
+        return files.sha256(path)
+    # Such files are small, since the hub stores larger ones outside of git.
+    return git_sha1(files.read_bytes(path, files.LARGE))
+
+
+def git_sha1(content: bytes) -> str:
+    """The name that git gives to the content of a file."""
+    header = f"blob {len(content)}\0".encode()
+    return hashlib.sha1(header + content, usedforsecurity=False).hexdigest()

@@ -17,11 +17,14 @@ from nmt import files
 from nmt.config import NMTError, one_line, shown
 
 if TYPE_CHECKING:
-    from nmt.plugins.exchange.hub_download import HubName
+    from nmt.plugins.exchange.hub_names import HubName
 
 LOG_IN = "run `hf auth login` or set HF_TOKEN"
-NO_ACCESS = (401, 403)
+UNKNOWN_USER = 401
+NO_ACCESS = (UNKNOWN_USER, 403)
 """HTTP's codes for a missing or insufficient token."""
+CONFLICTS = (409, 412)
+"""HTTP's codes for a repository that is no longer as it was read."""
 SERVER_ERROR = 500
 """The lowest of HTTP's codes for problems of the server."""
 
@@ -73,6 +76,40 @@ def explained(name: "HubName", error: Exception) -> NMTError:
     if isinstance(cause, OfflineModeIsEnabled):
         advice = "unset it to download the model"
     return NMTError(f"{name}: cannot be downloaded ({reason(error)}); {advice}")
+
+
+def not_pushed(name: "HubName", error: Exception) -> NMTError:
+    """The error for a user who wants to upload a model."""
+    # The library hides the reason why a large file was not uploaded.
+    if isinstance(error, RuntimeError) and isinstance(error.__cause__, Exception):
+        error = error.__cause__
+    if isinstance(error, HfHubHTTPError):
+        return not_accepted(name, error)
+    # The library has asked the hub whether it can read the metadata in README.md.
+    if isinstance(error, ValueError):
+        return NMTError(f"{name}: {one_line(error)}")
+    if isinstance(error, OSError) and error.filename is not None:
+        return files.cannot_write(error.filename, error)
+    advice = "check the network, and repeat the command"
+    if isinstance(error, OfflineModeIsEnabled):
+        advice = "unset it to upload the model"
+    return NMTError(f"{name}: cannot be uploaded ({reason(error)}); {advice}")
+
+
+def not_accepted(name: "HubName", error: HfHubHTTPError) -> NMTError:
+    """The error for an upload that the hub refused."""
+    status = error.response.status_code
+    answer = f" ({shown(error.server_message)})" if error.server_message else ""
+    if status == UNKNOWN_USER:
+        return NMTError(f"{name}: the hub does not accept your token{answer}; {LOG_IN}")
+    if denies_access(error):
+        owner = name.repository.partition("/")[0]
+        problem = f"you may not write to repositories of {owner}{answer}"
+        advice = f"pass another name, or {LOG_IN} as a user who may, with a token that can write"
+        return NMTError(f"{name}: {problem}; {advice}")
+    if status in CONFLICTS:
+        return NMTError(f"{name}: was changed meanwhile{answer}; repeat the command")
+    return NMTError(f"{name}: the hub refuses the model{answer or f' (HTTP {status})'}")
 
 
 def denies_access(error: HfHubHTTPError) -> bool:

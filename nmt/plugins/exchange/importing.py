@@ -11,8 +11,9 @@ from nmt import commands, files
 from nmt.config import LANGUAGE, MISSING, Command, NMTError, one_line, shown
 from nmt.extensions import ImporterEntry
 from nmt.plugins.exchange.hub_card import REPOSITORY
-from nmt.plugins.exchange.hub_download import PREFIX, download, is_hub_name, parse
-from nmt.plugins.exchange.hub_files import MULTILINGUAL
+from nmt.plugins.exchange.hub_download import download
+from nmt.plugins.exchange.hub_files import MULTILINGUAL, TRANSFORMERS
+from nmt.plugins.exchange.hub_names import PREFIX, is_hub_name, parse
 from nmt.registry import entries_of
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def run_import(config: ImportConfig) -> None:
     path = Path(config.path)
     from_hub = dict[str, str]()
     if is_hub_name(config.path):
-        snapshot = download(parse(config.path), commands.talker().print)
+        snapshot = download(parse(config.path), TRANSFORMERS, commands.talker().print)
         path = snapshot.folder
         from_hub = {"base_model": snapshot.repository, "revision": snapshot.commit}
     with commands.talker().status("reading"):

@@ -1,6 +1,6 @@
 """Export models to other programs, and import models from them."""
 
-from nmt.extensions import Add, CommandEntry, EngineEntry, ExporterEntry, PythonEntry
+from nmt.extensions import Add, CommandEntry, EngineEntry, ExporterEntry, ModelsEntry, PythonEntry
 
 # Patterns for all files of an export, so that `nmt runs delete` recognizes what nmt has written.
 CTRANSLATE2_FILES = (
@@ -36,8 +36,11 @@ def register(add: Add) -> None:
         f"{here}.importing:IMPORT",
         summary="Import an OPUS-MT, NLLB, M2M-100, mBART-50, Marian or Firefox model.",
     )
+    publish = "Publish a model on the Hugging Face Hub."
     add(export)
     add(import_)
+    add(CommandEntry("push", f"{here}.pushing:PUSH", summary=publish))
+    add(ModelsEntry("hub:", f"{here}.hub_models:find_model"))
     add(PythonEntry("export", f"{here}.exporting:export"))
     ctranslate2 = ExporterEntry(
         "ctranslate2",

@@ -14,6 +14,8 @@ from nmt.evaluation import score
 from nmt.files import (
     ModelDescription,
     expected_search,
+    is_prefixed,
+    named_model,
     parse_json,
     read_bytes,
     read_description,
@@ -61,6 +63,8 @@ SOFTWARE = f"""@software{{nmt,
 class Cited:
     """A model that is cited."""
 
+    name: str
+    """The name with which commands name the model."""
     folder: Path
     """The model directory."""
     run: Path | None
@@ -72,11 +76,6 @@ class Cited:
     """The search settings with which the model translates the test set."""
     computation: Computation
     device: str
-
-    @property
-    def path(self) -> Path:
-        """The path with which commands name the model."""
-        return self.run or self.folder
 
 
 def cite(config: CiteConfig, console: Console) -> tuple[Path, str, str]:
@@ -102,6 +101,7 @@ def cite(config: CiteConfig, console: Console) -> tuple[Path, str, str]:
 
     description = read_description(folder)
     cited = Cited(
+        name=name_of(config.run, folder),
         folder=folder,
         run=run,
         description=description,
@@ -126,7 +126,7 @@ def state(
 ) -> Statement:
     """The statement of a bundle with these files."""
     return Statement(
-        run=cited.path.resolve().name,
+        run=cited.name if is_prefixed(cited.name) else Path(cited.name).resolve().name,
         test_set=Path(config.source or "test").name,
         source=cited.direction.source,
         target=cited.direction.target,
@@ -167,6 +167,13 @@ def named_languages(
         direction.source or source if source == MULTIPLE else source,
         direction.target or target if target == MULTIPLE else target,
     )
+
+
+def name_of(run: str, folder: Path) -> str:
+    """The name of a run or model directory that will still name the same model tomorrow."""
+    if is_prefixed(run):
+        return named_model(run).name
+    return str(run_of(folder) or folder)
 
 
 def run_of(folder: Path) -> Path | None:
@@ -236,7 +243,7 @@ def commands_of(cited: Cited, config: CiteConfig) -> list[str]:
     # The commands name files as the bundle does, so that they work in an unpacked bundle.
     source = f"source.{cited.direction.source}"
     target = cited.direction.target
-    options = [f"run={cited.path}", f"engine={cited.computation.engine}"]
+    options = [f"run={cited.name}", f"engine={cited.computation.engine}"]
     if cited.computation.precision != "float32":
         options.append(f"precision={cited.computation.precision}")
     if config.translator.target:

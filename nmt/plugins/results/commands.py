@@ -119,12 +119,13 @@ def run_verify(config: VerifyConfig) -> int:
 def sentence_and_run(words: list[str]) -> dict[str, str]:
     """Find the sentence and the run; NMTError for two of either.
 
-    An existing folder is the run, and any other word is the sentence.
+    An existing folder or a name such as hub:ORG/NAME is the run, and any other word is the
+    sentence.
     """
     values: dict[str, str] = {}
     for word in words:
         # A sentence can be longer than a path may be, on which `is_dir` alone raises OSError.
-        is_run = exists(word) and Path(word).is_dir()
+        is_run = files.is_prefixed(word) or (exists(word) and Path(word).is_dir())
         key = "run" if is_run else "sentence"
         if key in values:
             example = "`nmt attention 'A SENTENCE' runs/mine`"

@@ -12,8 +12,8 @@ from nmt import hardware, preparation, search
 from nmt.commands import talker
 from nmt.config import DecodeConfig, NMTError, TranslatorOptions, exists
 from nmt.extensions import EngineEntry, import_attribute
-from nmt.files import find_model_directory, is_parser, read_description
-from nmt.plugins.results.test_set import TestSet, search_keys
+from nmt.files import find_model_directory, is_parser, is_prefixed, read_description
+from nmt.plugins.results.test_set import TestSet, names_model, search_keys
 from nmt.plugins.results.translating import open_translator, threads_of, translate_lines
 from nmt.registry import entries_of
 from nmt.text import TARGET, Tokenizer, not_parallel, read_texts, read_tokenizer
@@ -102,10 +102,10 @@ def check_different(names: list[str]) -> None:
 
 def check_system(path: str) -> None:
     """Raise NMTError if a path is neither a file nor a model that translates."""
-    if not path or not exists(path):
+    if not path or not (is_prefixed(path) or exists(path)):
         name = path or "an empty name"
         raise NMTError(f"{name}: no such file or folder; pass a run, a model or a file")
-    if not Path(path).is_dir():
+    if not names_model(path):
         return
     description = read_description(find_model_directory(path, "systems"))
     if is_parser(description):
@@ -122,7 +122,7 @@ def translated(seed: Seed, test: TestSet, options: TranslatorOptions) -> Seed:
     path = seed.path
     if seed.hypotheses:
         hypotheses = seed.hypotheses
-    elif Path(path).is_dir():
+    elif names_model(path):
         return translate_in_process(path, test, options)
     else:
         hypotheses = list(read_texts(path))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from nmt import data
 from nmt.config import DecodeConfig, NMTError, structured_targets
-from nmt.files import MODEL_FILES, find_model_directory, read_description, sha256
+from nmt.files import MODEL_FILES, find_model_directory, is_prefixed, read_description, sha256
 from nmt.text import language_of_file, not_parallel, read_texts
 
 Text = str | Path | Iterable[str]
@@ -35,9 +35,14 @@ class TestSet:
 def cited_model(run: str) -> Path:
     """The model directory of a run or model directory."""
     path = Path(run)
-    if path.is_symlink():  # runs/latest may point to another run tomorrow
-        path = path.parent / path.readlink()
-    return find_model_directory(str(path))
+    if not is_prefixed(run) and path.is_symlink():  # runs/latest may point to another run tomorrow
+        run = str(path.parent / path.readlink())
+    return find_model_directory(run)
+
+
+def names_model(system: str) -> bool:
+    """Whether a system is a run or a model, not a file of translations."""
+    return is_prefixed(system) or Path(system).is_dir()
 
 
 def digests_of(folder: Path) -> dict[str, str]:
@@ -49,7 +54,7 @@ def corpus_of_model(model: str, prepared: str | None) -> "data.PreparedCorpus":
     files = "source=FILE reference=FILE"
     # A system may also be a file of translations, which has no corpus.
     folder = Path(model)
-    if folder.is_dir():
+    if names_model(model):
         folder = find_model_directory(model)
     elif not prepared:
         raise NMTError(f"{model}: not a run folder, so it has no test set; pass {files}")

@@ -15,6 +15,7 @@ NEEDED = {
     "attention": ["sentence=x"],
     "import": ["path=x", "output=y"],
     "synthesize": ["input=x", "output=y"],
+    "push": ["repository=a/b"],
 }
 WORDS = {
     (name, word): row for (name, word), row in foreign_words().items() if name in ("nmt", *COMMANDS)

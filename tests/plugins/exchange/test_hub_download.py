@@ -12,8 +12,8 @@ import pytest
 
 from nmt.config import NMTError
 from nmt.files import read_description
-from nmt.plugins.exchange.hub_download import HubName, in_bytes, parse
 from nmt.plugins.exchange.hub_files import SMALL_FILES, weights_among
+from nmt.plugins.exchange.hub_names import HubName, in_bytes, parse
 from tests.conftest import Outcome
 from tests.helpers.hub_server import FakeHub, fake_hub
 from tests.helpers.multilingual import as_stored_in_2022, write_folder

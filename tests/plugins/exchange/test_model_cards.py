@@ -40,6 +40,7 @@ def test_metadata_of_a_trained_model():
         "language": ["en", "de"],
         "library_name": "nmt",
         "pipeline_tag": "translation",
+        "metrics": ["bleu"],
     }
     [result] = index["results"]
     assert result["metrics"][0]["args"]["signature"] == SCORE["signature"]
