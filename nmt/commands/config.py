@@ -85,7 +85,7 @@ def recorded_tree(name: str) -> Tree:
     A corpus has only the groups data and tokenizer, and the seed; an imported model only the model
     and the tokenizer.
     """
-    folder = find_folder(name)
+    folder = files.named_model(name).folder if files.is_prefixed(name) else find_folder(name)
     if folder is None:
         raise no_such_path(name, "`nmt runs` lists runs and corpora")
     kind = files.kind_of_folder(folder)

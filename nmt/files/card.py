@@ -171,7 +171,7 @@ def model_card(description: ModelDescription, parameters: int) -> str:
     table = "\n".join(f"| {title} | {value} |" for title, value in rows.items())
     usage = block(usage_in_shell(description, THIS_FOLDER))
     return (
-        f"{front_matter(description, 'nmt')}"
+        f"{front_matter(description, 'nmt-toolkit')}"
         f"# {name} {plain(direction_in_words(description))}\n\n"
         "A Transformer (Vaswani et al. 2017).\n\n"
         f"| | |\n|---|---|\n{table}\n\n{usage}\n"

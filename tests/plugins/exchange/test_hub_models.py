@@ -66,6 +66,7 @@ COMMANDS = {
     "named": ["compare", f"a=hub:{MODEL}", "b=local", *TEST_SET, "resamples=100", "trials=100"],
     "export": ["export", f"hub:{MODEL}", "format=huggingface", "output=exported"],
     "attention": ["attention", SENTENCE, f"hub:{MODEL}"],
+    "config": ["config", f"hub:{MODEL}"],
     "cite": ["cite", f"hub:{MODEL}", *TEST_SET, "output=citation-test.zip", "text=true"],
     "verify": ["verify", "citation-test.zip", f"run=hub:{MODEL}"],
     "synthesize": ["synthesize", "test.en", f"hub:{MODEL}", "output=synthetic"],
@@ -100,7 +101,8 @@ def test_a_model_of_the_hub_works_like_a_folder(name, same, outcomes):
 
 
 @pytest.mark.parametrize(
-    "name", ["file", "compare", "named", "export", "attention", "cite", "verify", "synthesize"]
+    "name",
+    ["file", "compare", "named", "export", "attention", "config", "cite", "verify", "synthesize"],
 )
 def test_commands_that_name_a_model(name, outcomes):
     assert outcomes[name].code == 0, outcomes[name].err

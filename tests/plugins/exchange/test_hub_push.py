@@ -113,7 +113,7 @@ def test_the_card_is_read_by_the_hubs_library(hub, push):
     text = hub.head(NAME)["README.md"].decode()
     data = ModelCard(text).data
     assert data.license == "cc-by-4.0"
-    assert data.library_name == "nmt"
+    assert data.library_name == "nmt-toolkit"
     assert data.pipeline_tag == "translation"
     assert data.language == ["en", "de"]
     assert f"nmt translate run=hub:{NAME} < input.en" in text

@@ -34,11 +34,11 @@ def tree_of(text: str) -> dict:
 
 def test_metadata_of_a_trained_model():
     config = {"data": {"name": "news: [1]"}}
-    tree = tree_of(front_matter(described(score=SCORE, config=config), "nmt"))
+    tree = tree_of(front_matter(described(score=SCORE, config=config), "nmt-toolkit"))
     [index] = tree.pop("model-index")
     assert tree == {
         "language": ["en", "de"],
-        "library_name": "nmt",
+        "library_name": "nmt-toolkit",
         "pipeline_tag": "translation",
         "metrics": ["bleu"],
     }
@@ -162,7 +162,7 @@ def test_license_is_shown_from_import_to_export(nmt, tmp_path, monkeypatch, expo
     assert (record.license, record.base_model) == ("cc-by-4.0", "Helsinki-NLP/opus-mt-en-de")
     card = (tmp_path / "model/README.md").read_text()
     assert "| License | cc-by-4.0 |" in card
-    assert tree_of(card)["library_name"] == "nmt"
+    assert tree_of(card)["library_name"] == "nmt-toolkit"
     assert nmt("export", "model", f"format={export_format}", "output=out").code == 0
     text = (tmp_path / "out/README.md").read_text()
     tree = tree_of(text)
