@@ -224,7 +224,11 @@ class ScoreLines(Protocol):
         references: Sequence[str],
         scoring: "Scoring",
     ) -> "LineScores":
-        """Score each line of each system; a system's score is the mean of its lines' scores."""
+        """Score each line of each system; a system's score is the mean of its lines' scores.
+
+        `systems[s][l]` is system s's translation of line l, and `references[l]` the reference of
+        that line. Called once with all systems, so that a model is loaded once.
+        """
 
 
 class CheckMetric(Protocol):
@@ -254,6 +258,8 @@ class MetricEntry(Entry[ComputeScores]):
     """Path of a ScoreLines, by which `nmt compare` scores each system once."""
     title: str = field(default="", kw_only=True)
     """The metric's name in tables; empty: the entry's name."""
+    lower_is_better: bool = field(default=False, kw_only=True)
+    """Whether a lower score is better, as for error rates."""
     needs_source: bool = field(default=False, kw_only=True)
     """Whether the metric compares translations with their source lines, too."""
     check: str | None = field(default=None, kw_only=True)
@@ -415,7 +421,7 @@ class ModelsEntry(Entry[FindNamedModel]):
     `run=hub:ORG/NAME`. nmt finds a name once per process.
 
     ```python
-    add(ModelsEntry("hub:", "hub:find_model"))
+    add(ModelsEntry("share:", "share:find_model"))
     ```
     """
 

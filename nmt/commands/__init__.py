@@ -222,7 +222,16 @@ def register(add: Add) -> None:
     titles = {"bleu": "BLEU", "chrf": "chrF2", "chrf++": "chrF2++", "ter": "TER"}
     for metric, title in titles.items():
         path = "nmt.evaluation:sacrebleu_score"
-        add(MetricEntry(metric, path, scores_text=True, is_paired=True, title=title))
+        add(
+            MetricEntry(
+                metric,
+                path,
+                scores_text=True,
+                is_paired=True,
+                title=title,
+                lower_is_better=metric == "ter",
+            )
+        )
     precisions = ("float32", "bfloat16")
     add(EngineEntry("torch", "nmt.search.torch_engine:load", precisions=precisions))
     add(CorpusEntry("files", "nmt.preparation.sources:Files"))

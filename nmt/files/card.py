@@ -147,7 +147,8 @@ def usage_in_python(description: ModelDescription) -> str:
     program = (
         "import nmt\n\n"
         f'model = nmt.load("{THIS_FOLDER}")\n'
-        f"lines = open({f'input.{source}'!r}).read().splitlines()\n"
+        f"file = open({f'input.{source}'!r}, encoding='utf-8', newline='\\n')\n"
+        'lines = [line.rstrip("\\r\\n") for line in file]\n'
         f'print(*model.translate({", ".join(arguments)}), sep="\\n")'
     )
     return f"\n{block(program, 'python')}\n"

@@ -34,13 +34,18 @@ def test_the_plugin_of_the_page_adds_a_command_a_document_and_a_metric(tmp_path,
         return done.stdout or done.stderr
 
     assert "\n  shout       Print text in capitals.\n" in nmt("--help")
-    assert (
-        "shout        command   shout\nshout        document  shout\nshout        metric    loudness\n"
-        in nmt("plugins")
-    )
+    added = [line.split() for line in nmt("plugins").splitlines() if line.startswith("shout ")]
+    assert sorted(added) == [
+        ["shout", "command", "shout"],
+        ["shout", "document", "shout"],
+        ["shout", "metric", "loudness"],
+        ["shout", "options", "metrics.loudness"],
+    ]
     assert nmt("shout", "good day", "times=2") == "GOOD DAY GOOD DAY\n"
     assert nmt("shout", "times=99") == "nmt: times=99: must be a whole number between 1 and 9\n"
-    assert "Loudness = 50.00  loudness|v1" in nmt("score", "out.de", "out.de", "metrics=loudness")
+    score = ("score", "out.de", "out.de", "metrics=loudness")
+    assert "Loudness = 50.00  best:100|loudness:1\n" in nmt(*score)
+    assert "Loudness = 5.00  best:10|loudness:1\n" in nmt(*score, "loudness.best=10")
     (metadata / "entry_points.txt").write_text(
         "[nmt.plugins]\nshout = shout:register\nwhisper = shout:register\n"
     )

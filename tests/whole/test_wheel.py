@@ -49,6 +49,11 @@ def installers(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory) -> Path:
+    """The wheel in the folder $NMT_DIST, such as the one of a release, or else a new one."""
+    given = os.environ.get("NMT_DIST")
+    if given:
+        [path] = (ROOT / given).glob("*.whl")
+        return path
     folder = tmp_path_factory.mktemp("wheel")
     pip = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(folder), str(ROOT)]
     run(pip, folder)

@@ -85,14 +85,14 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
             file.write(line.replace("\r", " ").replace("\n", " ") + "\n")
 
 
-def is_file(model: str) -> bool:
+def is_checkpoint(model: str) -> bool:
     return model.endswith(".ckpt")
 
 
 def call(program: Path, config: CometConfig, folder: Path, names: list[str]) -> None:
     """Run the program in a folder with the texts; NMTError with its last message if it fails."""
     # From the other folder, a relative path would lead elsewhere.
-    model = str(Path(config.model).absolute()) if is_file(config.model) else config.model
+    model = str(Path(config.model).absolute()) if is_checkpoint(config.model) else config.model
     command = [
         str(program),
         "--sources=source",
@@ -161,7 +161,7 @@ def scores_in(rows: list[dict[str, Any]]) -> list[float]:
 def signature_of(config: CometConfig, program: Path) -> str:
     version = version_of(program)
     signature = {"metric": "comet", "nrefs": "1", "case": "mixed"}
-    if is_file(config.model):
+    if is_checkpoint(config.model):
         path = Path(config.model)
         # The characters that separate the parts of a signature.
         signature["model"] = path.name.replace("|", "_").replace(":", "_")

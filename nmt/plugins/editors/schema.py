@@ -62,7 +62,7 @@ def schema_of_group(command: Command, group: str) -> Schema:
 
 def keys_name(group: str) -> str:
     """The name of the definition of a group's keys, which its files and experiments share."""
-    return f"keys of {group}".replace(" ", "_")
+    return f"keys_of_{group}"
 
 
 def groups_of(record: Any) -> list[Member]:

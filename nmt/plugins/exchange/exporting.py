@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 SAMPLE_LINES = 200
 """Number of validation lines to compare."""
 
+PRECISIONS = ("float32", "int8")
+"""The precisions of weights that a user can choose."""
+
 
 @dataclass
 class ExportConfig:
@@ -35,7 +38,7 @@ class ExportConfig:
     """Run or model directory; may be given without run=."""
     format: str = choice("ctranslate2", names_of=lambda: entries_of(ExporterEntry))
     """{choices}; huggingface is for the transformers library, bergamot for Firefox's engine."""
-    precision: str = choice("float32", "float32", "int8")
+    precision: str = choice("float32", *PRECISIONS)
     """ctranslate2: float32 or int8."""
     output: str | None = None
     """Folder to write; null: a folder named after the format in the model directory."""

@@ -54,6 +54,7 @@ def download(name: HubName, kind: Format, report: Callable[[str], None]) -> Snap
 
 
 def snapshot_of(name: HubName, kind: Format, report: Callable[[str], None]) -> Snapshot:
+    """The files of a model in the cache, after downloading those that are missing there."""
     cache = Cache(files.cache_folder() / "hub" / name.repository)
     known = cache.commit_of(name.revision)
     # The hash of a commit always names the same files, so there is nothing to ask the hub.
@@ -83,7 +84,7 @@ def snapshot_of(name: HubName, kind: Format, report: Callable[[str], None]) -> S
                 cache.record(name.revision, listing.commit)
         except NMTError:
             raise
-        # Those errors, and errors of the system.
+        # Errors of huggingface_hub and of the system.
         except Exception as error:
             raise explained(name, error) from error
     return Snapshot(cache.folder_of(listing.commit), name.repository, listing.commit)
@@ -116,7 +117,10 @@ class Cache:
 
     @contextmanager
     def locked(self, name: HubName) -> Iterator[None]:
-        """Let no other process download the same repository, such as those of one training."""
+        """Let no other process download the same repository.
+
+        The processes of a distributed run start at the same time.
+        """
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / files.LOCK
         path.touch()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from nmt import files
 from nmt.config import NMTError, one_line
 from nmt.extensions import ExporterEntry
+from nmt.plugins.exchange.exporting import PRECISIONS
 from nmt.plugins.exchange.hub_contents import Upload
 from nmt.plugins.exchange.hub_download import (
     Listing,
@@ -200,6 +201,11 @@ def is_listed(upload: Upload, listing: Listing) -> bool:
 
 
 def is_export(name: str) -> bool:
-    """Whether a file in a repository is in a folder for exports."""
-    formats = "|".join(map(re.escape, entries_of(ExporterEntry)))
-    return re.match(rf"({formats})(-\w+)?/", name) is not None
+    """Whether a file in a repository is one that an exporter writes into its folder."""
+    folder, _, file = name.partition("/")
+    precisions = "|".join(PRECISIONS)
+    for format, entry in entries_of(ExporterEntry).items():
+        is_folder = re.fullmatch(rf"{re.escape(format)}(-({precisions}))?", folder)
+        if is_folder and re.fullmatch(entry.files, file):
+            return True
+    return False

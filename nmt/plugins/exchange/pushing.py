@@ -135,20 +135,20 @@ def notices(
     config: PushConfig, folder: Path, description: files.ModelDescription, uploads: list[Upload]
 ) -> list[str]:
     """What the user should know before others can read the files."""
-    found = []
+    texts = []
     rest = left_out(folder)
     if rest:
-        found.append(f"not uploaded: {rest}")
+        texts.append(f"not uploaded: {rest}")
     stated = metadata_of(folder / CARD).get("license")
     if config.license is None and stated is None:
-        found.append("the license is unknown; set it with license=ID, such as license=cc-by-4.0")
+        texts.append("the license is unknown; set it with license=ID, such as license=cc-by-4.0")
     original = description.record.license
     if config.license is not None and original not in (None, config.license):
-        found.append(f"the model that this one was made from has the license {shown(original)}")
+        texts.append(f"the model that this one was made from has the license {shown(original)}")
     paths = [*dict.fromkeys(local_paths(description.training))]
     if paths:
-        found.append(f"config.json names files of this machine, such as {shown(paths[0])}")
-    return found
+        texts.append(f"config.json names files of this machine, such as {shown(paths[0])}")
+    return texts
 
 
 def message_for(description: files.ModelDescription) -> str:

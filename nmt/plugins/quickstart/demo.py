@@ -14,13 +14,15 @@ from pathlib import Path
 from typing import BinaryIO
 
 from nmt.commands import talker
-from nmt.config import LANGUAGE, Command, NMTError, number, require
-from nmt.files import duration
+from nmt.config import LANGUAGE, Command, number, require
+from nmt.files import cannot_write, duration
 from nmt.text import language_name
 
 SOURCE = "en"
 TARGET = "de"
-# Of the packages that uvx installs temporarily: ~/.cache/uv/archive-v0/HASH/lib/...
+USER_ERROR = 2
+"""The exit code of nmt for a mistake that the user can correct."""
+# uvx installs packages temporarily, in ~/.cache/uv/archive-v0/HASH/lib/...
 UV_CACHE = "archive-v"
 """The beginning of the name of a folder in uv's cache."""
 
@@ -61,17 +63,21 @@ class Step:
         return line
 
 
+def name_of_run(config: DemoConfig) -> str:
+    if (config.source, config.target) == (SOURCE, TARGET):
+        return "quickstart"
+    return f"quickstart-{config.source}-{config.target}"
+
+
 def steps(config: DemoConfig) -> list[Step]:
     """The commands, which a user can also type: prepare, train, translate and score."""
+    run = Path("runs", name_of_run(config))
     preparation = ["experiment=quickstart"]
-    run = Path("runs/quickstart")
-    is_default = (config.source, config.target) == (SOURCE, TARGET)
-    if not is_default:
-        preparation += [f"data.source={config.source}", f"data.target={config.target}"]
-        run = Path(f"runs/quickstart-{config.source}-{config.target}")
-    training = [*preparation]
-    if not is_default:
-        training.append(f"name={run.name}")
+    training = ["experiment=quickstart"]
+    if (config.source, config.target) != (SOURCE, TARGET):
+        languages = [f"data.source={config.source}", f"data.target={config.target}"]
+        preparation += languages
+        training += [*languages, f"name={run.name}"]
     if config.max_steps:
         # The warm-up must end before the training does.
         warmup = max(1, config.max_steps // 12)
@@ -94,22 +100,26 @@ def run(config: DemoConfig) -> int:
     start = time.monotonic()
     commands = steps(config)
     direction = f"from {language_name(config.source)} to {language_name(config.target)}"
+    expected = "" if config.max_steps else ", which takes about 8 minutes on 2 cores"
     console.print(
-        f"nmt: training a translator of user interface texts {direction}, which takes about 8 "
-        f"minutes on 2 cores; corpus and model are written to data/ and runs/ in {Path.cwd()}"
+        f"nmt: training a translator of user interface texts {direction}{expected}; "
+        f"corpus and model are written to data/ and runs/ in {Path.cwd()}"
     )
     for number_of_step, step in enumerate(commands, 1):
         console.print(f"\n[{number_of_step} of {len(commands)}] {step}", style="bold")
         code = run_step(step)
-        if code:
+        # What the user can correct is in the command's own message.
+        if code not in (0, USER_ERROR):
             console.print("nmt: the demo stopped; repeat the command to resume")
+        if code:
             return code
-    translator = commands[2].words[2]
+    translator = f"runs/{name_of_run(config)}"
     took = duration(time.monotonic() - start)
     program = name_of_program()
     console.print(f"\nDone in {took}. What to try next:")
     console.print(f"  {program} serve {translator} --open   translate in your browser")
-    console.print(f"  {program} translate 'Turn off the light.' {translator}")
+    if config.source == SOURCE:
+        console.print(f"  {program} translate 'Turn off the light.' {translator}")
     console.print(
         f"  {program} train --help   your own corpus: two text files, one sentence per line"
     )
@@ -140,7 +150,7 @@ def opened(path: Path | None) -> Iterator[BinaryIO | None]:
     try:
         file = path.open("wb")
     except OSError as error:
-        raise NMTError(f"{path}: cannot write: {error.strerror}") from error
+        raise cannot_write(path, error) from error
     with file:
         yield file
 

@@ -76,7 +76,8 @@ class CompareConfig:
     prepared: str | None = None
     """Folder of the prepared corpus; null: as recorded by the baseline's run."""
     metrics: list[str] = choice(["bleu", "chrf", "ter"], names_of=lambda: metric_names("paired"))
-    """Of {choices}; the first metric given is used for fail_if and for the buckets."""
+    """Metrics, chosen from {choices}; the first metric given is used for fail_if and for the
+    buckets."""
     metric_options: MetricOptions = inline(MetricOptions())
     tokenize: str | None = choice(None, *BLEU_TOKENIZERS)
     """BLEU tokenizer, as in `nmt score`; null: the recommended one for the target language."""

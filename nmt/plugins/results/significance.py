@@ -14,9 +14,11 @@ from typing import Any
 from sacrebleu.significance import PairedTest
 
 from nmt.config import title_of_metric
+from nmt.extensions import MetricEntry
 from nmt.plugins.results.options import CompareConfig
 from nmt.plugins.results.scorers import Scorers
 from nmt.plugins.results.systems import Seed, System
+from nmt.registry import entries_of
 
 TESTS = {
     "bs": "paired bootstrap",
@@ -68,7 +70,9 @@ class PairedResult:
 
 def better(metric: str, difference: float) -> bool:
     """Whether a system with this score difference from another is better."""
-    return difference < 0 if metric == "ter" else difference > 0
+    if entries_of(MetricEntry)[metric].lower_is_better:
+        return difference < 0
+    return difference > 0
 
 
 def paired_test(
@@ -86,8 +90,8 @@ def paired_test(
         systems.append((str(number), lines))
     samples = config.resamples if test == "bs" else config.trials
     os.environ["SACREBLEU_SEED"] = str(config.seed)  # sacreBLEU reads its seed from here
-    run_test = PairedTest(systems, tested, [references], test_type=test, n_samples=samples)
-    signatures, results = run_test()
+    paired = PairedTest(systems, tested, [references], test_type=test, n_samples=samples)
+    signatures, results = paired()
     return PairedResult(
         signatures={metric: str(signatures[name]) for metric, name in names.items()},
         results={metric: results[name] for metric, name in names.items()},

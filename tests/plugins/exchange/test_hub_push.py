@@ -14,6 +14,7 @@ from nmt.files import model_card, read_description
 from nmt.files.front_matter import front_matter
 from nmt.plugins.exchange.hub_contents import local_paths
 from nmt.plugins.exchange.hub_names import HubName
+from nmt.plugins.exchange.hub_upload import is_export
 from nmt.plugins.exchange.published_card import PublishedExport, published_card, with_license
 from tests.conftest import Outcome
 from tests.helpers.hub_commands import run_commands, user_environment
@@ -274,3 +275,20 @@ def test_paths_of_this_machine_are_found():
         "n": 1,
     }
     assert [*local_paths(record)] == ["/home/me/corpus", "~/x"]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("ctranslate2-int8/model.bin", True),
+        ("ctranslate2-float32/README.md", True),
+        ("huggingface/config.json", True),
+        ("ctranslate2-notes/README.md", False),
+        ("huggingface/app.py", False),
+        ("huggingface-space/config.json", False),
+        ("ctranslate2-int8/more/model.bin", False),
+        ("config.json", False),
+    ],
+)
+def test_only_files_of_exports_are_replaced(name, expected):
+    assert is_export(name) == expected
