@@ -7,6 +7,7 @@ import sys
 import urllib.request
 from pathlib import Path
 
+PROGRAMS = ("nmt", "nmt-toolkit")
 SECONDS = 5
 """The time limit for the server's answer."""
 
@@ -14,13 +15,21 @@ SECONDS = 5
 def server_address(words: list[str]) -> str:
     """The URL of the server that a command line starts; empty if it starts none."""
     commands = [Path(word).name for word in words]
-    if "nmt" not in commands:
+    programs = [name for name in commands if name in PROGRAMS]
+    if not programs:
         return ""
     # An init program and Python come before nmt.
-    command, *arguments = words[commands.index("nmt") + 1 :] or [""]
-    if command != "serve":
+    arguments = words[commands.index(programs[0]) + 1 :]
+    if not arguments or arguments[0] != "serve":
         return ""
-    keys = dict(word.split("=", 1) for word in arguments if "=" in word)
+    keys = {}
+    for word in arguments:
+        key, _, value = word.partition("=")
+        # Hydra also reads ++port=80 and host='::'.
+        keys[key.lstrip("+")] = value.strip("'\"")
+    # The system has chosen the port.
+    if keys.get("port") == "0":
+        return ""
     host = keys.get("host", "127.0.0.1")
     # Requests cannot be sent to the address that stands for all addresses.
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
@@ -30,7 +39,10 @@ def server_address(words: list[str]) -> str:
 
 
 def main(process: str) -> None:
-    command_line = Path("/proc", process, "cmdline").read_bytes()
+    try:
+        command_line = Path("/proc", process, "cmdline").read_bytes()
+    except OSError as error:
+        sys.exit(f"process {process}: {error.strerror}")
     address = server_address(command_line.decode(errors="replace").split("\0"))
     if not address:
         return
@@ -43,4 +55,4 @@ def main(process: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:] or ["1"])
+    main(sys.argv[1] if len(sys.argv) > 1 else "1")

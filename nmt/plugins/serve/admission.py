@@ -1,6 +1,7 @@
 """Which requests the server accepts: by key, rate, size, and memory for uploads."""
 
 import math
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,10 +15,12 @@ from nmt.plugins.serve.command import ServeConfig, is_loopback
 from nmt.plugins.serve.failures import Failed, Rate
 from nmt.plugins.serve.fields import read_fields
 from nmt.plugins.serve.forms import AnyForm, FileForm, SuggestForm, TextForm, validated
-from nmt.plugins.serve.keys import name_of_key, read_keys
+from nmt.plugins.serve.keys import faulty_lines, name_of_key, read_keys
 
 UPLOADS = 16
 """Files of the largest size that may be in memory at once, at most half from the same address."""
+MOST_FAULTY = 10
+"""The most lines of a file of keys that a notice lists."""
 BYTES_PER_CHARACTER = 12
 """The size of an emoji in JSON that contains only ASCII."""
 BYTES_OF_OTHER_FIELDS = 2**16
@@ -32,6 +35,10 @@ class Admission:
         self.keys = Path(config.keys) if config.keys else None
         if self.keys and not read_keys(self.keys):
             raise NMTError(f"keys={self.keys}: the file contains no keys; see docs/guides/serve.md")
+        if self.keys and faulty_lines(self.keys):
+            lines = ", ".join(map(str, faulty_lines(self.keys)[:MOST_FAULTY]))
+            problem = "not a name and a SHA-256 hash, so ignored"
+            print(f"nmt: notice: keys={self.keys}: line {lines}: {problem}", file=sys.stderr)
         self.rate: Rate | None = None
         if self.limits.requests_per_minute:
             self.rate = Rate(self.limits.requests_per_minute)

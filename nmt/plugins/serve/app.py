@@ -170,6 +170,8 @@ def make_app(server: Server, config: ServeConfig) -> Starlette:
         app.add_middleware(
             CORSMiddleware,
             allow_origins=config.cors,
+            # For requests with JSON or a key, a browser first asks whether POST is allowed.
+            allow_methods=["GET", "POST"],
             allow_headers=["content-type", "authorization"],
         )
     # Added last, so it is outermost: errors of the middleware inside also pass through it.

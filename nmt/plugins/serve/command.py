@@ -1,6 +1,7 @@
 """`nmt serve`: translate over HTTP, for LibreTranslate clients and browsers."""
 
 import ipaddress
+import re
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +15,12 @@ from nmt.config import (
     inline,
     number,
     require,
+    shown,
 )
+
+# What browsers send: in lower case, and without the usual port of the scheme.
+ORIGIN = re.compile(r"https?://([a-z0-9.-]+|\[[0-9a-f:]+\])(:\d+)?")
+HOST = re.compile(r"[a-z0-9._-]+|\[[0-9a-f:]+\]")
 
 
 def is_loopback(address: str) -> bool:
@@ -79,6 +85,12 @@ class ServeConfig:
         self.run = as_list(self.run)
         self.hosts = as_list(self.hosts)
         self.cors = as_list(self.cors)
+        for origin in self.cors:
+            problem = f"cors={shown(origin)}: must be an origin such as https://example.org"
+            require(ORIGIN.fullmatch(str(origin)) is not None, f"{problem}, without a path")
+        for host in self.hosts:
+            problem = f"hosts={shown(host)}: must be a name such as translate.example.org"
+            require(HOST.fullmatch(str(host)) is not None, f"{problem}, without scheme and port")
         require(bool(self.run), "run: name one or more runs or model directories")
         if self.translator.decode.do_sample:
             raise NMTError("decode.do_sample=true: the server cannot sample translations")

@@ -6,6 +6,7 @@ from pydantic import AfterValidator, BaseModel, Field, ValidationError
 from starlette.datastructures import UploadFile
 
 from nmt.plugins.serve.failures import Failed
+from nmt.plugins.serve.fields import TEXTS
 
 MOST_ALTERNATIVES = 10
 MOST_PREFIX_CHARACTERS = 2000
@@ -105,13 +106,26 @@ def validated(form: type[AnyForm], fields: dict[str, Any]) -> AnyForm:
     # An empty field means the default, like a field that is not sent.
     # Clients may send fields for all of their options, even for options without a value.
     given = {name: value for name, value in fields.items() if value not in (None, "", [])}
+    # A batch may be empty, for which a pipeline should not need a special case.
+    if fields.get("texts") == []:
+        given["texts"] = []
     try:
-        return form_meant(form, fields).model_validate(given)
+        return form_meant(form, given).model_validate(given)
     except ValidationError as error:
         # Without the input, because messages must not repeat texts of clients.
         first = error.errors(include_input=False, include_url=False)[0]
-        name = first["loc"][0]
-        problem = f"{name}: {first['msg']}"
-        if first["type"] == "missing":
-            problem = f"Invalid request: missing {name} parameter"
-        raise Failed(400, problem) from error
+        raise Failed(
+            400, problem_of_field(str(first["loc"][0]), first["type"], first["msg"])
+        ) from error
+
+
+def problem_of_field(name: str, kind: str, message: str) -> str:
+    """Why a field is invalid; `kind` and `message` are pydantic's."""
+    if kind == "missing":
+        return f"Invalid request: missing {name} parameter"
+    # The message would be about the first of two types.
+    if name in TEXTS and kind in ("string_type", "list_type"):
+        return f"{name}: must be a text or a list of texts"
+    if kind == "is_instance_of":
+        return f"{name}: must be a file; with curl, write -F {name}=@FILE"
+    return f"{name}: {message}"

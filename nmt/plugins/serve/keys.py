@@ -8,12 +8,28 @@ from nmt.config import NMTError
 from nmt.files import read_text
 from nmt.plugins.serve.failures import log_client
 
-KEY_LINE = re.compile(r"^(\S+)\s+([0-9a-f]{64})\b", re.MULTILINE)
+KEY_LINE = re.compile(r"(\S+)\s+([0-9a-fA-F]{64})\b.*")
+NO_KEY = re.compile(r"\s*(#.*)?")
+"""Empty lines and comments."""
 
 
 def read_keys(path: Path) -> dict[str, str]:
-    """Map the SHA-256 of each API key to the key's name; skip lines that lack either."""
-    return {line[2]: line[1] for line in KEY_LINE.finditer(read_text(path))}
+    """Map the SHA-256 of each API key to the key's name; skip all other lines."""
+    keys = {}
+    for line in read_text(path).splitlines():
+        match = KEY_LINE.fullmatch(line)
+        if match:
+            keys[match[2].lower()] = match[1]
+    return keys
+
+
+def faulty_lines(path: Path) -> list[int]:
+    """The numbers of the lines that are neither keys nor comments, counted from 1."""
+    numbers = []
+    for number, line in enumerate(read_text(path).splitlines(), 1):
+        if not KEY_LINE.fullmatch(line) and not NO_KEY.fullmatch(line):
+            numbers.append(number)
+    return numbers
 
 
 def name_of_key(path: Path, key: str) -> str | None:

@@ -136,6 +136,8 @@ class Service:
             if form.details:
                 answer["details"] = details_of(text, route, lines)
             answers.append(answer | route.detected)
+        if not answers:
+            return {form.key_of_answer: []}
         return merged(answers) if form.is_list else answers[0]
 
     async def write_text(

@@ -44,6 +44,8 @@ def process_named(*words):
         ("/dev/init -- nmt serve /model host=0.0.0.0 port=80", "http://127.0.0.1:80"),
         ("python -m nmt serve port=1 port=2 host=::", "http://[::1]:2"),
         ("nmt serve host=10.1.2.3 hosts=[a.b]", "http://10.1.2.3:5000"),
+        ("nmt-toolkit serve ++port=7 host='127.0.0.1'", "http://127.0.0.1:7"),
+        ("nmt serve port=0", ""),
         ("nmt train data/serve name=serve", ""),
         ("nmt translate run=/model text=serve", ""),
         ("nmt", ""),

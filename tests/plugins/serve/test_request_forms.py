@@ -30,6 +30,9 @@ def test_batches_as_nemo_curator_sends_them(server, expected):
     for source, target in (("eng_Latn", "deu_Latn"), ("eng", "de-de"), ("en-us", "DE")):
         answer = server.ask("/translate", fields | {"src_lang": source, "tgt_lang": target})
         assert answer == (200, {"translations": translations})
+    assert server.ask("/translate", fields | {"texts": []}) == (200, {"translations": []})
+    # A client may send a field that it does not use.
+    assert server.ask("/translate", fields | {"q": None}) == (200, {"translations": translations})
     detected = {"texts": ["ka lo", "mi"], "src_lang": "auto", "alternatives": 1}
     _, answer = server.ask("/translate", fields | detected)
     assert set(answer) == {"translations", "alternatives", "detectedLanguage"}
@@ -43,10 +46,11 @@ def test_batches_as_nemo_curator_sends_them(server, expected):
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"texts": []}, "Invalid request: missing texts parameter"),
+        ({"texts": None}, "Invalid request: missing q parameter"),
         ({"src_lang": None}, "Invalid request: missing src_lang parameter"),
         ({"tgt_lang": None, "target": "de"}, "Invalid request: missing tgt_lang parameter"),
-        ({"texts": [1]}, "texts: "),
+        ({"texts": [1]}, "texts: must be a text or a list of texts"),
+        ({"texts": 5}, "texts: must be a text or a list of texts"),
         ({"q": "ka"}, "q, texts: send one of them"),
         ({"tgt_lang": "zz"}, "zz is not supported"),
         ({"src_lang": "de", "tgt_lang": "en"}, "not available as a target language from German"),

@@ -12,7 +12,8 @@ import httpx
 import pytest
 from libretranslatepy import LibreTranslateAPI
 
-from tests.plugins.serve.serving import LINES, Server, connect, serving
+from nmt.plugins.serve.keys import faulty_lines, name_of_key
+from tests.plugins.serve.serving import LINES, PATIENCE, Server, connect, serving
 
 PROMISE = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
 
@@ -175,3 +176,42 @@ def test_connections_above_the_limit_are_refused(guarded):
     assert guarded.ask("/health")[0] == 503
     for connection in idle:
         connection.close()
+
+
+def test_a_page_of_an_allowed_site_may_send_json_and_a_key(word_model):
+    """A browser asks first, and sends the request only if the answer allows it."""
+    origin = "https://example.org"
+    with serving(word_model, f"cors=[{origin}]") as server:
+        headers = {
+            "Origin": origin,
+            "Access-Control-Request-Method": "POST",
+            "Access-Control-Request-Headers": "authorization,content-type",
+        }
+        answer = httpx.options(f"{server.url}/translate", headers=headers, timeout=PATIENCE)
+        assert answer.status_code == 200
+        assert answer.headers["Access-Control-Allow-Origin"] == origin
+        assert "POST" in answer.headers["Access-Control-Allow-Methods"]
+        assert server.translate_from(origin)[0] == 200
+        assert server.translate_from("https://example.com")[0] == 403
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "cors=[example.org]",
+        "cors=[https://example.org/]",
+        "cors=['*']",
+        "hosts=[https://example.org]",
+        "hosts=[example.org:443]",
+    ],
+)
+def test_sites_that_no_request_could_match_are_refused(word, word_model, nmt):
+    nmt("serve", str(word_model), word).refused(word.partition("=")[0], "must be")
+
+
+def test_lines_that_are_no_keys_are_reported(tmp_path):
+    path = tmp_path / "keys.txt"
+    digest = sha256(b"key").hexdigest().upper()
+    path.write_text(f"# people\n\nann {digest}\nbob 123\n{digest}\n")
+    assert faulty_lines(path) == [4, 5]
+    assert name_of_key(path, "key") == "ann"
