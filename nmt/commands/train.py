@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 WARMUP_PART = 10
-"""The warm-up that nmt suggests for a short run takes 1 / WARMUP_PART of its updates."""
+"""The warm-up of a run that is too short for its own takes 1 / WARMUP_PART of its updates."""
 
 
 def run(config: ExperimentConfig) -> int | None:
@@ -62,14 +62,16 @@ def with_updates_of_epochs(config: ExperimentConfig, console: "Console") -> Expe
     # Without epochs: the run is the same as one with this trainer.max_steps. A schedule that ends
     # refuses a longer warm-up.
     trainer = replace(config.trainer, max_steps=updates)
-    config = replace(config, epochs=None, trainer=trainer)
-    if config.optim.warmup >= updates:
-        shorter = max(1, updates // WARMUP_PART)
+    optim = config.optim
+    # The user cannot know the number of updates before.
+    if optim.warmup >= updates:
+        warmup = max(1, updates // WARMUP_PART)
         console.print(
-            f"notice: optim.warmup={config.optim.warmup} does not end within these updates, "
-            f"so the learning rate stays low; pass optim.warmup={shorter}, for example"
+            f"notice: optim.warmup={optim.warmup} would not end within these updates, "
+            f"so it is optim.warmup={warmup}"
         )
-    return config
+        optim = replace(optim, warmup=warmup)
+    return replace(config, epochs=None, trainer=trainer, optim=optim)
 
 
 def check_before_loading(config: ExperimentConfig) -> None:
@@ -94,9 +96,8 @@ def prepared_corpus(words: list[str]) -> dict[str, Any]:
     usage = "`nmt train CORPUS KEY=VALUE...` takes a folder that `nmt preprocess` wrote, not text"
     for word in words:
         if Path(word).is_file():
-            raise NMTError(
-                f"{word}: a file, not a prepared corpus; run `nmt preprocess {word}` first"
-            )
+            problem = "a file, not a prepared corpus"
+            raise NMTError(f"{word}: {problem}; `nmt preprocess --help` shows how to prepare one")
         if not Path(word).is_dir():
             unknown = f"{word}: no such folder; {usage}"
             # The word may be an option of another toolkit, for which a plugin has an answer.

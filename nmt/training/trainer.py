@@ -89,6 +89,10 @@ def make_trainer(config: ExperimentConfig, callbacks: Sequence[Callback] = ()) -
     try:
         with quiet_lightning():
             trainer = Trainer(**flags, callbacks=[*callbacks])
+            # Lightning compares the devices with SLURM's tasks only when training starts.
+            if trainer.world_size > 1:
+                for environment in flags["plugins"]:
+                    environment.validate_settings(trainer.num_devices, trainer.num_nodes)
     except (MisconfigurationException, TypeError, ValueError, RuntimeError) as error:
         raise NMTError(f"trainer: {one_line(error)}") from error
     device = trainer.strategy.root_device

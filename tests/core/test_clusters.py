@@ -14,7 +14,10 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from nmt.commands import compose
+from nmt.config import NMTError
 from nmt.training import is_first_process, list_checkpoints, load_checkpoint
+from nmt.training.trainer import make_trainer
 
 ROOT = Path(__file__).parents[2]
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run"]
@@ -123,6 +126,16 @@ def test_lightning_agrees_on_the_first_process(environment, monkeypatch):
         accelerator="cpu", devices=1, num_nodes=2, logger=False, enable_checkpointing=False
     )
     assert trainer.is_global_zero == is_first_process() is False
+
+
+def test_tasks_of_slurm_that_do_not_match_the_devices_are_refused(monkeypatch):
+    variables = {**srun_variables(0, 0, 0), "SLURM_NTASKS_PER_NODE": "2", "SLURM_NNODES": "1"}
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    words = ["trainer.devices=4", "trainer.accelerator=cpu", "trainer.precision=32-true"]
+    config = compose("train", words)
+    with pytest.raises(NMTError, match=r"^trainer: .*ntasks-per-node=2.*Set `devices=2`"):
+        make_trainer(config)
 
 
 SRUN = """#!/bin/bash

@@ -108,14 +108,19 @@ def test_a_schedule_ends_with_the_last_epoch(toy, capsys):
     assert "notice" not in message
     config, _ = settled([*words, "epochs=1", "optim.decay_steps=9000"], capsys)
     assert config.optim.decay_steps == 9000
-    with pytest.raises(NMTError, match=r"optim\.warmup=4000: must be less than"):
-        settled([*words, "epochs=1", "optim.warmup=4000"], capsys)
-    _, message = settled([*without_steps(toy), "epochs=1", "optim.warmup=4000"], capsys)
-    assert "notice: optim.warmup=4000 does not end within these updates" in message
+    config, message = settled([*words, "epochs=1", "optim.warmup=4000"], capsys)
+    assert config.optim.warmup == max(1, config.trainer.max_steps // 10)
+    notice = f"optim.warmup=4000 would not end within these updates, so it is optim.warmup={config.optim.warmup}"
+    assert f"notice: {notice}" in message
 
 
 def test_a_run_records_updates_and_resumes_with_either_key(toy, tmp_path, capsys):
-    words = [*without_steps(toy), "validation.bleu_sentences=0", f"run={tmp_path / 'run'}"]
+    words = [
+        *without_steps(toy),
+        "optim.warmup=1",
+        "validation.bleu_sentences=0",
+        f"run={tmp_path / 'run'}",
+    ]
     assert not COMMAND.run(compose("train", [*words, "epochs=0.03"]))
     recorded = read_config(tmp_path / "run")
     assert recorded["epochs"] is None

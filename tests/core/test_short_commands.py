@@ -156,7 +156,7 @@ def test_a_file_a_text_and_a_run_are_told_apart(words, run, input, text):
         (
             "train",
             ["hyp.de"],
-            "hyp.de: a file, not a prepared corpus; run `nmt preprocess hyp.de` first",
+            "hyp.de: a file, not a prepared corpus; `nmt preprocess --help` shows how to prepare one",
         ),
         ("train", ["runs/mine", "runs/other"], "give one corpus"),
     ],

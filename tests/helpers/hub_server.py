@@ -279,7 +279,13 @@ class Handler(BaseHTTPRequestHandler):
                 digest = sha256(content)
                 sibling["lfs"] = {"sha256": digest, "size": size, "pointerSize": 130}
             siblings.append(sibling)
-        tree = {"id": repository, "modelId": repository, "sha": commit, "siblings": siblings}
+        tree = {
+            "id": repository,
+            "modelId": repository,
+            "sha": commit,
+            "siblings": siblings,
+            "private": repository in self.hub.private,
+        }
         self.send_json(tree)
 
     def send_json(self, tree: Any) -> None:

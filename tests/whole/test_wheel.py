@@ -16,6 +16,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 UPDATES = 6
+RUN = f"runs/quickstart-{UPDATES}-updates"
 OFFLINE = {
     "UV_OFFLINE": "1",
     "PIP_NO_INDEX": "1",
@@ -87,12 +88,12 @@ def test_one_line_installs_a_whole_translator(installer, wheel, installers, tmp_
     printed = run([*nmt, "demo", f"max_steps={UPDATES}"], folder)
     assert "BLEU = " in printed
     program = "uvx .*nmt-toolkit" if installer == "uvx" else re.escape(nmt[-1])
-    assert re.search(f"{program} serve runs/quickstart --open", printed)
+    assert re.search(f"{program} serve {RUN} --open", printed)
     offline = {**OFFLINE, "XDG_CACHE_HOME": str(tmp_path / "cache")}
     again = run([*nmt, "demo", f"max_steps={UPDATES}"], folder, **offline)
     assert "BLEU = " in again
-    run([*nmt, "translate", "Turn off the light.", "runs/quickstart"], folder, **offline)
-    check_server([*nmt, "serve", "runs/quickstart"], folder, offline)
+    run([*nmt, "translate", "Turn off the light.", RUN], folder, **offline)
+    check_server([*nmt, "serve", RUN], folder, offline)
 
 
 def check_server(command: list[str], folder: Path, variables: dict[str, str]) -> None:

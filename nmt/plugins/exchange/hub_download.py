@@ -22,6 +22,8 @@ from nmt.config import NMTError
 from nmt.plugins.exchange.hub_files import CONFIG, Format
 from nmt.plugins.exchange.hub_names import COMMIT, HubName, in_bytes
 
+LIBRARY_FOLDER = ".cache"
+"""Where the library keeps unfinished files, within the folder that it downloads to."""
 TIMEOUT = 30
 """Seconds to wait for the list of a repository's files."""
 LONGEST_WAIT = 24 * 3600
@@ -176,6 +178,7 @@ class Listing:
     """The size of each file, in bytes."""
     hashes: Mapping[str, str]
     """The SHA-256 of large files, and git's SHA-1 of other ones."""
+    is_private: bool
 
 
 def listing_of(name: HubName) -> Listing:
@@ -199,7 +202,7 @@ def listing_of(name: HubName) -> Listing:
             hashes[file.rfilename] = file.lfs.sha256
         elif file.blob_id is not None:
             hashes[file.rfilename] = file.blob_id
-    return Listing(info.sha, sizes, hashes)
+    return Listing(info.sha, sizes, hashes, is_private=bool(info.private))
 
 
 def missing_files(
@@ -244,6 +247,8 @@ def download_files(
     report(f"downloading {in_bytes(size)} from {name}")
     for file in missing:
         fetch(name, listing, file, folder)
+    # Parts of files whose download was killed, and the library's notes on complete ones.
+    shutil.rmtree(folder / LIBRARY_FOLDER, ignore_errors=True)
 
 
 def has_size(path: Path, size: int) -> bool:

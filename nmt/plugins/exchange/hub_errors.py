@@ -25,6 +25,8 @@ NO_ACCESS = (UNKNOWN_USER, 403)
 """HTTP's codes for a missing or insufficient token."""
 CONFLICTS = (409, 412)
 """HTTP's codes for a repository that is no longer as it was read."""
+TOO_MANY = 429
+"""HTTP's code for too many requests."""
 SERVER_ERROR = 500
 """The lowest of HTTP's codes for problems of the server."""
 
@@ -41,7 +43,8 @@ def is_unreachable(error: Exception) -> bool:
     """Whether the error leaves open what the hub contains now."""
     cause = cause_of(error)
     if isinstance(cause, HfHubHTTPError):
-        return cause.response.status_code >= SERVER_ERROR
+        status = cause.response.status_code
+        return status == TOO_MANY or status >= SERVER_ERROR
     return not isinstance(cause, HFValidationError)
 
 
@@ -72,7 +75,9 @@ def explained(name: "HubName", error: Exception) -> NMTError:
     # Errors of the system, unlike those of the network, name a file.
     if isinstance(cause, OSError) and cause.filename is not None:
         return files.cannot_write(cause.filename, cause)
-    advice = "check the network, and repeat the command to continue"
+    advice = "check the network, and repeat the command"
+    if isinstance(cause, HfHubHTTPError):
+        advice = "repeat the command later"
     if isinstance(cause, OfflineModeIsEnabled):
         advice = "unset it to download the model"
     return NMTError(f"{name}: cannot be downloaded ({reason(error)}); {advice}")

@@ -22,12 +22,15 @@ from nmt.plugins.exchange.hub_download import (
     listing_of,
     quiet_library,
 )
-from nmt.plugins.exchange.hub_files import CONFIG, weights_among
+from nmt.plugins.exchange.hub_files import CARD, CONFIG, weights_among
 from nmt.plugins.exchange.hub_names import HubName
 from nmt.registry import entries_of
 
 if TYPE_CHECKING:
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete
+
+OF_NEW_REPOSITORIES = (CARD, ".gitattributes", "LICENSE")
+"""The files that the hub's website writes into a new repository."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,18 @@ class Destination:
     listing: Listing | None
     """Its files; None if the branch does not exist yet."""
     has_repository: bool
+
+    @property
+    def is_public(self) -> bool:
+        """Whether the repository exists and everybody can read it."""
+        return self.listing is not None and not self.listing.is_private
+
+    def replaces_card(self, uploads: Sequence[Upload]) -> bool:
+        """Whether the branch has another README.md, which its owner may have written."""
+        if self.listing is None or CARD not in self.listing.sizes:
+            return False
+        [card] = [upload for upload in uploads if upload.name == CARD]
+        return not is_listed(card, self.listing)
 
     def in_words(self, private: bool) -> str:
         """What the upload will do to the repository."""
@@ -97,6 +112,9 @@ def check_content(name: HubName, listing: Listing) -> None:
         weights = weights_among(listing.sizes)
         if weights:
             raise NMTError(f"{name}: contains another model ({weights[0]}); {advice}")
+        others = [file for file in listing.sizes if file not in OF_NEW_REPOSITORIES]
+        if others:
+            raise NMTError(f"{name}: contains files of another program ({others[0]}); {advice}")
         return
     is_ours = False
     # Not read further, and not a reason to fail, if it is too large to be nmt's.

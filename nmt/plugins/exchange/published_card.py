@@ -86,7 +86,11 @@ def with_license(card: str, license: str) -> str:
 
     card = card.replace(NO_LICENSE, NO_LICENSE.replace("not stated", license))
     match = FRONT_MATTER.match(card)
-    metadata = files.parse_yaml(match[1]) if match else {}
+    try:
+        metadata = files.parse_yaml(match[1]) if match else {}
+    # YAML has several ways to be wrong, such as impossible dates and unhashable keys.
+    except (NMTError, ValueError, TypeError) as error:
+        raise NMTError(f"{CARD}: its metadata cannot be read; correct them") from error
     body = card[match.end() :] if match else f"\n{card}"
     if not isinstance(metadata, dict):
         raise NMTError(f"{CARD}: its metadata are no mapping; correct them")

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from nmt import __version__, commands, files
-from nmt.config import MISSING, Command, NMTError, choice, shown
+from nmt.config import MISSING, Command, NMTError, build, choice, shown
 from nmt.extensions import ExporterEntry
 from nmt.plugins.exchange.exporting import ExportConfig, name_of_export, write_export
 from nmt.plugins.exchange.hub_card import LICENSE, metadata_of
@@ -80,6 +80,9 @@ def run_push(config: PushConfig) -> None:
         # Before exports, which take long.
         check_login(name)
         destination = destination_of(name, config.overwrite)
+        if config.private and destination.is_public:
+            advice = "make it private on its page first, or leave out private=true"
+            raise NMTError(f"{name}: private=true: the repository is public; {advice}")
     with TemporaryDirectory() as temporary:
         exports = export_all(config, folder, Path(temporary))
         uploads = uploads_of(config, folder, exports)
@@ -88,8 +91,12 @@ def run_push(config: PushConfig) -> None:
         size = sum(upload.size for upload in uploads)
         place = f"{name} ({destination.in_words(config.private)})" if destination else name
         print(f"{len(uploads)} files, {in_bytes(size)}, of {folder} for {place}", flush=True)
-        for notice in notices(config, folder, description, uploads):
-            report(f"notice: {notice}")
+        texts = notices(config, folder, description, uploads)
+        if destination is not None and destination.replaces_card(uploads):
+            commit = destination.listing.commit if destination.listing else ""
+            texts.append(f"{CARD} on the hub is replaced; the old one stays in commit {commit}")
+        for text in texts:
+            report(f"notice: {text}")
         if destination is None:
             return
         message = config.message or message_for(description)
@@ -103,7 +110,7 @@ def export_all(config: PushConfig, folder: Path, parent: Path) -> dict[str, Path
     """Export a model to all formats that the user asks for: format -> folder."""
     folders = {}
     for format in dict.fromkeys(config.export):
-        options = ExportConfig(run=str(folder), format=format)
+        options = build(ExportConfig, {"run": str(folder), "format": format})
         output = parent / name_of_export(options)
         options.output = str(output)
         # The comparison with the original is in the README.md of the export.

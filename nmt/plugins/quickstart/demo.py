@@ -64,9 +64,13 @@ class Step:
 
 
 def name_of_run(config: DemoConfig) -> str:
-    if (config.source, config.target) == (SOURCE, TARGET):
-        return "quickstart"
-    return f"quickstart-{config.source}-{config.target}"
+    """A name for each direction and length, because a run cannot change them when it resumes."""
+    parts = ["quickstart"]
+    if (config.source, config.target) != (SOURCE, TARGET):
+        parts += [config.source, config.target]
+    if config.max_steps:
+        parts.append(f"{config.max_steps}-updates")
+    return "-".join(parts)
 
 
 def steps(config: DemoConfig) -> list[Step]:
@@ -77,7 +81,9 @@ def steps(config: DemoConfig) -> list[Step]:
     if (config.source, config.target) != (SOURCE, TARGET):
         languages = [f"data.source={config.source}", f"data.target={config.target}"]
         preparation += languages
-        training += [*languages, f"name={run.name}"]
+        training += languages
+    if run.name != "quickstart":
+        training.append(f"name={run.name}")
     if config.max_steps:
         # The warm-up must end before the training does.
         warmup = max(1, config.max_steps // 12)
@@ -108,8 +114,9 @@ def run(config: DemoConfig) -> int:
     for number_of_step, step in enumerate(commands, 1):
         console.print(f"\n[{number_of_step} of {len(commands)}] {step}", style="bold")
         code = run_step(step)
-        # What the user can correct is in the command's own message.
-        if code not in (0, USER_ERROR):
+        if code == USER_ERROR:
+            console.print("nmt: the message is about the command above, which you can also type")
+        elif code:
             console.print("nmt: the demo stopped; repeat the command to resume")
         if code:
             return code

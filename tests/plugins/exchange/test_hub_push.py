@@ -10,6 +10,7 @@ import pytest
 import yaml
 from huggingface_hub import ModelCard
 
+from nmt.config import NMTError
 from nmt.files import model_card, read_description
 from nmt.files.front_matter import front_matter
 from nmt.plugins.exchange.hub_contents import local_paths
@@ -144,6 +145,7 @@ REFUSALS = {
     "you/words": ["you may not write to repositories of you", "rights"],
     "me/bert": ["the model of another program", "overwrite=true"],
     "me/pickle": ["another model (pytorch_model.bin)", "overwrite=true"],
+    "me/fairseq": ["files of another program (dict.en.txt)", "overwrite=true"],
 }
 """Repository -> parts of the error."""
 
@@ -151,6 +153,7 @@ REFUSALS = {
 def test_repositories_that_are_refused(hub, push):
     hub.commit("me/bert", "main", {"config.json": b'{"model_type": "bert"}'})
     hub.commit("me/pickle", "main", {"pytorch_model.bin": b"x"})
+    hub.commit("me/fairseq", "main", {"dict.en.txt": b"x", "model.pt": b"x"})
     before = {name: [*commits] for name, commits in hub.commits.items()}
     outcomes = push(*(["push", "runs/words", name, "license=mit"] for name in REFUSALS))
     for done, parts in zip(outcomes, REFUSALS.values(), strict=True):
@@ -209,6 +212,27 @@ def test_a_branch_and_content_of_others_that_stays(hub, push):
     assert f"files of earlier exports to remove from hub:{NAME}@dev: 1" in done.err
 
 
+def test_a_public_repository_does_not_get_a_private_model(hub, push):
+    hub.commit(NAME, "main", {"README.md": b"Hello"})
+    hub.commit("me/secret", "main", {"README.md": b"Hello"})
+    hub.private.add("me/secret")
+    public, private = push(
+        ["push", "runs/words", NAME, "private=true"],
+        ["push", "runs/words", "me/secret", "private=true", "license=mit"],
+    )
+    public.refused("private=true", "is public")
+    assert sorted(hub.head(NAME)) == ["README.md"]
+    assert private.code == 0
+    # What its owner has written on the website.
+    assert "README.md on the hub is replaced; the old one stays in commit" in private.err
+
+
+def test_an_export_that_needs_options_of_its_own_is_explained(push):
+    [done] = push(["push", "runs/words", NAME, "export=[bergamot]", "license=mit", "--dry-run"])
+    # The test's model has a shape that this program does not support.
+    done.refused("format=bergamot")
+
+
 @pytest.mark.slow
 def test_exports_go_along(hub, push, place, environment):
     pytest.importorskip("ctranslate2")
@@ -246,6 +270,22 @@ def test_exports_go_along(hub, push, place, environment):
 
 
 CARD = "---\nlanguage:\n- en\nlicense:\n- other\nlicense_name: ours\n---\n# A\n\nMy own words.\n"
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        "language: [en\n bad: : yaml",
+        "license: &a [*a]",
+        "license: !!python/object/apply:os.system [ls]",
+        "? [a]: b",
+        "d: 2020-99-99",
+        "- a list",
+    ],
+)
+def test_damaged_metadata_give_one_line(metadata):
+    with pytest.raises(NMTError, match=r"^README\.md: its metadata .*; correct them$"):
+        with_license(f"---\n{metadata}\n---\n# A\n", "mit")
 
 
 def test_what_a_user_wrote_into_the_card_stays():

@@ -18,8 +18,8 @@ from nmt.plugins.quickstart.demo import DemoConfig, Step, name_of_program, run_s
         ({}, "quickstart_en_de", "quickstart", 3200),
         ({"target": "fr"}, "quickstart_en_fr", "quickstart-en-fr", 3200),
         ({"source": "ja", "target": "pt-BR"}, "quickstart_ja_pt-BR", "quickstart-ja-pt-BR", 3200),
-        ({"max_steps": 2}, "quickstart_en_de", "quickstart", 2),
-        ({"max_steps": 600}, "quickstart_en_de", "quickstart", 600),
+        ({"max_steps": 2}, "quickstart_en_de", "quickstart-2-updates", 2),
+        ({"max_steps": 600}, "quickstart_en_de", "quickstart-600-updates", 600),
     ],
 )
 def test_commands_agree_on_corpus_and_run(keys, corpus, run, updates, here):
@@ -63,7 +63,9 @@ def test_it_stops_at_the_first_failure(here):
     assert "[1 of 4] nmt preprocess experiment=quickstart\n" in done.stderr
     assert "[2 of 4]" not in done.stderr
     assert "cannot download" in done.stderr
-    assert done.stderr.splitlines()[-1].startswith("nmt: cannot download")
+    [problem, advice] = done.stderr.splitlines()[-2:]
+    assert problem.startswith("nmt: cannot download")
+    assert "the command above" in advice
 
 
 @pytest.mark.parametrize(
