@@ -47,12 +47,15 @@ class Destination:
         """Whether the repository exists and everybody can read it."""
         return self.listing is not None and not self.listing.is_private
 
-    def replaces_card(self, uploads: Sequence[Upload]) -> bool:
-        """Whether the branch has another README.md, which its owner may have written."""
+    def notices(self, uploads: Sequence[Upload]) -> list[str]:
+        """What the user should know: the branch has another README.md, perhaps a person's."""
         if self.listing is None or CARD not in self.listing.sizes:
-            return False
+            return []
         [card] = [upload for upload in uploads if upload.name == CARD]
-        return not is_listed(card, self.listing)
+        if is_listed(card, self.listing):
+            return []
+        commit = self.listing.commit
+        return [f"{CARD} on the hub is replaced; the old one stays in commit {commit}"]
 
     def in_words(self, private: bool) -> str:
         """What the upload will do to the repository."""

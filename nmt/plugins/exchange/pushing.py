@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nmt import __version__, commands, files
 from nmt.config import MISSING, Command, NMTError, build, choice, shown
@@ -22,6 +22,9 @@ from nmt.plugins.exchange.hub_files import CARD
 from nmt.plugins.exchange.hub_names import COMMIT, PREFIX, HubName, in_bytes, parse
 from nmt.plugins.exchange.published_card import PublishedExport, published_card
 from nmt.registry import entries_of
+
+if TYPE_CHECKING:
+    from nmt.plugins.exchange.hub_upload import Destination
 
 USAGE = "[RUN] ORG/NAME"
 
@@ -68,33 +71,21 @@ class PushConfig:
 
 
 def run_push(config: PushConfig) -> None:
-    # Here, because the command's help must not load them.
-    from nmt.plugins.exchange.hub_upload import Destination, check_login, destination_of, push
+    # Here, because the command's help must not load it.
+    from nmt.plugins.exchange.hub_upload import push
 
-    name = config.name
     report = commands.talker().print
     folder = files.find_model_directory(config.run)
     description = files.read_description(folder)
-    destination: Destination | None = None
-    if not config.dry_run:
-        # Before exports, which take long.
-        check_login(name)
-        destination = destination_of(name, config.overwrite)
-        if config.private and destination.is_public:
-            advice = "make it private on its page first, or leave out private=true"
-            raise NMTError(f"{name}: private=true: the repository is public; {advice}")
+    # Before exports, which take long.
+    destination = None if config.dry_run else open_destination(config)
     with TemporaryDirectory() as temporary:
         exports = export_all(config, folder, Path(temporary))
         uploads = uploads_of(config, folder, exports)
-        for upload in uploads:
-            print(upload)
-        size = sum(upload.size for upload in uploads)
-        place = f"{name} ({destination.in_words(config.private)})" if destination else name
-        print(f"{len(uploads)} files, {in_bytes(size)}, of {folder} for {place}", flush=True)
+        print_uploads(config, folder, uploads, destination)
         texts = notices(config, folder, description, uploads)
-        if destination is not None and destination.replaces_card(uploads):
-            commit = destination.listing.commit if destination.listing else ""
-            texts.append(f"{CARD} on the hub is replaced; the old one stays in commit {commit}")
+        if destination is not None:
+            texts += destination.notices(uploads)
         for text in texts:
             report(f"notice: {text}")
         if destination is None:
@@ -102,8 +93,33 @@ def run_push(config: PushConfig) -> None:
         message = config.message or message_for(description)
         pushed = push(destination, uploads, message, config.private, report)
     if not pushed.is_new:
-        print(f"{name} has these files already, so there is no new commit")
-    print_result(name, pushed.commit, description)
+        print(f"{config.name} has these files already, so there is no new commit")
+    print_result(config.name, pushed.commit, description)
+
+
+def open_destination(config: PushConfig) -> "Destination":
+    """The repository as it is now; NMTError if the user may not write to it or should not."""
+    from nmt.plugins.exchange.hub_upload import check_login, destination_of
+
+    check_login(config.name)
+    destination = destination_of(config.name, config.overwrite)
+    if config.private and destination.is_public:
+        advice = "make it private on its page first, or leave out private=true"
+        raise NMTError(f"{config.name}: private=true: the repository is public; {advice}")
+    return destination
+
+
+def print_uploads(
+    config: PushConfig, folder: Path, uploads: list[Upload], destination: "Destination | None"
+) -> None:
+    """Print the files with their sizes, and where they go."""
+    for upload in uploads:
+        print(upload)
+    size = sum(upload.size for upload in uploads)
+    place = str(config.name)
+    if destination is not None:
+        place += f" ({destination.in_words(config.private)})"
+    print(f"{len(uploads)} files, {in_bytes(size)}, of {folder} for {place}", flush=True)
 
 
 def export_all(config: PushConfig, folder: Path, parent: Path) -> dict[str, Path]:
