@@ -18,6 +18,7 @@ from nmt.plugins.comet.program import (
     check_environment,
     check_model,
     find_program,
+    is_checkpoint,
     precision_of,
     version_of,
 )
@@ -62,8 +63,8 @@ def score_lines(
     config = config_of(scoring.options)
     program = find_program(config)
     check_model(config.model)
-    with TemporaryDirectory(prefix="nmt-comet-") as name:
-        folder = Path(name)
+    with TemporaryDirectory(prefix="nmt-comet-") as temporary:
+        folder = Path(temporary)
         write_lines(folder / "source", scoring.sources)
         write_lines(folder / "reference", references)
         names = [f"system{number}" for number in range(len(systems))]
@@ -83,10 +84,6 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
     with path.open("w", encoding="utf-8", errors="replace", newline="") as file:
         for line in lines:
             file.write(line.replace("\r", " ").replace("\n", " ") + "\n")
-
-
-def is_checkpoint(model: str) -> bool:
-    return model.endswith(".ckpt")
 
 
 def call(program: Path, config: CometConfig, folder: Path, names: list[str]) -> None:

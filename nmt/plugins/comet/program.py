@@ -90,13 +90,18 @@ def precision_of(version: str) -> str:
     return "float16" if release >= FIRST_IN_HALF else "float32"
 
 
+def is_checkpoint(model: str) -> bool:
+    """Whether a model is a file, and not a name on the Hub."""
+    return model.endswith(".ckpt")
+
+
 def check_model(model: str) -> None:
     """Raise NMTError if a file cannot be a model of COMET, or a model uses no references."""
     where = f"comet.model={model}"
     path = Path(model)
     if path.is_dir():
         raise NMTError(f"{where}: is a folder; pass the checkpoint, such as {path / 'model.ckpt'}")
-    if path.suffix == ".ckpt":
+    if is_checkpoint(model):
         check_checkpoint(path, where)
     elif not NAME_ON_HUB.fullmatch(model):
         problem = "neither a checkpoint (.ckpt) nor the name of a model on the Hugging Face Hub"
