@@ -74,7 +74,10 @@ def run(config: ConfigConfig) -> None:
         return
     if not differences:
         # On standard error, so that the output is an empty list.
-        talker().print(f"{config.run}: no key differs from {config.other or 'the defaults'}")
+        others = "the defaults"
+        if config.other is not None:
+            others = f"{config.other}, among the keys that both record"
+        talker().print(f"{config.run}: no key differs from {others}")
     for difference in differences:
         print(line_of(difference, name))
 

@@ -129,3 +129,10 @@ def test_each_layer_of_a_deep_decoder_can_be_shown(nmt, tmp_path):
     text = Path("attention.html").read_text(encoding="utf-8")
     for layer in (1, 2, 3):
         assert f".pick-layer-{layer}:checked) .layer-{layer} " in text
+
+
+def test_a_missing_run_is_not_taken_for_a_second_sentence(nmt):
+    nmt("attention", "A dog.", "runs/latest").refused(
+        "runs/latest: no such run; train a model first"
+    )
+    nmt("attention", "A dog.", "A cat.").refused("pass one sentence and one run")
