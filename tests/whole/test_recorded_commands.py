@@ -19,6 +19,7 @@ RESULTS = sorted(ROOT.glob("recipes/table*/results/*/*.json"))
 GROUPS = ("experiment=", "data=", "model=", "optim=", "tokenizer=", "decode=")
 ARGUMENTS = {
     "recipes/backtranslation/run.sh": ["multi30k", "F/train", "F/val", "F/test", "4000"],
+    "recipes/quickstart/run.sh": [],
     "recipes/treebank/split.sh": None,  # runs no nmt
 }
 # Each program that a script may call does nothing, except that nmt prints its arguments.

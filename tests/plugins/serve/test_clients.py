@@ -29,7 +29,7 @@ def guarded(word_model, tmp_path_factory) -> Iterator[Server]:
 
 def client(language: str, server: Server) -> str:
     """The client on the page, for a server with a key."""
-    section = PAGE.read_text().partition("### Clients in five lines")[2].partition("\n### ")[0]
+    section = PAGE.read_text().partition("### Call the API")[2].partition("\n### ")[0]
     [code] = re.findall(rf"```{language}\n(.*?)```", section, re.DOTALL)
     assert len([line for line in code.splitlines() if line]) <= 5
     assert "http://127.0.0.1:5000" in code
