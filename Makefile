@@ -48,7 +48,7 @@ $(INSTALLED_DEV): pyproject.toml constraints.txt | $(CPU_TORCH)
 
 install: $(INSTALLED) ## Only install, into .venv; then run `. .venv/bin/activate`
 
-demo: $(INSTALLED) ## Train a real English-German translator and score it on a test set (about 8 minutes on 2 AVX512 cores)
+demo: $(INSTALLED) ## Train a real English-German translator and score it on a test set (about 7 minutes on 2 AVX512 cores)
 	$(BIN)/nmt demo
 
 reproduce: $(INSTALLED_DEV) ## Reproduce the paper's Tables 1 to 4; SCALE=laptop: small versions, on a CPU

@@ -106,7 +106,7 @@ def run(config: DemoConfig) -> int:
     start = time.monotonic()
     commands = steps(config)
     direction = f"from {language_name(config.source)} to {language_name(config.target)}"
-    expected = "" if config.max_steps else ", which takes about 8 minutes on 2 cores"
+    expected = "" if config.max_steps else ", which takes about 7 minutes on 2 cores"
     console.print(
         f"nmt: training a translator of user interface texts {direction}{expected}; "
         f"corpus and model are written to data/ and runs/ in {Path.cwd()}"
@@ -127,9 +127,7 @@ def run(config: DemoConfig) -> int:
     console.print(f"  {program} serve {translator} --open   translate in your browser")
     if config.source == SOURCE:
         console.print(f"  {program} translate 'Turn off the light.' {translator}")
-    console.print(
-        f"  {program} train --help   your own corpus: two text files, one sentence per line"
-    )
+    console.print(f"  {program} preprocess --help   your own corpus: two text files")
     return 0
 
 
