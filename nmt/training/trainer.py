@@ -14,6 +14,7 @@ from lightning.fabric.utilities.exceptions import MisconfigurationException
 
 from nmt import compat
 from nmt.config import ExperimentConfig, NMTError, TrainerConfig, in_words, one_line
+from nmt.errors import SameForAll
 from nmt.training.checkpoint_io import checkpoint_io
 
 REPLACED_PARTS = (
@@ -82,6 +83,18 @@ def trainer_flags(trainer: TrainerConfig) -> dict[str, Any]:
     return flags
 
 
+def check_tasks(trainer: Trainer, environments: Sequence[SLURMEnvironment]) -> None:
+    """Raise SameForAll unless SLURM starts a task for each device.
+
+    Lightning itself compares them only when training starts.
+    """
+    for environment in environments:
+        try:
+            environment.validate_settings(trainer.num_devices, trainer.num_nodes)
+        except ValueError as error:
+            raise SameForAll(f"trainer: {one_line(error)}") from error
+
+
 def make_trainer(config: ExperimentConfig, callbacks: Sequence[Callback] = ()) -> Trainer:
     """A Lightning trainer with the flags in `config.trainer`; NMTError for an invalid flag."""
     check_devices(config.trainer)
@@ -89,12 +102,10 @@ def make_trainer(config: ExperimentConfig, callbacks: Sequence[Callback] = ()) -
     try:
         with quiet_lightning():
             trainer = Trainer(**flags, callbacks=[*callbacks])
-            # Lightning compares the devices with SLURM's tasks only when training starts.
-            if trainer.world_size > 1:
-                for environment in flags["plugins"]:
-                    environment.validate_settings(trainer.num_devices, trainer.num_nodes)
     except (MisconfigurationException, TypeError, ValueError, RuntimeError) as error:
         raise NMTError(f"trainer: {one_line(error)}") from error
+    if trainer.world_size > 1:
+        check_tasks(trainer, flags["plugins"])
     device = trainer.strategy.root_device
     trainer.strategy.checkpoint_io = checkpoint_io(device)
     # On a CPU, Lightning would silently compute in bfloat16.
