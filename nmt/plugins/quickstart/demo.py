@@ -42,9 +42,8 @@ class DemoConfig:
     def __post_init__(self) -> None:
         for key in ("source", "target"):
             language = getattr(self, key)
-            require(
-                LANGUAGE.fullmatch(language) is not None, f"{key}={language!r:.80}: no language"
-            )
+            problem = f"{key}={language!r:.80}: must be a language code, such as fr"
+            require(LANGUAGE.fullmatch(language) is not None, problem)
         require(self.source != self.target, f"target={self.target}: must differ from source")
 
 
