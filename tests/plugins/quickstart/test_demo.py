@@ -36,7 +36,7 @@ def test_commands_agree_on_corpus_and_run(keys, corpus, run, updates, here):
 
 @pytest.mark.parametrize("keys", [{"target": "en"}, {"source": "../x"}, {"target": "d e"}])
 def test_impossible_directions_are_refused_before_the_first_step(keys):
-    with pytest.raises(NMTError, match="^(source|target)=.*: must "):
+    with pytest.raises(NMTError, match=r"^(source|target)=.*: must "):
         DemoConfig(**keys)
 
 
