@@ -35,10 +35,11 @@ class Admission:
         self.keys = Path(config.keys) if config.keys else None
         if self.keys and not read_keys(self.keys):
             raise NMTError(f"keys={self.keys}: the file contains no keys; see docs/guides/serve.md")
-        if self.keys and faulty_lines(self.keys):
-            lines = ", ".join(map(str, faulty_lines(self.keys)[:MOST_FAULTY]))
+        lines = faulty_lines(self.keys) if self.keys else []
+        if lines:
+            numbers = ", ".join(map(str, lines[:MOST_FAULTY]))
             problem = "not a name and a SHA-256 hash, so ignored"
-            print(f"nmt: notice: keys={self.keys}: line {lines}: {problem}", file=sys.stderr)
+            print(f"nmt: notice: keys={self.keys}: line {numbers}: {problem}", file=sys.stderr)
         self.rate: Rate | None = None
         if self.limits.requests_per_minute:
             self.rate = Rate(self.limits.requests_per_minute)
