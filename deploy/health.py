@@ -1,4 +1,4 @@
-"""Exit with 0 if the `nmt serve` that a process runs is healthy, or if the process runs something else.
+"""Exit with 0 if a process runs a healthy `nmt serve`, or another program.
 
 `python health.py [PROCESS]`, the HEALTHCHECK of Containerfile. In a container, process 1 is nmt.
 """

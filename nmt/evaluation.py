@@ -90,7 +90,7 @@ class LineScores:
     """The scores of the lines of systems; a system's score is the mean of its lines' scores."""
 
     scores: list[list[float]]
-    """For each system, those of its lines."""
+    """For each system, the scores of its lines."""
     signature: str
 
 

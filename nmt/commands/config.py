@@ -37,7 +37,7 @@ class ConfigConfig:
     run: str = LATEST_RUN
     """Run, model directory or prepared corpus; may be given without run=."""
     other: str | None = None
-    """Another one, with which to compare the first; may be given without other=."""
+    """Second run, model or corpus, to compare with the first; may be given without other=."""
     all: bool = False
     """Print the whole configuration as YAML, which is an experiment."""
     format: str = choice("text", "text", "json")

@@ -110,7 +110,8 @@ def test_a_schedule_ends_with_the_last_epoch(toy, capsys):
     assert config.optim.decay_steps == 9000
     config, message = settled([*words, "epochs=1", "optim.warmup=4000"], capsys)
     assert config.optim.warmup == max(1, config.trainer.max_steps // 10)
-    notice = f"optim.warmup=4000 would not end within these updates, so it is optim.warmup={config.optim.warmup}"
+    warmup = f"optim.warmup={config.optim.warmup}"
+    notice = f"optim.warmup=4000 would not end within these updates, so it is {warmup}"
     assert f"notice: {notice}" in message
 
 

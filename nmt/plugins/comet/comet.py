@@ -62,7 +62,6 @@ def score_lines(
     assert scoring.sources is not None, "nmt checks it before any other work"
     config = config_of(scoring.options)
     program = find_program(config)
-    check_model(config.model)
     with TemporaryDirectory(prefix="nmt-comet-") as temporary:
         folder = Path(temporary)
         write_lines(folder / "source", scoring.sources)

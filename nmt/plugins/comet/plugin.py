@@ -1,4 +1,4 @@
-"""COMET (Rei et al. 2020), a trained metric, by its own program in an environment of its own."""
+"""COMET (Rei et al. 2020), a trained metric, computed by the program `comet-score`."""
 
 from nmt.extensions import Add, MetricEntry, OptionsEntry
 

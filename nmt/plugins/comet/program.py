@@ -26,7 +26,7 @@ class CometConfig:
     """The options of COMET."""
 
     program: str = "comet-score"
-    """Name or path of COMET's program, which is installed in an environment of its own."""
+    """Name or path of COMET's program, which is installed in a separate environment."""
     model: str = EXAMPLE
     """Model on the Hugging Face Hub, which COMET downloads once, or checkpoint (.ckpt)."""
     batch_size: int = number(16, 1, 100_000)
@@ -54,8 +54,7 @@ def distribution_of(program: Path) -> Distribution | None:
     """COMET's package in the environment of its program; None if it is elsewhere."""
     environment = environment_of(program)
     folders = environment.glob("lib*/python*/*-packages")
-    # On Windows, an environment has no folder for the version of Python.
-    paths = [*map(str, folders), str(environment / "Lib" / "site-packages")]
+    paths = [str(folder) for folder in folders]
     return next(iter(distributions(name=PACKAGE, path=paths)), None)
 
 

@@ -21,7 +21,7 @@ class SchemaConfig:
 
     group: str | None = choice(None, names_of=names_of_groups)
     """Group whose files the schema is for: {choices}; null: the schema for experiments, which
-    contains those of the other groups as #/definitions/GROUP."""
+    contains the schemas of the other groups as #/definitions/GROUP."""
 
 
 def run(config: SchemaConfig) -> None:

@@ -97,8 +97,8 @@ def description_of(record: Any) -> str:
 def schema_of_defaults(command: Command, group: str) -> Schema:
     """The list of the options that a file of a group builds on."""
     # Any string, because users add options of their own after they have written the schema.
-    own = ["_self_", *groups(command)[group].options]
-    options = [{"enum": own}, {"type": "string"}, {"$ref": "#/definitions/override"}]
+    names = ["_self_", *groups(command)[group].options]
+    options = [{"enum": names}, {"type": "string"}, {"$ref": "#/definitions/override"}]
     return {
         "description": (
             f"The options that this file builds on: options of {group}, "

@@ -56,7 +56,7 @@ def download(name: HubName, kind: Format, report: Callable[[str], None]) -> Snap
 
 
 def snapshot_of(name: HubName, kind: Format, report: Callable[[str], None]) -> Snapshot:
-    """The files of a model in the cache, after downloading those that are missing there."""
+    """The files of a model in the cache, after missing files have been downloaded."""
     cache = Cache(files.cache_folder() / "hub" / name.repository)
     known = cache.commit_of(name.revision)
     # The hash of a commit always names the same files, so there is nothing to ask the hub.
@@ -247,7 +247,7 @@ def download_files(
     report(f"downloading {in_bytes(size)} from {name}")
     for file in missing:
         fetch(name, listing, file, folder)
-    # Parts of files whose download was killed, and the library's notes on complete ones.
+    # Parts of files from killed downloads, and the library's notes on complete files.
     shutil.rmtree(folder / LIBRARY_FOLDER, ignore_errors=True)
 
 

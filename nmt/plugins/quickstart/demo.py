@@ -36,7 +36,7 @@ class DemoConfig:
     target: str = TARGET
     """Target language."""
     max_steps: int | None = number(None, 2, 10**9)
-    """Number of updates to train, such as 600 for a first impression; null: those of
+    """Number of updates to train, such as 600 for a first impression; null: as in
     experiment=quickstart."""
 
     def __post_init__(self) -> None:
@@ -131,7 +131,7 @@ def run(config: DemoConfig) -> int:
 
 
 def run_step(step: Step) -> int:
-    """Run a command in a process of its own, as in a shell; return its exit code."""
+    """Run a command in a separate process, as a shell does; return its exit code."""
     # -P: a file nmt.py or a folder nmt in the working directory is not this program.
     command = [sys.executable, "-P", "-m", "nmt", *step.words]
     with opened(step.output) as output, subprocess.Popen(command, stdout=output) as process:
@@ -169,8 +169,8 @@ def name_of_program() -> str:
         is_cpu_build = version("torch").endswith("+cpu")
         option = "--torch-backend cpu " if is_cpu_build else ""
         return f"uvx {option}{started.name}"
-    found = shutil.which(started.name)
-    if found and os.path.realpath(found) == os.path.realpath(started):
+    on_path = shutil.which(started.name)
+    if on_path and os.path.realpath(on_path) == os.path.realpath(started):
         return started.name
     return str(started)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from nmt import files, training
-from nmt.commands import LATEST_RUN, no_such_path, one_run, talker
+from nmt.commands import LIKE_A_PATH, no_such_path, one_run, talker
 from nmt.config import Command, NMTError, exists
 from nmt.plugins.results.checks import ANOTHER, DIFFERS, MISSING, RESULT_WIDTH
 from nmt.plugins.results.options import (
@@ -128,9 +128,10 @@ def sentence_and_run(words: list[str]) -> dict[str, str]:
         is_run = files.is_prefixed(word) or (exists(word) and Path(word).is_dir())
         key = "run" if is_run else "sentence"
         if key in values:
-            if word == LATEST_RUN:
-                raise no_such_path(word, "")
             example = "`nmt attention 'A SENTENCE' runs/mine`"
+            missing = [path for path in words if LIKE_A_PATH.search(path) and not exists(path)]
+            if missing:
+                raise no_such_path(missing[0], f"pass a run, as in {example}")
             raise NMTError(f"{words[-1]}: pass one sentence and one run, as in {example}")
         values[key] = word
     return values

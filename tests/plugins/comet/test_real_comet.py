@@ -53,7 +53,7 @@ def program(tmp_path_factory) -> Path:
         return Path(installed)
     folder = tmp_path_factory.mktemp("comet") / "environment"
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    # Our own release of torch, of which a build may be at hand; setuptools with pkg_resources.
+    # The release of torch that nmt uses, which pip may have cached; setuptools with pkg_resources.
     release = torch.__version__.partition("+")[0]
     packages = ["unbabel-comet", "setuptools<82", f"torch=={release}"]
     python = folder / "bin" / "python"

@@ -135,4 +135,5 @@ def test_a_missing_run_is_not_taken_for_a_second_sentence(nmt):
     nmt("attention", "A dog.", "runs/latest").refused(
         "runs/latest: no such run; train a model first"
     )
+    nmt("attention", "runs/mine", "A dog.").refused("runs/mine: no such file or folder; pass a run")
     nmt("attention", "A dog.", "A cat.").refused("pass one sentence and one run")

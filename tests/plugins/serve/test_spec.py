@@ -20,11 +20,21 @@ TYPES = {
     "boolean": bool,
     "null": type(None),
 }
-KEYWORDS = {
-    *("$ref", "oneOf", "type", "properties", "required", "items", "enum", "const", "minItems"),
-    *("maxItems", "description", "format"),
+CHECKED = {
+    "$ref",
+    "const",
+    "enum",
+    "items",
+    "maxItems",
+    "minItems",
+    "oneOf",
+    "properties",
+    "required",
+    "type",
 }
-"""The keywords that `problems` checks, and those that say nothing about a value."""
+"""The keywords that `problems` checks."""
+KEYWORDS = CHECKED | {"description", "format"}
+"""The keywords that may occur."""
 TEXT = {"q": LINES[0], "source": "en", "target": "de"}
 BATCH = {"texts": LINES[:2], "src_lang": "en", "tgt_lang": "de"}
 SHORT = ["ka lo", "mi"]
