@@ -91,9 +91,10 @@ class CommandEntry(Entry["Command"]):
 class OptionsEntry(Entry[type]):
     """Options for a record of the core: a dataclass whose fields become configuration keys.
 
-    The name is OWNER.NAME, where OWNER is `data`, `export`, `metrics`, `optim`, `score`, `train` or
-    `translator`. Read the values from `owner.plugins["NAME"]`, where `owner` is the record. If the
-    dataclass has a method `check(owner)`, nmt calls it to refuse keys that exclude each other.
+    The name is OWNER.NAME, where OWNER is `data`, `document`, `export`, `metrics`, `optim`,
+    `score`, `train` or `translator`. Read the values from `owner.plugins["NAME"]`, where `owner` is
+    the record. If the dataclass has a method `check(owner)`, nmt calls it to refuse keys that
+    exclude each other.
 
     ```python
     add(OptionsEntry("data.noise", "noisy:NoiseConfig"))
@@ -150,6 +151,9 @@ class DocumentEntry(Entry["type[Document]"]):
     suffixes: tuple[str, ...] = field(kw_only=True)
     is_by_line: bool = field(default=False, kw_only=True)
     """Whether `nmt translate` translates such files line by line, as they arrive."""
+    options: str = field(default="", kw_only=True)
+    """The NAME of an OptionsEntry("document.NAME", ...). The reader gets the options as its keyword
+    `options`; without them, it uses the defaults."""
 
 
 class TranslateLines(Protocol):

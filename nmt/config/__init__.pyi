@@ -88,6 +88,7 @@ from .training import OptimConfig as OptimConfig
 from .training import SETTLED as SETTLED
 from .training import TrainerConfig as TrainerConfig
 from .translation import JobConfig as JobConfig
+from .translation import DocumentOptions as DocumentOptions
 from .translation import TranslateConfig as TranslateConfig
 from .translation import TranslatorOptions as TranslatorOptions
 from .translation import document_format as document_format

@@ -106,8 +106,17 @@ class JobConfig:
 
 
 @dataclass
+class DocumentOptions:
+    """Options of document formats, which plugins add."""
+
+    plugins: dict[str, Any] = plugin_options("document")
+
+
+@dataclass
 class TranslateConfig(JobConfig):
     """Options of `nmt translate`."""
+
+    document: DocumentOptions = inline(DocumentOptions())
 
     format: str = choice("auto", "auto", "text", "tsv", "jsonl", names_of=documents)
     """Output format: text, tsv (line number, score, translation), jsonl or a document format; auto:

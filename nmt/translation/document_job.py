@@ -33,7 +33,7 @@ def translate_document(config: TranslateConfig) -> None:
         # A line of a document has no tag of its own.
         source, target = require_languages(config.translator, models)
         try:
-            document = read_document(config.format, content, target, source)
+            document = read_document(config.format, content, target, source, config.document)
         except NMTError as error:
             name = "standard input" if config.input == "-" else config.input
             raise NMTError(f"{name}: {error}") from error

@@ -5,10 +5,10 @@ documents in processes that have none.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
-from nmt.config import NMTError
+from nmt.config import DocumentOptions, NMTError
 from nmt.extensions import DocumentEntry
 from nmt.items import readable
 from nmt.registry import entries_of
@@ -35,17 +35,30 @@ class Document(ABC):
 
     @abstractmethod
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
-        """Parse a file; the language codes may be empty. Raise NMTError if the file is damaged."""
+        """Parse a file; the language codes may be empty. Raise NMTError if the file is damaged.
+
+        A format whose DocumentEntry has options takes their record as the keyword `options`.
+        """
 
     @abstractmethod
     def join(self, translations: Sequence[Translated]) -> bytes:
         """Return the file with each line replaced by its translation."""
 
 
-def read_document(format: str, content: bytes, target: str = "", source: str = "") -> Document:
+def read_document(
+    format: str,
+    content: bytes,
+    target: str = "",
+    source: str = "",
+    options: DocumentOptions | None = None,
+) -> Document:
     """Parse a file; raise NMTError if it is damaged or a line is too long."""
-    reader = entries_of(DocumentEntry)[format].load()
-    document: Document = reader(content, source, target)
+    entry = entries_of(DocumentEntry)[format]
+    keywords = dict[str, Any]()
+    if options and entry.options:
+        keywords["options"] = options.plugins[entry.options]
+    reader: Callable[..., Document] = entry.load()
+    document = reader(content, source, target, **keywords)
     # Documents are read whole, so `raw_lines` has not limited the lengths of their lines.
     for line in document.lines:
         # A character has at most 4 bytes in UTF-8, so most lines need not be encoded.

@@ -40,6 +40,8 @@ LAYERS = (
 BETWEEN_PLUGINS = {
     ("bergamot", "exchange"): "Firefox's models are Marian's",
     ("bergamot", "serve"): "translator.html has the styles of the server's page",
+    ("catalogs", "documents"): "catalogs contain strings with markup",
+    ("prose", "documents"): "books and manuals contain sentences with markup",
     ("serve", "documents"): "the server translates files",
 }
 IMPORT_PATH = re.compile(r"nmt(\.\w+)+(:\w+)?\.?")
