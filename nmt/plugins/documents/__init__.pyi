@@ -15,6 +15,7 @@ from .nested import marked as marked
 from .nested import paragraph_parts as paragraph_parts
 from .nodes import MarkupToken as MarkupToken
 from .plural_forms import lacking as lacking
+from .plural_forms import plural_categories as plural_categories
 from .string_reader import Kind as Kind
 from .string_reader import Reader as Reader
 from .strings import String as String

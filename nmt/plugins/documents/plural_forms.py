@@ -7,6 +7,7 @@ from babel import Locale, UnknownLocaleError
 from babel.core import parse_locale
 
 from nmt.plugins.documents.icu import CATEGORIES, PLURAL, Argument, Message
+from nmt.text import language_tag
 
 NUMBERS = range(1000)  # from which the integers that belong to a category are known
 
@@ -48,11 +49,23 @@ def choices(message: Message) -> Iterator[Argument]:
                 yield from choices(branch)
 
 
+def plural_categories(language: str) -> tuple[str, ...]:
+    """The CLDR plural categories of a language for cardinal numbers, such as ("one", "other").
+
+    They are in the order of CLDR, and "other" is the last one. Only "other" if the language is
+    unknown.
+    """
+    forms = numbers_of_forms(language, "plural")
+    return (*(form for form in CATEGORIES if form in forms), "other")
+
+
 @cache
 def numbers_of_forms(language: str, kind: str) -> dict[str, list[int]]:
     """The plural forms of a language besides "other", and the small integers of each."""
+    # NLLB's codes have three letters, such as deu_Latn, which Babel does not know.
+    code = language_tag(language) or language
     try:
-        locale = Locale(parse_locale(language.replace("-", "_"))[0])
+        locale = Locale(parse_locale(code.replace("-", "_"))[0])
     # Without rules for the language, no form is missing.
     except (ValueError, UnknownLocaleError):
         return {}

@@ -6,6 +6,7 @@ import polib
 import pytest
 
 from nmt.items import COPY, readable
+from nmt.plugins.documents import plural_categories
 from nmt.translation import Translated
 from tests.helpers.pseudo import pseudo
 
@@ -114,3 +115,18 @@ def test_missing_plural_forms_of_the_target_language_are_reported(text, target, 
     expected = f"messages without plural forms that {target} has ({forms}): 1"
     assert notice == (expected if forms else "")
     assert json.loads(result)[0].upper() == text.upper()
+
+
+@pytest.mark.parametrize(
+    ("language", "categories"),
+    [
+        ("de", ("one", "other")),
+        ("deu_Latn", ("one", "other")),
+        ("ru", ("one", "few", "many", "other")),
+        ("ar", ("zero", "one", "two", "few", "many", "other")),
+        ("zh_CN", ("other",)),
+        ("unknown", ("other",)),
+    ],
+)
+def test_plural_categories(language, categories):
+    assert plural_categories(language) == categories
