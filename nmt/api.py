@@ -223,8 +223,8 @@ class Model:
         """Translate a text file or a document, like `nmt translate`, and return the output's path.
 
         `options`: `format`, `overwrite` and `buffer` of `nmt translate`, the options of formats,
-        such as `max_line`, and the settings that `translate` takes. Each call loads the weights
-        again, so use it for whole files.
+        and the settings that `translate` takes. Each call loads the weights again, so use it for
+        whole files.
         """
         require(not Path(input).is_dir(), f"input={input}: a folder; use translate_folder")
         config = self.job_of(input, output, options)

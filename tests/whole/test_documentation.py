@@ -111,6 +111,8 @@ def write_what_words_name(command, words):
             path.touch()
         else:
             path.mkdir(parents=True, exist_ok=True)
+            if command == "translate" and not str(path).startswith("runs/"):
+                (path / "page.md").touch()  # otherwise, the folder could be a model
 
 
 def check_commands(text, folder):

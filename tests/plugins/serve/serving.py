@@ -101,12 +101,17 @@ def by_command(model: Path, lines: list[str], *words: str) -> list[str]:
 
 
 def upload(
-    server: Server, name: str, content: bytes, source: str = "en", prefix: str = ""
+    server: Server,
+    name: str,
+    content: bytes,
+    source: str = "en",
+    prefix: str = "",
+    format: str = "",
 ) -> tuple[int, Any]:
     """Send a file; returns the status and the answer."""
     answer = httpx.post(
         f"{server.url}/translate_file",
-        data={"source": source, "target": "de"},
+        data={"source": source, "target": "de", "format": format},
         files={"file": (name, content)},
         headers={"X-Forwarded-Prefix": prefix},
         timeout=PATIENCE,

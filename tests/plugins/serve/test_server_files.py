@@ -54,6 +54,17 @@ def test_files_in_unsupported_formats_are_refused_with_advice(server, name, cont
     assert re.search(advice, answer["error"])
 
 
+def test_a_client_may_name_the_format_of_a_file(server):
+    content = b'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\nmsgid "ka lo"\nmsgstr ""\n'
+    status, answer = upload(server, "messages.bin", content, format="po")
+    assert status == 200, answer
+    translated = httpx.get(answer["translatedFileUrl"]).text
+    assert '#, fuzzy\nmsgid "ka lo"' in translated
+    status, answer = upload(server, "messages.bin", content, format="shorthand")
+    assert status == 400
+    assert answer["error"].startswith("messages.bin: unknown format; supported: html, markdown")
+
+
 def test_untranslated_parts_of_a_file_are_in_the_answer(server):
     plain = upload(server, "a.md", b"ka lo\n")[1]
     assert plain.keys() == {"translatedFileUrl"}
