@@ -1,7 +1,15 @@
 """Catalogs of programs: files with the strings of apps, in the formats of their platforms."""
 
-from nmt.extensions import Add
+from nmt.extensions import Add, DocumentEntry
 
 
 def register(add: Add) -> None:
-    pass
+    here = "nmt.plugins.catalogs"
+    add(DocumentEntry("android", f"{here}.android:Android", suffixes=(".xml",)))
+    add(DocumentEntry("arb", f"{here}.json_catalogs:Arb", suffixes=(".arb",)))
+    # Their files have the suffix .json, so users name these formats.
+    add(DocumentEntry("chrome", f"{here}.json_catalogs:ChromeMessages", suffixes=()))
+    add(DocumentEntry("i18next", f"{here}.json_catalogs:I18next", suffixes=()))
+    add(DocumentEntry("strings", f"{here}.apple_strings:AppleStrings", suffixes=(".strings",)))
+    add(DocumentEntry("stringsdict", f"{here}.plists:StringsDict", suffixes=(".stringsdict",)))
+    add(DocumentEntry("xcstrings", f"{here}.xcstrings:StringCatalog", suffixes=(".xcstrings",)))
