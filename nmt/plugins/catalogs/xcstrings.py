@@ -21,7 +21,8 @@ from nmt.text import language_tag
 from nmt.translation import Document, Translated
 
 NEW = "needs_review"
-DEEPEST = 20
+DEEPEST = 4
+"""Maximum levels of variations: each level may multiply the forms of the one below it."""
 LOCALIZATIONS = "localizations"
 UNKNOWN = "strings left untranslated because nmt does not know the structure of their localization"
 INDENT = re.compile(r"\{\r?\n([ \t]+)\"")
