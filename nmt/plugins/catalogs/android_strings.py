@@ -85,8 +85,10 @@ class AndroidString(String):
         insets = list[Inset]()
         for element in FIXED.finditer(text):
             shown = self.read_notation(element[2])
-            kind = "copy" if shown else "point"
-            token = MarkupToken(kind, element[0], shown)
+            if shown:
+                token = MarkupToken("copy", element[0], shown)
+            else:
+                token = MarkupToken("point", element[0])
             insets.append(Inset(*element.span(), token))
         return Reader(text, 0, self.kind, insets).parts
 
@@ -112,7 +114,7 @@ def android_string(raw: str) -> tuple[int, int, AndroidString, Callable[[str], s
         begin, end = quoted.span(1)
     inside = raw[begin:end]
     is_escaped_html = "&lt;" in inside and "<" not in inside
-    write = str
+    write: Callable[[str], str] = str
     text = inside
     if cdata:
         write = write_cdata

@@ -1,7 +1,7 @@
 """The catalogs of Flutter (ARB), of browser extensions, and of i18next, which are JSON."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from nmt.config import NMTError
@@ -101,13 +101,7 @@ class I18next(JsonValues):
         for node in objects(root):
             superfluous = list[Member]()
             for plural in plurals_of(node):
-                if plural[OTHER].name.endswith(f"{ORDINAL}_{OTHER}"):
-                    self.left[ORDINALS_LEFT] += bool(self.target)
-                    continue
-                texts = {
-                    form: read_string(self.file, member.value) for form, member in plural.items()
-                }
-                sources = sources_of_forms(texts, self.target, keeps_zero=True)
+                sources = self.sources_of(plural)
                 superfluous += [plural[form] for form in plural if sources.get(form) != form]
                 added = [form for form, source in sources.items() if form != source]
                 copies[plural[OTHER].value.begin] = self.copies_of(plural[OTHER], added)
@@ -119,6 +113,14 @@ class I18next(JsonValues):
                 value = self.value_of(node)
                 value.copies = copies.get(node.begin, [])
                 self.values.append(value)
+
+    def sources_of(self, plural: Mapping[str, Member]) -> Mapping[str, str]:
+        """For each form that a plural has in the translation, the form to translate."""
+        if plural[OTHER].name.endswith(f"{ORDINAL}_{OTHER}"):
+            self.left[ORDINALS_LEFT] += bool(self.target)
+            return {form: form for form in plural}
+        texts = {form: read_string(self.file, member.value) for form, member in plural.items()}
+        return sources_of_forms(texts, self.target, keeps_zero=True)
 
     def copies_of(self, member: Member, forms: Sequence[str]) -> list[Copy]:
         """Copies of the form `other` for other forms, before it."""
