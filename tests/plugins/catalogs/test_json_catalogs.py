@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from nmt.config import NMTError
+from nmt.config import NMTError, TranslateConfig
 from nmt.translation import Translated, read_document
 from tests.helpers.pseudo import capitals, pseudo, same
 
@@ -144,3 +144,10 @@ def test_numbered_elements_of_react_stay_around_their_words():
 def test_damaged_files_are_refused(format, text, problem):
     with pytest.raises(NMTError, match=problem):
         read_document(format, text.encode())
+
+
+def test_dialects_of_json_are_written_to_files_with_its_suffix():
+    config = TranslateConfig(input="en.json", output="de.json", format="i18next")
+    assert config.is_document
+    with pytest.raises(NMTError, match="must have a suffix of the input's format"):
+        TranslateConfig(input="en.arb", output="de.json")
