@@ -204,9 +204,11 @@ class TranslateConfig(JobConfig):
             raise SettingError(
                 "requires format=tsv or jsonl", key="decode.n_best", value=str(n_best)
             )
-        # Other programs recognize the format of a document by its suffix.
+        # Other programs recognize the format of a document by its suffix, unless it has none of its
+        # own, as the dialects of JSON.
         of_output = document_format(self.output)
-        if self.is_document and of_output not in (None, self.format):
+        has_suffix = self.is_document and bool(documents()[self.format].suffixes)
+        if has_suffix and of_output not in (None, self.format):
             raise SettingError(
                 f"must have a suffix of the input's format, {self.format}",
                 key="output",

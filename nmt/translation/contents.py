@@ -8,7 +8,6 @@ from nmt.translation.formats import (
     ADVICE_BY_SUFFIX,
     CONVERT,
     FROM_CODE,
-    FROM_XCODE,
     THROUGH_PO4A,
     THROUGH_XLIFF,
     Kind,
@@ -30,15 +29,18 @@ ZIP = Kind("a ZIP archive", "name the format of a document, such as format=docx"
 HTML = Kind("HTML", "pass format=html", "html")
 XLIFF = Kind("XLIFF", "pass format=xliff", "xliff")
 QT_CATALOG = Kind("a Qt catalog", ADVICE_BY_SUFFIX["ts"])
-ANDROID_STRINGS = Kind("Android strings", THROUGH_XLIFF)
+ANDROID_STRINGS = Kind("Android strings", "pass format=android", "android")
+PROPERTY_LIST = Kind("a property list", "pass format=stringsdict", "stringsdict")
 XML = Kind("XML", THROUGH_XLIFF)
 PHP = Kind("PHP", ADVICE_BY_SUFFIX["php"])
 JSON_LINES = Kind("JSON Lines", ADVICE_BY_SUFFIX["jsonl"])
+ARB = Kind("Flutter's messages", "pass format=arb", "arb")
+STRING_CATALOG = Kind("a String Catalog", "pass format=xcstrings", "xcstrings")
 JSON = Kind("JSON", "pass format=json", "json")
 PO_CATALOG = Kind("a PO catalog", "pass format=po", "po")
 SRT = Kind("subtitles", "pass format=srt", "srt")
 OTHER_SUBTITLES = Kind("subtitles", ADVICE_BY_SUFFIX["sbv"])
-STRINGS_TABLE = Kind("a table of strings", FROM_XCODE)
+STRINGS_TABLE = Kind("a table of strings", "pass format=strings", "strings")
 WEBVTT = Kind("WebVTT", ADVICE_BY_SUFFIX["vtt"], "vtt")
 ASS = Kind("subtitles", ADVICE_BY_SUFFIX["ass"])
 CONFIGURATION = Kind("a configuration file", ADVICE_BY_SUFFIX["ini"])
@@ -71,12 +73,15 @@ CONTENTS = (
     Content(BEFORE_ROOT + rb"<xliff\s", XLIFF),
     Content(BEFORE_ROOT + rb"(?:<!DOCTYPE TS|<TS[\s>])", QT_CATALOG),
     Content(BEFORE_ROOT + rb"<resources[\s>]", ANDROID_STRINGS),
+    Content(rb"(?:<\?xml[^>]*>\s*)?(?:<!DOCTYPE plist\b|<plist[\s>])", PROPERTY_LIST),
     Content(rb"<\?xml\s|<!DOCTYPE\s|<[\w:.-]+\s[^<>]{0,2000}\bxmlns\b", XML),
     # A line of tags, before another tag or the end of an element.
     Content(TAG_OR_COMMENT + rb"+\r?\n(?=\s*<|[\s\S]*</)", XML),
     Content(rb"<(?:" + ROOTS + rb")>\s*\n", XML),
     Content(rb"<\?php\b", PHP),
     Content(rb"\{.{0,2000}\}\s*\n\s*\{\s*\"", JSON_LINES),
+    Content(rb'\{\s*"@@locale"\s*:', ARB),
+    Content(rb'\{\s*"sourceLanguage"\s*:', STRING_CATALOG),
     Content(rb"(?:\[\s*)*\{\s*" + STRING + rb"\s*:", JSON),
     Content(rb"\[\s*" + STRING + rb"\s*,?\s*\n", JSON),
     Content(rb"\[\s*" + STRING + rb"\s*(?:,\s*" + STRING + rb"\s*)*\]\s*$", JSON),

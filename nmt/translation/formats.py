@@ -22,7 +22,6 @@ THROUGH_PO = (
 THROUGH_PO4A = "convert it to PO with po4a-gettextize, and the translation back with po4a-translate"
 THROUGH_OFFICE = "run `soffice --convert-to {} FILE`"
 THROUGH_JUPYTEXT = "run `jupytext --to md FILE`, and `jupytext --to ipynb` on the translation"
-FROM_XCODE = "export its text as XLIFF with Xcode (Product > Export Localizations)"
 FROM_CODE = "extract its messages to a catalog, for example to PO with xgettext"
 CONVERT = "convert it to a format that nmt reads"
 CATALOGS = {
@@ -56,8 +55,6 @@ ADVICE = {
     "geojson har jsonld topojson webmanifest": "pass format=json",
     "json5 jsonc": "remove its comments and save it as .json",
     "jsonl ndjson": "extract the field to translate: `jq -r .text FILE > lines.txt`",
-    "arb": "remove its keys that begin with `@`, and save it as .json",
-    "strings stringsdict xcstrings": FROM_XCODE,
     "dfxp lrc sami sbv smi stl ttml usf vtt": "convert it to SRT, for example with Subtitle Edit",
     "mqxliff mxliff sdlxliff txlf txml xlz": "export it as XLIFF 1.2 from your translation tool",
     "tbx tmx": "export the text to translate as XLIFF 1.2; `nmt preprocess` trains on TMX",

@@ -46,7 +46,7 @@ def suffix_of(name: str) -> str:
 def is_name_of_text(suffix: str) -> bool:
     """Whether a suffix stands for lines of text, whatever the model."""
     small = suffix.lower()
-    # Before language codes: .arb is Standard Arabic, too, but far more often Flutter's messages.
+    # Before language codes, because some suffixes of other formats are codes, too.
     if small in ADVICE_BY_SUFFIX and not ALSO_CODE.fullmatch(small):
         return False
     is_corpus_word = CORPUS_WORD.fullmatch(small) is not None

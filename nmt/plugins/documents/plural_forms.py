@@ -29,14 +29,20 @@ def missing_forms(message: Message, language: str) -> set[str]:
     """The plural forms that a language has and that a plural of the message lacks."""
     missing = set[str]()
     for argument in choices(message):
-        if argument.kind not in PLURAL:
-            continue
-        for form, numbers in numbers_of_forms(language, argument.kind).items():
-            # =1 can stand for a category to which only 1 belongs.
-            explicit = {f"={number}" for number in numbers}
-            has_numbers = bool(numbers) and explicit <= argument.branches.keys()
-            if form not in argument.branches and not has_numbers:
-                missing.add(form)
+        if argument.kind in PLURAL:
+            missing |= missing_forms_of(argument, language)
+    return missing
+
+
+def missing_forms_of(argument: Argument, language: str) -> set[str]:
+    """The plural forms that a language has and that a plural lacks."""
+    missing = set[str]()
+    for form, numbers in numbers_of_forms(language, argument.kind).items():
+        # =1 can stand for a category to which only 1 belongs.
+        explicit = {f"={number}" for number in numbers}
+        has_numbers = bool(numbers) and explicit <= argument.branches.keys()
+        if form not in argument.branches and not has_numbers:
+            missing.add(form)
     return missing
 
 

@@ -31,9 +31,10 @@ ATTRIBUTES = (
 )
 HTML_TAG = rf"</?(?P<html>(?i:{HTML}))(?:\s{ATTRIBUTES}|/)?>"
 # Elements of HTML may have any attributes. Attributes of other names need a value, because
-# "a <b and c> d" is text. <PRId64> is a macro of C that stands for a directive.
+# "a <b and c> d" is text. <PRId64> is a macro of C that stands for a directive. React numbers its
+# elements: <1>text</1>.
 OTHER_TAG = (
-    r"</?(?P<name>(?!PRI[diouxX])[a-zA-Z][\w:-]*)(?:"
+    r"</?(?P<name>(?!PRI[diouxX])[a-zA-Z][\w:-]*|\d{1,3})(?:"
     rf"\s+[\w:-]+\s*(?==){ATTRIBUTES}"
     rf"|(?:\s+[\w:-]+){{1,9}}\s*(?==\s*[\"']){ATTRIBUTES}"
     r"|\s*/"
