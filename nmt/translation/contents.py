@@ -31,16 +31,19 @@ HTML = Kind("HTML", "pass format=html", "html")
 XLIFF = Kind("XLIFF", "pass format=xliff", "xliff")
 QT_CATALOG = Kind("a Qt catalog", ADVICE_BY_SUFFIX["ts"])
 ANDROID_STRINGS = Kind("Android strings", THROUGH_XLIFF)
+TTML = Kind("TTML", "pass format=ttml", "ttml")
 XML = Kind("XML", THROUGH_XLIFF)
 PHP = Kind("PHP", ADVICE_BY_SUFFIX["php"])
 JSON_LINES = Kind("JSON Lines", ADVICE_BY_SUFFIX["jsonl"])
 JSON = Kind("JSON", "pass format=json", "json")
 PO_CATALOG = Kind("a PO catalog", "pass format=po", "po")
 SRT = Kind("subtitles", "pass format=srt", "srt")
-OTHER_SUBTITLES = Kind("subtitles", ADVICE_BY_SUFFIX["sbv"])
+SBV = Kind("subtitles", "pass format=sbv", "sbv")
+MICRODVD = Kind("subtitles", "pass format=sub", "sub")
+LYRICS = Kind("lyrics with times", "pass format=lrc", "lrc")
 STRINGS_TABLE = Kind("a table of strings", FROM_XCODE)
-WEBVTT = Kind("WebVTT", ADVICE_BY_SUFFIX["vtt"], "vtt")
-ASS = Kind("subtitles", ADVICE_BY_SUFFIX["ass"])
+WEBVTT = Kind("WebVTT", "pass format=vtt", "vtt")
+ASS = Kind("subtitles", "pass format=ass", "ass")
 CONFIGURATION = Kind("a configuration file", ADVICE_BY_SUFFIX["ini"])
 USFM = Kind("USFM", CONVERT)
 LATEX = Kind("LaTeX", THROUGH_PO4A)
@@ -71,6 +74,7 @@ CONTENTS = (
     Content(BEFORE_ROOT + rb"<xliff\s", XLIFF),
     Content(BEFORE_ROOT + rb"(?:<!DOCTYPE TS|<TS[\s>])", QT_CATALOG),
     Content(BEFORE_ROOT + rb"<resources[\s>]", ANDROID_STRINGS),
+    Content(BEFORE_ROOT + rb"<(?:\w+:)?tt[\s>]", TTML),
     Content(rb"<\?xml\s|<!DOCTYPE\s|<[\w:.-]+\s[^<>]{0,2000}\bxmlns\b", XML),
     # A line of tags, before another tag or the end of an element.
     Content(TAG_OR_COMMENT + rb"+\r?\n(?=\s*<|[\s\S]*</)", XML),
@@ -82,10 +86,9 @@ CONTENTS = (
     Content(rb"\[\s*" + STRING + rb"\s*(?:,\s*" + STRING + rb"\s*)*\]\s*$", JSON),
     Content(rb'(?:#.*\n|\s)*msg(?:id|ctxt) "', PO_CATALOG),
     Content(rb"\d+\s*\n\s*\d+:\d\d:\d\d[,.]\d+\s*-->", SRT),
-    Content(
-        rb"\d:\d\d:\d\d\.\d+,\d+:\d\d|\{\d+\}\{\d+\}|\[\d\d:\d\d[.:]\d\d",
-        OTHER_SUBTITLES,
-    ),
+    Content(rb"\d+:\d\d:\d\d\.\d+,\d+:\d\d", SBV),
+    Content(rb"\{\d+\}\{\d*\}", MICRODVD),
+    Content(rb"\[\d\d:\d\d[.:]\d\d", LYRICS),
     Content(STRING + rb"\s*=\s*" + STRING + rb"\s*;", STRINGS_TABLE),
     Content(rb"WEBVTT\b", WEBVTT),
     Content(rb"\[Script Info\]", ASS),
