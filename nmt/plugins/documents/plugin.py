@@ -33,6 +33,7 @@ def register(add: Add) -> None:
     add(DocumentEntry("json", f"{here}.json_strings:Strings", suffixes=(".json",)))
     for name in ("docx", "pptx", "xlsx", "odt", "odp", "ods", "epub"):
         add(DocumentEntry(name, f"{here}.archives:Archive", suffixes=(f".{name}",)))
+    add(DocumentEntry("wrapped", f"{here}.wrapped:WrappedText", suffixes=()))
     plain_text = DocumentEntry(
         "text",
         f"{here}.document:PlainText",

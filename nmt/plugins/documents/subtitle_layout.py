@@ -200,6 +200,15 @@ class Layout:
             previous = gap
         return gaps
 
+    def lines(self, gaps: Sequence[int]) -> list[str]:
+        """The lines of a text without markup if they break at these gaps."""
+        edges = [0, *gaps, len(self.begins)]
+        lines = list[str]()
+        for begin, end in pairwise(edges):
+            start = self.tokens.starts[begin]
+            lines.append(self.flat.plain[start : self.tokens.ends[end - 1]])
+        return lines
+
     def broken(self, gaps: Sequence[int], breaks: Sequence[str]) -> str:
         """The text with these line breaks before the tokens at these gaps."""
         flat = self.flat
