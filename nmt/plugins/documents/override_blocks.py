@@ -108,22 +108,28 @@ def tokens_of(block: Block, text: str, opened: list[tuple[str, set[str]]]) -> It
     if not block.styles and not block.resets:
         yield point(text, block.begin, block.end)
         return
-    ended = list[str]()
-    while opened and (block.resets or opened[-1][1] <= block.styles):
-        ended.append(opened.pop()[0])
+    ended = names_ended_by(block, opened)
+    for name in ended[:-1]:
+        yield closing(block.begin, block.begin, name, "")
     # Only the last of the closing tags is written, and none if the block also begins an element.
-    outermost = ended[-1] if ended and block.ends_style else ""
-    for name in ended:
-        if name == outermost:
-            yield closing(block.begin, block.end, name, raw)
-        else:
-            yield closing(block.begin, block.begin, name, "")
-    if block.ends_style and not ended:
+    if ended and block.ends_style:
+        yield closing(block.begin, block.end, ended[-1], raw)
+    elif ended:
+        yield closing(block.begin, block.begin, ended[-1], "")
+    elif block.ends_style:
         yield point(text, block.begin, block.end)
-    elif not block.ends_style:
+    if not block.ends_style:
         name = f"style{block.begin}"
         opened.append((name, block.styles))
         yield Inset(block.begin, block.end, MarkupToken("open", raw, name=name))
+
+
+def names_ended_by(block: Block, opened: list[tuple[str, set[str]]]) -> list[str]:
+    """Remove the elements whose properties a block sets, and return their names."""
+    ended = list[str]()
+    while opened and (block.resets or opened[-1][1] <= block.styles):
+        ended.append(opened.pop()[0])
+    return ended
 
 
 def closing(begin: int, end: int, name: str, raw: str) -> Inset:

@@ -94,7 +94,11 @@ def names_subtitle(rows: list[Row], index: int, in_webvtt: bool) -> bool:
         return False
     if INDEX.fullmatch(rows[index].text):
         return True
-    return in_webvtt and is_after_blank(rows, index)
+    # Damaged times do not make a remark the name of a subtitle.
+    is_certain = subtitle_times.ARROW in rows[index + 1].text
+    return (
+        in_webvtt and is_after_blank(rows, index) and (is_certain or not begins_remark(rows, index))
+    )
 
 
 def begins_remark(rows: list[Row], index: int) -> bool:
