@@ -177,7 +177,9 @@ def notice_of_limits(parts: Iterable[Part], limits: SubtitlesConfig) -> str:
     if wide:
         notices.append(f"subtitles wider than max_line={limits.max_line}: {listed(wide, 'number')}")
     if fast:
-        notices.append(f"subtitles faster than max_cps={limits.max_cps}: {listed(fast, 'number')}")
+        notices.append(
+            f"subtitles faster than max_cps={limits.max_cps:g}: {listed(fast, 'number')}"
+        )
     return "; ".join(notices)
 
 

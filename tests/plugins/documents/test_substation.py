@@ -79,8 +79,8 @@ def test_the_format_line_names_the_fields():
         "[Events]\nFormat: Start, End, Style, Text\nDialogue: 0:00:01.00,0:00:02.00,A,One, two\n"
     )
     assert pseudo("ass", events)[:2] == (["One, two"], events.replace("One, two", "ONE, TWO"))
-    # Version 4 has `Marked` instead of a layer.
-    old = "[events]\nDialogue: Marked=0,0:00:01.00,0:00:02.00,A,,0,0,0,,One\nDialogue: 0,1\n"
+    # Version 4 has another first field.
+    old = "[events]\nDialogue: Marked = 0,0:00:01.00,0:00:02.00,A,,0,0,0,,One\nDialogue: 0,1\n"
     assert pseudo("ass", old)[:2] == (["One"], old.replace("One", "ONE"))
 
 
