@@ -31,6 +31,7 @@ XLIFF = Kind("XLIFF", "pass format=xliff", "xliff")
 QT_CATALOG = Kind("a Qt catalog", ADVICE_BY_SUFFIX["ts"])
 ANDROID_STRINGS = Kind("Android strings", "pass format=android", "android")
 PROPERTY_LIST = Kind("a property list", "pass format=stringsdict", "stringsdict")
+TTML = Kind("TTML", "pass format=ttml", "ttml")
 XML = Kind("XML", THROUGH_XLIFF)
 PHP = Kind("PHP", ADVICE_BY_SUFFIX["php"])
 JSON_LINES = Kind("JSON Lines", ADVICE_BY_SUFFIX["jsonl"])
@@ -39,10 +40,12 @@ STRING_CATALOG = Kind("a String Catalog", "pass format=xcstrings", "xcstrings")
 JSON = Kind("JSON", "pass format=json", "json")
 PO_CATALOG = Kind("a PO catalog", "pass format=po", "po")
 SRT = Kind("subtitles", "pass format=srt", "srt")
-OTHER_SUBTITLES = Kind("subtitles", ADVICE_BY_SUFFIX["sbv"])
 STRINGS_TABLE = Kind("a table of strings", "pass format=strings", "strings")
-WEBVTT = Kind("WebVTT", ADVICE_BY_SUFFIX["vtt"], "vtt")
-ASS = Kind("subtitles", ADVICE_BY_SUFFIX["ass"])
+WEBVTT = Kind("WebVTT", "pass format=vtt", "vtt")
+ASS = Kind("subtitles", "pass format=ass", "ass")
+SBV = Kind("subtitles", "pass format=sbv", "sbv")
+MICRODVD = Kind("subtitles", "pass format=sub", "sub")
+LYRICS = Kind("lyrics with times", "pass format=lrc", "lrc")
 CONFIGURATION = Kind("a configuration file", ADVICE_BY_SUFFIX["ini"])
 USFM = Kind("USFM", CONVERT)
 LATEX = Kind("LaTeX", THROUGH_PO4A)
@@ -74,6 +77,7 @@ CONTENTS = (
     Content(BEFORE_ROOT + rb"(?:<!DOCTYPE TS|<TS[\s>])", QT_CATALOG),
     Content(BEFORE_ROOT + rb"<resources[\s>]", ANDROID_STRINGS),
     Content(rb"(?:<\?xml[^>]*>\s*)?(?:<!DOCTYPE plist\b|<plist[\s>])", PROPERTY_LIST),
+    Content(BEFORE_ROOT + rb"<(?:\w+:)?tt[\s>]", TTML),
     Content(rb"<\?xml\s|<!DOCTYPE\s|<[\w:.-]+\s[^<>]{0,2000}\bxmlns\b", XML),
     # A line of tags, before another tag or the end of an element.
     Content(TAG_OR_COMMENT + rb"+\r?\n(?=\s*<|[\s\S]*</)", XML),
@@ -87,10 +91,9 @@ CONTENTS = (
     Content(rb"\[\s*" + STRING + rb"\s*(?:,\s*" + STRING + rb"\s*)*\]\s*$", JSON),
     Content(rb'(?:#.*\n|\s)*msg(?:id|ctxt) "', PO_CATALOG),
     Content(rb"\d+\s*\n\s*\d+:\d\d:\d\d[,.]\d+\s*-->", SRT),
-    Content(
-        rb"\d:\d\d:\d\d\.\d+,\d+:\d\d|\{\d+\}\{\d+\}|\[\d\d:\d\d[.:]\d\d",
-        OTHER_SUBTITLES,
-    ),
+    Content(rb"\d+:\d\d:\d\d\.\d+,\d+:\d\d", SBV),
+    Content(rb"\{\d+\}\{\d*\}", MICRODVD),
+    Content(rb"\[\d\d:\d\d[.:]\d\d", LYRICS),
     Content(STRING + rb"\s*=\s*" + STRING + rb"\s*;", STRINGS_TABLE),
     Content(rb"WEBVTT\b", WEBVTT),
     Content(rb"\[Script Info\]", ASS),

@@ -35,8 +35,10 @@ def keep_apart(tokens: Iterable[MarkupToken]) -> list[MarkupToken]:
 
     Elements that form one word together get no blank: <b>O</b><i>pen</i>.
     """
-    # Tokens without anything would hide that others are neighbors.
-    tokens = join_copies(token for token in tokens if token.raw or token.text)
+    # Tokens without anything would hide that others are neighbors. A style of SubStation Alpha ends
+    # without a tag where the next one begins.
+    written = (token for token in tokens if token.raw or token.text or token.kind == "close")
+    tokens = join_copies(written)
     if not any(token.kind == "open" for token in tokens):
         return tokens
     borders = find_borders(tokens)

@@ -1,6 +1,17 @@
 """Document formats: which text is translated, and how its markup is put back."""
 
-from nmt.extensions import Add, DocumentEntry
+from nmt.extensions import Add, DocumentEntry, OptionsEntry
+
+SUBTITLES = (
+    ("srt", "subtitles:Subtitles", (".srt",)),
+    ("vtt", "subtitles:Subtitles", (".vtt",)),
+    ("ass", "substation:SubStation", (".ass", ".ssa")),
+    ("sub", "timed_lines:Frames", (".sub",)),
+    ("sbv", "timed_lines:Captions", (".sbv",)),
+    ("ttml", "timed_text:TimedText", (".ttml", ".dfxp")),
+    ("lrc", "timed_lines:Lyrics", (".lrc",)),
+)
+"""The formats of subtitles, with their readers and suffixes."""
 
 
 def register(add: Add) -> None:
@@ -9,12 +20,20 @@ def register(add: Add) -> None:
     add(DocumentEntry("html", f"{here}.html:Html", suffixes=(".html", ".htm", ".xhtml")))
     add(DocumentEntry("markdown", f"{here}.markdown:Markdown", suffixes=(".md", ".markdown")))
     add(DocumentEntry("po", f"{here}.catalogs:Catalog", suffixes=(".po", ".pot")))
-    add(DocumentEntry("srt", f"{here}.subtitles:Subtitles", suffixes=(".srt",)))
-    add(DocumentEntry("vtt", f"{here}.subtitles:Subtitles", suffixes=(".vtt",)))
+    options = OptionsEntry(
+        "document.subtitles",
+        f"{here}.subtitle_options:SubtitlesConfig",
+        is_inline=True,
+    )
+    add(options)
+    for name, reader, suffixes in SUBTITLES:
+        path = f"{here}.{reader}"
+        add(DocumentEntry(name, path, suffixes=suffixes, options="subtitles"))
     add(DocumentEntry("xliff", f"{here}.xliff:Xliff", suffixes=(".xlf", ".xliff")))
     add(DocumentEntry("json", f"{here}.json_strings:Strings", suffixes=(".json",)))
     for name in ("docx", "pptx", "xlsx", "odt", "odp", "ods", "epub"):
         add(DocumentEntry(name, f"{here}.archives:Archive", suffixes=(f".{name}",)))
+    add(DocumentEntry("wrapped", f"{here}.wrapped:WrappedText", suffixes=()))
     plain_text = DocumentEntry(
         "text",
         f"{here}.document:PlainText",

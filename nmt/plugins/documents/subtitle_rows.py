@@ -66,14 +66,20 @@ def begins_subtitle(rows: list[Row], index: int) -> bool:
 def mark_structure(rows: list[Row], in_webvtt: bool) -> None:
     """Mark the rows that are not text: times, numbers and names; in WebVTT, header and remarks."""
     in_remark = in_webvtt  # the header ends at an empty line, as remarks do
+    in_block = False  # a remark that is not the header, in which damaged times are no times
     for index, row in enumerate(rows):
+        if in_block and subtitle_times.ARROW not in row.text:
+            row.is_timing = False
         if row.is_blank:
             in_remark = False
+            in_block = False
         elif row.is_timing or names_subtitle(rows, index, in_webvtt):
             row.is_text = False
             in_remark = False
+            in_block = False
         # A remark continues to the next empty line, unless times begin before.
         elif in_remark or (in_webvtt and begins_remark(rows, index)):
+            in_block = in_block or not in_remark
             row.is_text = False
             in_remark = True
 
@@ -88,7 +94,11 @@ def names_subtitle(rows: list[Row], index: int, in_webvtt: bool) -> bool:
         return False
     if INDEX.fullmatch(rows[index].text):
         return True
-    return in_webvtt and is_after_blank(rows, index)
+    # Damaged times do not make a remark the name of a subtitle.
+    is_certain = subtitle_times.ARROW in rows[index + 1].text
+    return (
+        in_webvtt and is_after_blank(rows, index) and (is_certain or not begins_remark(rows, index))
+    )
 
 
 def begins_remark(rows: list[Row], index: int) -> bool:
@@ -99,17 +109,22 @@ def is_after_blank(rows: list[Row], index: int) -> bool:
     return index == 0 or rows[index - 1].is_blank
 
 
-def spans_of_text(rows: list[Row]) -> Iterator[tuple[int, int]]:
-    """The spans of adjacent rows of text."""
+def texts_of(rows: list[Row]) -> Iterator[tuple[tuple[int, int], int, str]]:
+    """The spans of adjacent rows of text, each with its subtitle's number and line of times."""
     begin: int | None = None
     end = 0
+    number = 0
+    times = ""
     for row in rows:
         if row.is_text and begin is None:
             # Rows without text, such as numbers, end a span; empty rows are part of it.
             begin = row.begin
         elif not row.is_text and begin is not None:
-            yield begin, end
+            yield (begin, end), number, times
             begin = None
+        if row.is_timing:
+            number += 1
+            times = row.text
         end = row.end
     if begin is not None:
-        yield begin, end
+        yield (begin, end), number, times

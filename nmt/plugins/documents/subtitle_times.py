@@ -15,6 +15,9 @@ SETTING = r"[A-Za-z][\w-]*[:=][^\s<>]*"
 """A coordinate of SubRip, such as X1:40, or a setting of WebVTT, such as align:start."""
 TIMES = re.compile(rf"[ \t\ufeff]*{TIME}{ARROWS}{TIME}(?:[ \t]+{SETTING})*[ \t]*")
 
+CLOCKS = re.compile(rf"({TIME}){ARROWS}({TIME})")
+DIGITS = re.compile(r"\d+")
+
 # Damaged times. People and optical readers confuse digits with letters, and break arrows.
 NUMBER = r"[-\u2212]?[\dOolI]{1,7}"
 COLON = r"[ \t]{0,3}[:;\uff1a][ \t]{0,3}"
@@ -69,3 +72,23 @@ def is_timing(line: str, begins_subtitle: bool) -> bool:
     if DAMAGED_TIMES.fullmatch(text):
         return True
     return begins_subtitle and CLOCK_TIMES.fullmatch(text) is not None
+
+
+def duration(line: str) -> float:
+    """How many seconds the times of a line last; 0 if they are damaged."""
+    clocks = CLOCKS.search(line)
+    if not clocks:
+        return 0
+    return max(seconds(clocks[2]) - seconds(clocks[1]), 0)
+
+
+def seconds(time: str) -> float:
+    """A time with thousandths in seconds, such as 00:00:01,500; 0 for other times."""
+    numbers = DIGITS.findall(time)
+    if len(numbers) < 3 or len(numbers[-1]) != 3:
+        return 0
+    *units, thousandths = map(int, numbers)
+    total = 0
+    for unit in units:
+        total = 60 * total + unit
+    return total + thousandths / 1000

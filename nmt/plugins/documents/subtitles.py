@@ -5,12 +5,16 @@ from collections.abc import Sequence
 from functools import partial
 from html import escape, unescape
 
+from nmt.plugins.documents.cues import NO_LIMITS, Cue, Notation, listed, notice_of_limits
 from nmt.plugins.documents.document import Part, Spliced, Text
 from nmt.plugins.documents.readings import READINGS_LEFT_OUT, lost_readings
 from nmt.plugins.documents.string_markup import BEGINS_PARAGRAPH, DASH, STRING_MARKUP
-from nmt.plugins.documents.string_reader import Kind, Reader
-from nmt.plugins.documents.subtitle_rows import Row, is_webvtt, rows_of, spans_of_text
-from nmt.text import direction, direction_of_text
+from nmt.plugins.documents.string_reader import Kind
+from nmt.plugins.documents.subtitle_layout import Markup
+from nmt.plugins.documents.subtitle_options import SubtitlesConfig
+from nmt.plugins.documents.subtitle_rows import Row, is_webvtt, rows_of, texts_of
+from nmt.plugins.documents.subtitle_times import duration
+from nmt.text import direction, direction_of_text, language_tag, match_language
 from nmt.translation import Translated
 
 # `\h` is the hard space of SubStation Alpha, which converters leave in SubRip files.
@@ -36,34 +40,60 @@ WEBVTT = Kind(
     is_html=False,
     drops_lines=True,
 )
+IN_SUBRIP = Notation(
+    SUBRIP,
+    Markup(unseen=r"</?[a-zA-Z][^<>]*+>|\{\\[^{}]*+\}", line_break=r"(?:\r\n?|\n)[ \t]*+"),
+    fixed=re.compile(r"\\(?:pos|move|org|k)"),
+)
+IN_WEBVTT = Notation(
+    WEBVTT,
+    Markup(unseen=r"</?[a-zA-Z0-9][^<>]*+>", line_break=r"(?:\r\n?|\n)[ \t]*+"),
+    timing=re.compile(r"<(?:\d{1,9}:)?\d\d:\d\d\.\d{3}>"),
+)
+LANGUAGE = re.compile(r"WEBVTT[^\r\n]*(?:\r\n?|\n)(?:[^\r\n]+(?:\r\n?|\n))*?Language: *([\w-]+)")
+"""The header of a file from YouTube, with its language."""
 RIGHT_TO_LEFT_MARK = "\u200f"
 UNSEEN = re.compile(r"</?[a-zA-Z][^<>]*>|\{\\[^{}]*\}")
 """Text that players do not show: tags, even with speakers or classes, and style overrides."""
 OVERRIDES = re.compile(r"(?:\{\\[^{}]*\})+")
 """Style overrides at the beginning of a subtitle."""
-NAMED_LINES = 5
-"""The maximum number of lines that a notice lists."""
 
 
 class Subtitles(Text):
     """The text below each line of times up to the next such line, even after an empty line."""
 
+    def __init__(
+        self,
+        content: bytes,
+        source: str = "",
+        target: str = "",
+        options: SubtitlesConfig = NO_LIMITS,
+    ) -> None:
+        self.source = source
+        self.options = options
+        super().__init__(content, source, target)
+
     def parts(self, text: str, target: str) -> list[Part]:
         self.is_rtl = bool(target) and direction(target) == "rtl"
-        kind = WEBVTT if is_webvtt(text) else SUBRIP
+        in_webvtt = is_webvtt(text)
+        notation = IN_WEBVTT if in_webvtt else IN_SUBRIP
         rows, first = rows_of(text)
         self.left = notice_of_lines(rows, first)
         self.notice = self.left
         parts = list[Part]()
+        if in_webvtt:
+            parts += language_part(text, self.source, target)
         # Everything before the first times is the header of WebVTT, or no subtitle.
-        for begin, end in spans_of_text(rows[first:]):
-            parts += Reader(text[begin:end], begin, kind).parts
+        for span, number, times in texts_of(rows[first:]):
+            cue = Cue(text, span, notation, self.options, number, duration(times))
+            if cue.lines:
+                parts.append(cue)
         return parts
 
     def join(self, translations: Sequence[Translated]) -> bytes:
         text = self.text.render(translations)
         readings = lost_readings(self.text.text, text)
-        notices = [self.left]
+        notices = [self.left, notice_of_limits(self.text.parts, self.options)]
         if readings:
             notices.append(f"{READINGS_LEFT_OUT}: {readings:,}")
         self.notice = "; ".join(filter(None, notices))
@@ -71,6 +101,14 @@ class Subtitles(Text):
         if self.is_rtl and can_encode(RIGHT_TO_LEFT_MARK, self.encoding):
             text = with_marks(text, self.text.text)
         return self.mark + text.encode(self.encoding, "xmlcharrefreplace")
+
+
+def language_part(text: str, source: str, target: str) -> list[Part]:
+    """The language in the header of WebVTT, which YouTube writes, if it is that of the source."""
+    declared = LANGUAGE.match(text)
+    if not declared or not target or not source or not match_language(declared[1], [source]):
+        return []
+    return [Part(*declared.span(1), otherwise=language_tag(target) or target)]
 
 
 def can_encode(character: str, encoding: str) -> bool:
@@ -114,15 +152,9 @@ def notice_of_lines(rows: list[Row], first: int) -> str:
             outside.append(number)
     notices = list[str]()
     if outside:
-        notices.append(f"text before the first subtitle left unchanged: {listed(outside)}")
+        notices.append(f"text before the first subtitle left unchanged: {listed(outside, 'line')}")
     if damaged:
-        notices.append(f"lines that are not valid as times left unchanged: {listed(damaged)}")
+        notices.append(
+            f"lines that are not valid as times left unchanged: {listed(damaged, 'line')}"
+        )
     return "; ".join(notices)
-
-
-def listed(numbers: list[int]) -> str:
-    """How many lines there are, and the numbers of the first ones."""
-    names = ", ".join(map(str, numbers[:NAMED_LINES]))
-    if len(numbers) > NAMED_LINES:
-        names += ", ..."
-    return f"{len(numbers):,} (line {names})"

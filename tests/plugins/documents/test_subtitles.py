@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.helpers.pseudo import pseudo
+from nmt.translation import read_document
+from tests.helpers.pseudo import capitals, pseudo
 
 TIMES = "00:00:01,000 --> 00:00:03,000"
 ODD_TIMES = [
@@ -231,3 +232,27 @@ def test_only_the_text_of_webvtt_changes(format, end):
 def test_the_content_decides_the_format():
     assert pseudo("vtt", f"1\n{TIMES}\na {{x}} & b\n")[1] == f"1\n{TIMES}\nA {{x}} & B\n"
     assert pseudo("srt", "WEBVTT\n\n00:01.000 --> 00:02.000\na &amp; <b")[0] == ["a & <b"]
+
+
+def test_blocks_of_webvtt_stay_even_with_damaged_times_inside():
+    source = (
+        "WEBVTT\nX-TIMESTAMP-MAP=LOCAL:00:00:00.000,MPEGTS:900000\n\n"
+        "STYLE\n::cue { color: red } /*\n00:00:00.000 -- > 00:00:01.000\n*/\n\n"
+        "00:01.000 --> 00:02.000 line:0%\none\n\n"
+        "NOTE\n00:00:03.000 -- > 00:00:04.000\nremark\n\n"
+        "00:05.000 --> 00:06.000\ntwo\n"
+    )
+    lines, result, notice = pseudo("vtt", source)
+    assert (lines, notice) == (["one", "two"], "")
+    assert result == source.replace("one\n", "ONE\n").replace("two\n", "TWO\n")
+
+
+def test_times_of_words_in_webvtt_stay_in_order():
+    words = "so<00:01.240><c> we</c><00:01.500><c> begin</c>"
+    source = f"WEBVTT\nKind: captions\nLanguage: en\n\n00:01.000 --> 00:02.000\n{words}\n"
+    lines, result, _ = pseudo("vtt", source)
+    assert lines == ["so we begin"]
+    assert result.endswith("SO <00:01.240><c>WE</c> <00:01.500><c>BEGIN</c>\n")
+    document = read_document("vtt", source.encode(), "de", "en")
+    result = document.join(capitals(document.lines)).decode()
+    assert "Language: de\n" in result

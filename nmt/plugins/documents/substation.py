@@ -1,0 +1,165 @@
+"""SubStation Alpha: the text of the dialogue in files of version 4 and 4+ (.ssa, .ass).
+
+Sources: the specification of ASS (http://www.tcax.org/docs/ass-specs.htm) and
+https://aegisub.org/docs/latest/ass_tags.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from nmt.config import NMTError
+from nmt.plugins.documents.cues import NO_LIMITS, Cue, Notation, listed, notice_of_limits
+from nmt.plugins.documents.document import Part, Text
+from nmt.plugins.documents.override_blocks import override_insets
+from nmt.plugins.documents.string_markup import MASK, UNSPACED
+from nmt.plugins.documents.string_reader import Kind
+from nmt.plugins.documents.subtitle_layout import Markup
+from nmt.plugins.documents.subtitle_options import SubtitlesConfig
+from nmt.translation import Translated
+
+LINE = re.compile(r"[^\r\n]+")
+SECTION = re.compile(r"\s*\[([^\]\r\n]{1,60})\]\s*", re.ASCII)
+EVENTS = "events"
+FIELDS = (
+    "layer",
+    "start",
+    "end",
+    "style",
+    "name",
+    "marginl",
+    "marginr",
+    "marginv",
+    "effect",
+    "text",
+)
+"""The fields of an event if no line declares them."""
+GENERATED = "fx"
+"""The effect of lines that Aegisub generates from comments, such as one for each syllable."""
+TIME = re.compile(r"\s*(\d{1,4}):(\d{1,2}):(\d{1,2}(?:\.\d{1,3})?)\s*", re.ASCII)
+PARENTHESES = str.maketrans("{}", "()")
+"""Braces of a translation would hide the text inside."""
+# The reader sees override blocks as masks, and they end sentences at dashes.
+EVENT_MARKUP = re.compile(
+    "|".join(
+        [
+            r"(?P<line>\\[Nn])",
+            rf"(?:\A|(?<=\\[Nn])|(?<={MASK}))[ \t]*+(?:[-*•\u2013]\s+|(?:{UNSPACED})[ \t\u3000]*)",
+            r"(?P<hard_space>(?:\\h)+)",
+        ]
+    )
+)
+NOTATION = Notation(
+    Kind(
+        markup=EVENT_MARKUP,
+        write=lambda text: text.translate(PARENTHESES),
+        is_html=False,
+        drops_lines=True,
+    ),
+    Markup(unseen=r"\{[^{}]*+\}", line_break=r"\\[Nn][ \t]*+"),
+    timing=re.compile(r"\{(?=[^{}]*\\[kK][fot]?[\d\\}])(?![^{}]*\\p\d)[^{}]*+\}"),
+    fixed=re.compile(r"\\(?:pos|move|org|clip|p[1-9])"),
+    insets=override_insets,
+)
+
+
+@dataclass(frozen=True)
+class Event:
+    """A line of dialogue."""
+
+    number: int
+    begin: int
+    end: int
+    """The span of its text."""
+    effect: str
+    seconds: float
+
+
+class SubStation(Text):
+    """The texts of the lines that begin with `Dialogue:`."""
+
+    def __init__(
+        self,
+        content: bytes,
+        source: str = "",
+        target: str = "",
+        options: SubtitlesConfig = NO_LIMITS,
+    ) -> None:
+        self.options = options
+        super().__init__(content, source, target)
+
+    def parts(self, text: str, target: str) -> list[Part]:
+        parts = list[Part]()
+        generated = list[int]()
+        for event in events_of(text):
+            span = (event.begin, event.end)
+            cue = Cue(text, span, NOTATION, self.options, event.number, event.seconds)
+            if cue.lines and event.effect == GENERATED:
+                generated.append(event.number)
+            elif cue.lines:
+                parts.append(cue)
+        self.left = ""
+        if generated:
+            self.left = f"generated effects (fx) left unchanged: {listed(generated, 'number')}"
+        self.notice = self.left
+        return parts
+
+    def join(self, translations: Sequence[Translated]) -> bytes:
+        content = super().join(translations)
+        notices = [self.left, notice_of_limits(self.text.parts, self.options)]
+        self.notice = "; ".join(filter(None, notices))
+        return content
+
+
+def events_of(text: str) -> Iterator[Event]:
+    """The lines of dialogue of a file; raise NMTError if it has no section for them."""
+    section = ""
+    fields = list(FIELDS)
+    number = 0
+    has_events = False
+    for line in LINE.finditer(text):
+        heading = SECTION.fullmatch(line[0])
+        if heading:
+            section = heading[1].strip().lower()
+            has_events = has_events or section == EVENTS
+            continue
+        if section != EVENTS:
+            continue
+        kind, _, values = line[0].partition(":")
+        kind = kind.strip()
+        if kind == "Format":
+            fields = [name.strip().lower() for name in values.split(",")]
+        elif kind == "Dialogue":
+            number += 1
+            event = event_of(line, values, fields, number)
+            if event:
+                yield event
+    if not has_events:
+        raise NMTError("not SubStation Alpha: it has no line [Events]")
+
+
+def event_of(line: re.Match[str], values: str, fields: list[str], number: int) -> Event | None:
+    """The event of a line with these values; None if it lacks a text."""
+    if "text" not in fields:
+        return None
+    place = fields.index("text")
+    # Only the last field may contain commas.
+    pieces = values.split(",", len(fields) - 1)
+    if place >= len(pieces):
+        return None
+    begin = line.end() - len(values) + sum(len(piece) + 1 for piece in pieces[:place])
+    named = dict(zip(fields, pieces, strict=False))
+    times = (TIME.fullmatch(named.get("start", "")), TIME.fullmatch(named.get("end", "")))
+    effect = named.get("effect", "").strip().lower()
+    return Event(number, begin, begin + len(pieces[place]), effect, duration(*times))
+
+
+def duration(start: re.Match[str] | None, end: re.Match[str] | None) -> float:
+    """The seconds between two times; 0 if one of them is damaged."""
+    if not start or not end:
+        return 0
+    return max(seconds_of(end) - seconds_of(start), 0)
+
+
+def seconds_of(time: re.Match[str]) -> float:
+    return 3600 * int(time[1]) + 60 * int(time[2]) + float(time[3])
