@@ -7,7 +7,7 @@ from html import escape, unescape
 
 from nmt.plugins.documents.document import Part, Spliced, Text
 from nmt.plugins.documents.readings import READINGS_LEFT_OUT, lost_readings
-from nmt.plugins.documents.string_markup import BEGINS_PARAGRAPH, DASH, STRING_MARKUP
+from nmt.plugins.documents.string_markup import BEGINS_PARAGRAPH, DASH, LINE, string_markup
 from nmt.plugins.documents.string_reader import Kind, Reader
 from nmt.plugins.documents.subtitle_rows import Row, is_webvtt, rows_of, spans_of_text
 from nmt.text import direction, direction_of_text
@@ -27,7 +27,7 @@ WEBVTT_MARKUP = re.compile(
     )
 )
 # An empty line would end the subtitle, so a line break may be dropped.
-SUBRIP = Kind(markup=re.compile(f"{STRING_MARKUP.pattern}|{HARD_SPACE}"), drops_lines=True)
+SUBRIP = Kind(markup=re.compile(f"{string_markup(LINE)}|{HARD_SPACE}"), drops_lines=True)
 WEBVTT = Kind(
     markup=WEBVTT_MARKUP,
     # WebVTT has character references, such as &amp;. In SubRip, they are text.
