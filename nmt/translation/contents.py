@@ -32,7 +32,7 @@ XLIFF = Kind("XLIFF", "pass format=xliff", "xliff")
 QT_CATALOG = Kind("a Qt catalog", ADVICE_BY_SUFFIX["ts"])
 ANDROID_STRINGS = Kind("Android strings", THROUGH_XLIFF)
 XML = Kind("XML", THROUGH_XLIFF)
-PHP = Kind("PHP", ADVICE_BY_SUFFIX["php"])
+PHP = Kind("PHP", "pass format=php if it returns an array of strings", "php")
 JSON_LINES = Kind("JSON Lines", ADVICE_BY_SUFFIX["jsonl"])
 JSON = Kind("JSON", "pass format=json", "json")
 PO_CATALOG = Kind("a PO catalog", "pass format=po", "po")
@@ -46,7 +46,8 @@ USFM = Kind("USFM", CONVERT)
 LATEX = Kind("LaTeX", THROUGH_PO4A)
 MANUAL_PAGE = Kind("a manual page", THROUGH_PO4A)
 MARKDOWN = Kind("Markdown with front matter", "pass format=markdown", "markdown")
-YAML = Kind("YAML", ADVICE_BY_SUFFIX["yaml"])
+YAML = Kind("YAML", "pass format=yaml", "yaml")
+RESOURCES = Kind("resources of .NET", "pass format=resx", "resx")
 PROGRAM = Kind("a program", FROM_CODE)
 
 STRING = rb'"(?:[^"\\\n]|\\.){0,200}"'
@@ -71,6 +72,7 @@ CONTENTS = (
     Content(BEFORE_ROOT + rb"<xliff\s", XLIFF),
     Content(BEFORE_ROOT + rb"(?:<!DOCTYPE TS|<TS[\s>])", QT_CATALOG),
     Content(BEFORE_ROOT + rb"<resources[\s>]", ANDROID_STRINGS),
+    Content(BEFORE_ROOT + rb"<root>\s*<(?:!--|xsd:schema|resheader|data)\b", RESOURCES),
     Content(rb"<\?xml\s|<!DOCTYPE\s|<[\w:.-]+\s[^<>]{0,2000}\bxmlns\b", XML),
     # A line of tags, before another tag or the end of an element.
     Content(TAG_OR_COMMENT + rb"+\r?\n(?=\s*<|[\s\S]*</)", XML),
