@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from fluent.syntax import FluentParser, ast
 
 from nmt.config import NMTError
-from nmt.plugins.catalogs.fluent_patterns import FluentString
+from nmt.plugins.catalogs.fluent_patterns import FluentString, span_of
 from nmt.plugins.catalogs.values import Value, Values, is_technical, line_number
 
 NOT_TEXT = frozenset(
@@ -57,16 +57,15 @@ def is_technical_pattern(raw: str, pattern: ast.Pattern) -> bool:
 
 def span_of_pattern(text: str, pattern: ast.Pattern) -> tuple[int, int]:
     """The span of a pattern without the indentation of its first line."""
-    begin = pattern.span.start
-    end = pattern.span.end
+    begin, end = span_of(pattern)
     return end - len(text[begin:end].lstrip(" \r\n")), end
 
 
 def problem_of(text: str, junk: ast.Junk) -> str:
     """What is wrong with an entry that is not Fluent."""
-    begin = junk.span.start
+    begin, _ = span_of(junk)
     if text.startswith(FREEMARKER, begin):
         return f"line {line_number(text, begin)}: not Fluent, but a template of FreeMarker"
     annotation = junk.annotations[0]
-    number = line_number(text, annotation.span.start)
+    number = line_number(text, span_of(annotation)[0])
     return f"line {number}: not valid Fluent ({annotation.message})"

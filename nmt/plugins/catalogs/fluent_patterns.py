@@ -80,8 +80,7 @@ class FluentString(String):
 
     def inset_of(self, placeable: ast.Placeable, begin: int, depth: int) -> Inset:
         """A placeable in its pattern, which begins at this offset; its variants have their own."""
-        start = placeable.span.start
-        end = placeable.span.end
+        start, end = span_of(placeable)
         raw = self.file[start:end]
         expression = placeable.expression
         note: Spliced | None = None
@@ -98,8 +97,8 @@ class FluentString(String):
     def parts_of_variants(self, expression: ast.SelectExpression, depth: int) -> list[Part]:
         parts = list[Part]()
         for variant in expression.variants:
-            span = variant.value.span
-            of_variant = self.parts_of(variant.value, span.start, span.end, depth)
+            begin, end = span_of(variant.value)
+            of_variant = self.parts_of(variant.value, begin, end, depth)
             if variant.default:
                 parts += self.missing_forms(expression, variant, of_variant)
             parts += of_variant
@@ -115,10 +114,10 @@ class FluentString(String):
         keys = [self.key_of(variant) for variant in expression.variants]
         if not is_plural(expression.selector, keys):
             return []
-        begin = default.value.span.start
-        text = self.file[begin : default.value.span.end]
+        begin, end = span_of(default.value)
+        text = self.file[begin:end]
         # A mark of the default variant is only before its key.
-        at = self.file.rindex("*", 0, default.key.span.start)
+        at = self.file.rindex("*", 0, span_of(default.key)[0])
         line_begin = self.file.rindex("\n", 0, at) + 1
         before_key = self.file[line_begin:at]
         indent = before_key if not before_key.strip() else "    "
@@ -131,7 +130,7 @@ class FluentString(String):
         return missing
 
     def source_of(self, node: ast.SyntaxNode) -> str:
-        return self.file[node.span.start : node.span.end]
+        return source_of(self.file, node)
 
     def key_of(self, variant: ast.Variant) -> str:
         return self.source_of(variant.key)
@@ -164,6 +163,16 @@ class Form(Part):
         return f"[{self.form}] {self.copy.render(translations)}{self.line_end}"
 
 
+def span_of(node: ast.SyntaxNode) -> tuple[int, int]:
+    assert node.span  # the parser is asked for spans
+    return node.span.start, node.span.end
+
+
+def source_of(file: str, node: ast.SyntaxNode) -> str:
+    begin, end = span_of(node)
+    return file[begin:end]
+
+
 def is_plural(selector: ast.SyntaxNode, keys: Sequence[str]) -> bool:
     """Whether a selector with these variants chooses a plural form."""
     if not isinstance(selector, ast.VariableReference | ast.FunctionReference):
@@ -183,15 +192,15 @@ def skeleton(file: str, pattern: ast.Pattern, ignored: set[str]) -> Skeleton:
             continue
         expression = element.expression
         if isinstance(expression, ast.SelectExpression):
-            selector = file[expression.selector.span.start : expression.selector.span.end]
+            selector = source_of(file, expression.selector)
             variants = list[object]()
             for variant in expression.variants:
-                key = file[variant.key.span.start : variant.key.span.end]
+                key = source_of(file, variant.key)
                 if key not in ignored:
                     content = frozenset(skeleton(file, variant.value, ignored).items())
                     variants.append((key, variant.default, content))
             result[selector, tuple(variants)] += 1
         # Text, such as a brace, may be new.
         elif not isinstance(expression, ast.StringLiteral):
-            result[file[element.span.start : element.span.end]] += 1
+            result[source_of(file, element)] += 1
     return result

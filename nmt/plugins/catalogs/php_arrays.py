@@ -112,23 +112,39 @@ def strings_of_arrays(text: str, tokens: Sequence[Token]) -> Iterator[int]:
     enclosing = list[Bracket]()
     for index, token in enumerate(tokens):
         name = token.text.lower()
-        before = tokens[index - 1].text.lower() if index else ""
+        problem = ""
         if token.is_string:
-            token.is_in_array = bool(enclosing) and enclosing[-1].is_array
-            is_inside = bool(enclosing) and enclosing[0].is_array
-            if is_inside or (not enclosing and is_assigned(tokens, index)):
+            token.is_in_array = enclosing[-1].is_array if enclosing else False
+            if is_data(tokens, index, enclosing):
                 yield index
         elif name in PROGRAM and not enclosing:
-            number = line_number(text, token.begin)
-            raise NMTError(f"line {number}: a program, not an array of strings")
+            problem = "a program, not an array of strings"
         elif name in OPENING:
-            is_array = before in BEFORE_ARRAY if name == "[" else before == "array"
-            enclosing.append(Bracket(OPENING[name], is_array))
-        elif name in CLOSING and (not enclosing or enclosing.pop().closing != name):
-            number = line_number(text, token.begin)
-            raise NMTError(f"line {number}: this bracket closes nothing")
+            enclosing.append(Bracket(OPENING[name], begins_array(tokens, index)))
+        elif name in CLOSING and not closes(enclosing, name):
+            problem = "this bracket closes nothing"
+        if problem:
+            raise NMTError(f"line {line_number(text, token.begin)}: {problem}")
     if enclosing:
         raise NMTError("the file is damaged: nothing closes one of its brackets")
+
+
+def closes(enclosing: list[Bracket], name: str) -> bool:
+    """Remove the last open bracket; whether this one closes it."""
+    return bool(enclosing) and enclosing.pop().closing == name
+
+
+def begins_array(tokens: Sequence[Token], index: int) -> bool:
+    """Whether a bracket is that of an array, as opposed to an index, a call or a block."""
+    before = tokens[index - 1].text.lower() if index else ""
+    if tokens[index].text == "[":
+        return before in BEFORE_ARRAY
+    return before == "array"
+
+
+def is_data(tokens: Sequence[Token], index: int, enclosing: Sequence[Bracket]) -> bool:
+    """Whether a string is in an array or assigned to a key."""
+    return enclosing[0].is_array if enclosing else is_assigned(tokens, index)
 
 
 def is_assigned(tokens: Sequence[Token], index: int) -> bool:

@@ -1,6 +1,6 @@
 """Java's .properties files (java.util.Properties.load in the documentation of the Java platform).
 
-Most are resource bundles, whose values `java.text.MessageFormat` reads.
+Most are resource bundles, whose values the class MessageFormat of Java reads.
 """
 
 import re

@@ -11,7 +11,8 @@ NOT_TEXT = re.compile(
     r".*\.(?:"
     r"(?:Min|Max)?(?:Width|Height)|\w{0,40}Size|Location|Margin|Padding|Anchor|Dock|Alignment"
     r"|Font|FontFamily|ImageKey|ImageIndex|FileName|TabIndex|ShortcutKeys|Visible|Enabled"
-    r"|ShortcutKeyDisplayString|DataMember|DisplayMember|ValueMember|DataPropertyName|HelpKeyword|NavigateUri|Source"
+    r"|ShortcutKeyDisplayString|DataMember|DisplayMember|ValueMember|DataPropertyName"
+    r"|HelpKeyword|NavigateUri|Source"
     r")"
 )
 """Names of properties whose values no user reads; those of the user's own strings have no dot."""
@@ -39,23 +40,25 @@ class Resources(Values):
         names = [entry.attributes.get("name", "") for entry in entries]
         is_of_designer = any(name.startswith(IN_DESIGNERS) for name in names)
         for entry, name in zip(entries, names, strict=True):
-            is_name = is_of_designer and NAME.fullmatch(name)
-            if not is_name and is_string(entry, name):
-                for child in entry.children:
-                    if child.name == "value":
-                        yield from value_of(child)
+            if is_string(entry, name, is_of_designer):
+                yield from values_of(entry)
 
 
-def is_string(entry: Element, name: str) -> bool:
+def is_string(entry: Element, name: str, is_of_designer: bool) -> bool:
     """Whether an entry may be text; objects declare their type, as do files."""
     if {"type", "mimetype"} & entry.spans.keys():
+        return False
+    if is_of_designer and NAME.fullmatch(name):
         return False
     # Designers of forms write their own data with such names.
     return not name.startswith(">>") and not NOT_TEXT.fullmatch(name)
 
 
-def value_of(element: Element) -> Iterator[Value]:
-    """The value in an element, unless it is technical or has markup."""
-    text = element.text
-    if not element.children and not is_technical(text):
-        yield Value(element.inside, element.outside, Template(text, FORMAT_ITEM), escaped)
+def values_of(entry: Element) -> Iterator[Value]:
+    """The value of an entry, unless it is technical or has markup."""
+    for element in entry.children:
+        if element.name != "value" or element.children:
+            continue
+        text = element.text
+        if not is_technical(text):
+            yield Value(element.inside, element.outside, Template(text, FORMAT_ITEM), escaped)

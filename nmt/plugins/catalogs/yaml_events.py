@@ -86,6 +86,7 @@ class Yaml:
 
     def open(self, event: yaml.CollectionStartEvent) -> None:
         if len(self.levels) == DEEPEST:
+            assert event.start_mark  # the parser sets it
             number = event.start_mark.line + 1
             raise NMTError(f"line {number}: nested more than {DEEPEST} levels deep")
         is_in_flow = bool(event.flow_style) or bool(self.levels and self.levels[-1].is_in_flow)

@@ -1,4 +1,7 @@
-"""YAML files with the texts of programs, such as those of Rails (https://guides.rubyonrails.org/i18n.html)."""
+"""YAML files with the texts of programs, such as those of Rails.
+
+Their keys: https://guides.rubyonrails.org/i18n.html.
+"""
 
 import re
 from collections.abc import Iterable

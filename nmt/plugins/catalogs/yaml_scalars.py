@@ -22,7 +22,8 @@ ESCAPE_OF_JSON = re.compile(r"\\u[dD][89abAB][\da-f]{2}\\u[dD][c-fC-F][\da-f]{2}
 
 def is_text(value: str) -> bool:
     """Whether a plain scalar is a string, as opposed to a number, a date or `yes`."""
-    return RESOLVER.resolve(yaml.ScalarNode, value, (True, False)) == STRING_TAG
+    tag: str = RESOLVER.resolve(yaml.ScalarNode, value, (True, False))
+    return tag == STRING_TAG
 
 
 class Scalar:
@@ -40,6 +41,9 @@ class Scalar:
         self.style: str = event.style or ""
         self.is_string = event.tag == STRING_TAG if event.tag else self.has_string_style()
         self.is_in_flow = is_in_flow
+        # The parser sets both marks.
+        assert event.start_mark
+        assert event.end_mark
         self.line: int = event.start_mark.line + 1
         self.column: int = event.start_mark.column
         self.begin: int = event.start_mark.index
