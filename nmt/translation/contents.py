@@ -33,7 +33,8 @@ ANDROID_STRINGS = Kind("Android strings", "pass format=android", "android")
 PROPERTY_LIST = Kind("a property list", "pass format=stringsdict", "stringsdict")
 TTML = Kind("TTML", "pass format=ttml", "ttml")
 XML = Kind("XML", THROUGH_XLIFF)
-PHP = Kind("PHP", ADVICE_BY_SUFFIX["php"])
+PHP_ARRAY = Kind("an array of PHP", "pass format=php", "php")
+PHP = Kind("PHP", FROM_CODE)
 JSON_LINES = Kind("JSON Lines", ADVICE_BY_SUFFIX["jsonl"])
 ARB = Kind("Flutter's messages", "pass format=arb", "arb")
 STRING_CATALOG = Kind("a String Catalog", "pass format=xcstrings", "xcstrings")
@@ -51,7 +52,9 @@ USFM = Kind("USFM", CONVERT)
 LATEX = Kind("LaTeX", THROUGH_PO4A)
 MANUAL_PAGE = Kind("a manual page", THROUGH_PO4A)
 MARKDOWN = Kind("Markdown with front matter", "pass format=markdown", "markdown")
-YAML = Kind("YAML", ADVICE_BY_SUFFIX["yaml"])
+RAILS = Kind("a locale of Rails", "pass format=rails", "rails")
+YAML = Kind("YAML", "pass format=yaml", "yaml")
+RESOURCES = Kind("resources of .NET", "pass format=resx", "resx")
 PROGRAM = Kind("a program", FROM_CODE)
 
 STRING = rb'"(?:[^"\\\n]|\\.){0,200}"'
@@ -78,10 +81,16 @@ CONTENTS = (
     Content(BEFORE_ROOT + rb"<resources[\s>]", ANDROID_STRINGS),
     Content(rb"(?:<\?xml[^>]*>\s*)?(?:<!DOCTYPE plist\b|<plist[\s>])", PROPERTY_LIST),
     Content(BEFORE_ROOT + rb"<(?:\w+:)?tt[\s>]", TTML),
+    Content(BEFORE_ROOT + rb"<root>\s*<(?:!--|xsd:schema|resheader|data)\b", RESOURCES),
     Content(rb"<\?xml\s|<!DOCTYPE\s|<[\w:.-]+\s[^<>]{0,2000}\bxmlns\b", XML),
     # A line of tags, before another tag or the end of an element.
     Content(TAG_OR_COMMENT + rb"+\r?\n(?=\s*<|[\s\S]*</)", XML),
     Content(rb"<(?:" + ROOTS + rb")>\s*\n", XML),
+    # As in Laravel: nothing but comments before the array.
+    Content(
+        rb"<\?php\b(?:[^\n]{0,200}\n){0,60}?\s*return\s*(?:\[|array\s*\()",
+        PHP_ARRAY,
+    ),
     Content(rb"<\?php\b", PHP),
     Content(rb"\{.{0,2000}\}\s*\n\s*\{\s*\"", JSON_LINES),
     Content(rb'\{\s*"@@locale"\s*:', ARB),
@@ -108,6 +117,14 @@ CONTENTS = (
     Content(
         rb"---[ \t]*\n(?:[\w-]+:.*\n|[ \t#-].*\n|\n){1,200}---[ \t]*\n\s*\S",
         MARKDOWN,
+    ),
+    # A language code, and below it a mapping.
+    Content(
+        # `on` begins workflows of GitHub.
+        rb"(?:(?:#[^\n]*|---[ \t]*)?\n){0,60}"
+        rb"(?!on\b)[\"']?[a-z]{2}(?:[-_][A-Za-z\d]{2,8})?[\"']?:[ \t]*\n"
+        rb"(?:[ \t]*(?:#[^\n]*)?\n){0,20}[ \t]+[^\s:#-]",
+        RAILS,
     ),
     Content(rb"[\w-]+:[ \t]*\n[ \t]+[\w.-]+:[ \t]", YAML),
     Content(rb"%YAML |---\s*\n[\w-]+:\s", YAML),

@@ -30,13 +30,9 @@ CATALOGS = {
     "idml": "idml",
     "ini": "ini",
     "mozlang": "lang",
-    "php": "php",
-    "prop": "properties",
     "rc": "rc",
-    "resx": "resx",
     "toml": "toml",
     "ts": "ts",
-    "yaml": "yaml yml",
 }
 """The suffixes of files that translate-toolkit converts to PO, by the names of its converters."""
 ADVICE = {
@@ -58,12 +54,12 @@ ADVICE = {
     "mqxliff mxliff sdlxliff txlf txml xlz": "export it as XLIFF 1.2 from your translation tool",
     "tbx tmx": "export the text to translate as XLIFF 1.2; `nmt preprocess` trains on TMX",
     "sgm": "extract its segments to a text file, one per line",
-    "dita ditamap gpx kml plist resw rss svg usx xsd xsl xslt": THROUGH_XLIFF,
+    "dita ditamap gpx kml plist rss svg usx xsd xsl xslt": THROUGH_XLIFF,
     "asp aspx astro ejs erb haml hbs j2 jinja jsp liquid mustache pug svelte twig vue": FROM_CODE,
     "bash bat c cc cpp css dart go h hpp hs java js jsx kt lua m mjs ps1 py r rb rs scala scss sql"
     " swift tsx vb zsh": FROM_CODE,
     "bak bin cat chm efi ipk ksh lzh mol msa mus ota sam scr sid snd str": CONVERT,
-    "ai avi cfg conf db dwg eml env eps exe fm ftl gif graphql hcl indd jpeg jpg mbox mif mkv mp3"
+    "ai avi cfg conf db dwg eml env eps exe fm gif graphql hcl indd jpeg jpg mbox mif mkv mp3"
     " mp4 msg npz odg parquet pkl png proto psd pub safetensors sfm sqlite tf tiff ttf usfm vcf vsd"
     " vsdx wav webp woff": CONVERT,
     "7z bz2 gz lz4 rar tar tgz xz z zip": "unpack it",

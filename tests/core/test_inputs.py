@@ -88,9 +88,9 @@ def test_lines_of_text_are_accepted(tmp_path, name):
 
 
 KNOWN = (
-    "ipynb usfm sfm dita adoc ftl toml php usx org svg doc xls docm tsv csv jsonl yaml "
-    "yml ini properties resx rst tex rtf tmx sdlxliff vue jsx tsx c java go rs rb py pdf "
-    "odg ppt mdx bin fodt jsonc json5 jsonld resw docbook man pod sgm"
+    "ipynb usfm sfm dita adoc toml php usx org svg doc xls docm tsv csv jsonl yaml yml "
+    "ini rst tex rtf tmx sdlxliff vue jsx tsx c java go rs rb py pdf odg ppt mdx bin fodt "
+    "jsonc json5 jsonld docbook man pod sgm"
 )
 UNKNOWN = "dat foo log"
 

@@ -29,7 +29,7 @@ class Copy:
 
     at: int
     before: str
-    after: str
+    after: str = ""
 
 
 @dataclass
@@ -48,8 +48,11 @@ class Value:
 class Values(Document):
     """A file whose values are replaced with their translations."""
 
+    on_missing_character = "strict"
+    """What Python's encoder does with a character that the file's encoding lacks."""
+
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
-        self.file, self.mark, self.encoding = decode_file(content)
+        self.file, self.mark, self.encoding = self.decode(content)
         self.source = source
         self.target = target
         self.values = list[Value]()
@@ -61,6 +64,10 @@ class Values(Document):
         self.lines = list[str]()
         for value in self.values:
             self.lines += value.string.lines
+
+    def decode(self, content: bytes) -> tuple[str, bytes, str]:
+        """The text, its byte order mark and its encoding."""
+        return decode_file(content)
 
     @abstractmethod
     def read(self) -> None:
@@ -87,7 +94,7 @@ class Values(Document):
         strings = [value.string for value in self.values]
         self.notice = notice_about(strings, counts, self.target)
         text = Spliced(self.file, parts).render(())
-        return self.mark + text.encode(self.encoding)
+        return self.mark + text.encode(self.encoding, self.on_missing_character)
 
 
 def checked(

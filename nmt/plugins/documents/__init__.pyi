@@ -7,6 +7,7 @@ from .document import plain_text as plain_text
 from .elements import Element as Element
 from .elements import escaped as escaped
 from .elements import parse_xml as parse_xml
+from .elements import text_of as text_of
 from .encodings import decode_file as decode_file
 from .icu import CATEGORIES as CATEGORIES
 from .icu import PLURAL as PLURAL
@@ -28,6 +29,10 @@ from .plural_forms import numbers_of_forms as numbers_of_forms
 from .plural_forms import plural_categories as plural_categories
 from .readings import READINGS_LEFT_OUT as READINGS_LEFT_OUT
 from .readings import lost_readings as lost_readings
+from .string_markup import COMMENT as COMMENT
+from .string_markup import HTML_TAG as HTML_TAG
+from .string_markup import OTHER_TAG as OTHER_TAG
+from .string_markup import STRING_MARKUP as STRING_MARKUP
 from .string_reader import Inset as Inset
 from .string_reader import Kind as Kind
 from .string_reader import Reader as Reader

@@ -13,6 +13,8 @@ DECLARED = re.compile(rf'((?:"|\\n){LANGUAGE}:)[^"\\]*')
 FLAGS = re.compile(r"#,[ \t]*")
 FUZZY = "fuzzy"
 """Gettext ignores fuzzy translations until someone has reviewed them."""
+STRINGS = re.compile(r'\s*(?:msg\w+(?:\[\d+\])?)?(?>(?:\s*"(?>(?:[^"\\]|\\.)*)")*)\s*')
+"""A line of a message: a keyword, strings, or both."""
 KIND = re.compile(r'msgstr|msg\w+|"|#~\||#[~,|]?|')
 
 
@@ -100,6 +102,18 @@ def damaged_line(text: str) -> int:
         if kind.startswith("msg"):
             keyword = kind
     return 0 if keyword == "msgstr" else number
+
+
+def unclosed_line(text: str) -> int:
+    """The number of the first line whose string has no closing quotation mark; 0 if none.
+
+    polib would drop the last character of such a string.
+    """
+    # Strings may contain the characters besides \\n at which `splitlines` breaks.
+    for number, line in enumerate(text.split("\n"), start=1):
+        if kind_of(line)[:1] in ("m", '"') and not STRINGS.fullmatch(line):
+            return number
+    return 0
 
 
 def kind_of(line: str) -> str:

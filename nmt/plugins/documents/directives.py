@@ -45,8 +45,11 @@ MOVABLE = frozenset(
     ]
 )
 """Formats in which a translation may move directives, but not add their characters elsewhere."""
-SPECIAL_WORD = re.compile(r"(?<!\S)\S*?[%~{}<>&$'|@](?:\S+|\s*\S*)")
-"""In all other formats, words with these characters must stay unchanged and in the same order."""
+SPECIAL_WORD = re.compile(r"(?<!\S)\S*?[%~{}<>&$'|@](?:\S+|(?:(?<=~)\s*| *)\S*)")
+"""In all other formats, words with these characters must stay unchanged and in the same order.
+
+A space after a sign may be a flag, as in `% d`. A line break is part of a directive only in Lisp.
+"""
 
 
 def same_directives(format: str, source: str, translation: str) -> bool:

@@ -72,14 +72,20 @@ UNSPACED = "|".join(UNSPACED_DASHES)
 TAGS = r"(?:<[a-zA-Z][^<>]{0,99}>|\{\\[^{}]{0,99}\})*"
 BEGINS_PARAGRAPH = rf"[ \t\r\n]|{TAGS}(?:[-*•\u2013♪♫♬]|{UNSPACED})"
 LINE = rf"(?P<line>\r\n?|\n)(?P<paragraph>(?={BEGINS_PARAGRAPH}|\d+[.)]))?"
+SENTENCE_END = "[.!?:\u2026\u3002\uff01\uff1f]"
+"""Signs after which a line break of a string ends a sentence, and so keeps its place."""
+AFTER_SENTENCE = rf"(?<={SENTENCE_END}\n)|(?<={SENTENCE_END}\r\n)"
+LINE_OF_STRING = LINE.replace("(?P<paragraph>", rf"(?P<paragraph>{AFTER_SENTENCE}|")
 DASH = rf"(?:\A|(?<=[\n\r]))[ \t]*(?:[-*•\u2013]\s+|(?:{UNSPACED})[ \t\u3000]*)"
 """The mark at the beginning of a line of a dialog or list."""
 
-STRING_MARKUP = re.compile(
-    "|".join(
+
+def string_markup(line: str) -> str:
+    """A pattern for the markup of strings in which `line` is the pattern of a line break."""
+    return "|".join(
         [
             rf"(?P<path>{PATH})",
-            LINE,
+            line,
             DASH,
             TAB,
             rf"(?P<literal>{LITERAL}|{LATER})",
@@ -92,4 +98,6 @@ STRING_MARKUP = re.compile(
             MNEMONIC,
         ]
     )
-)
+
+
+STRING_MARKUP = re.compile(string_markup(LINE_OF_STRING))

@@ -8,7 +8,7 @@ from html import escape, unescape
 from nmt.plugins.documents.cues import NO_LIMITS, Cue, Notation, listed, notice_of_limits
 from nmt.plugins.documents.document import Part, Spliced, Text
 from nmt.plugins.documents.readings import READINGS_LEFT_OUT, lost_readings
-from nmt.plugins.documents.string_markup import BEGINS_PARAGRAPH, DASH, STRING_MARKUP
+from nmt.plugins.documents.string_markup import BEGINS_PARAGRAPH, DASH, LINE, string_markup
 from nmt.plugins.documents.string_reader import Kind
 from nmt.plugins.documents.subtitle_layout import Markup
 from nmt.plugins.documents.subtitle_options import SubtitlesConfig
@@ -31,7 +31,7 @@ WEBVTT_MARKUP = re.compile(
     )
 )
 # An empty line would end the subtitle, so a line break may be dropped.
-SUBRIP = Kind(markup=re.compile(f"{STRING_MARKUP.pattern}|{HARD_SPACE}"), drops_lines=True)
+SUBRIP = Kind(markup=re.compile(f"{string_markup(LINE)}|{HARD_SPACE}"), drops_lines=True)
 WEBVTT = Kind(
     markup=WEBVTT_MARKUP,
     # WebVTT has character references, such as &amp;. In SubRip, they are text.

@@ -121,3 +121,38 @@ def test_what_msgfmt_rejects_is_an_error(catalog, line):
         translated(catalog)
     command = ["msgfmt", "-o", "/dev/null", "-"]
     assert subprocess.run(command, input=catalog.encode(), capture_output=True).returncode == 1
+
+
+@pytest.mark.skipif(not shutil.which("msgfmt"), reason="needs GNU gettext")
+@pytest.mark.parametrize(
+    ("catalog", "line"),
+    [
+        ('msgid "one\nmsgstr ""\n', 1),
+        ('msgid "a"\nmsgstr ""\n\nmsgid ""\n"one\nmsgstr ""\n', 5),
+        ('msgid "a"\nmsgstr "\n', 2),
+        ('msgid "a\\"\nmsgstr ""\n', 1),
+    ],
+)
+def test_an_unclosed_string_is_an_error_with_its_line(catalog, line):
+    with pytest.raises(NMTError, match=f"^line {line}: a string without a closing quotation mark$"):
+        translated(catalog)
+    command = ["msgfmt", "-o", "/dev/null", "-"]
+    assert subprocess.run(command, input=catalog.encode(), capture_output=True).returncode == 1
+
+
+@pytest.mark.parametrize("kind", ["perl", "java", "sh", "object-pascal"])
+def test_a_line_break_is_no_format_directive(kind):
+    catalog = f'#, {kind}-format\nmsgid "go ->\\nnext page"\nmsgstr ""\n'
+    document = read_document("po", catalog.encode())
+    # The model translates the word after the line break.
+    result = document.join([Translated("weiter -> Seite", [(0, 0), (1, 1), (3, 2)])]).decode()
+    assert 'msgstr ""\n"weiter ->\\n"\n"Seite"' in result
+    assert not document.notice
+
+
+def test_a_line_break_may_be_part_of_a_directive_of_lisp():
+    catalog = '#, lisp-format\nmsgid "go ~\\nnext page"\nmsgstr ""\n'
+    document = read_document("po", catalog.encode())
+    result = document.join([Translated("weiter ~ Seite", [(0, 0), (1, 1), (3, 2)])]).decode()
+    assert result == catalog
+    assert "lost their format directives: 1" in document.notice

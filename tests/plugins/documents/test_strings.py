@@ -420,3 +420,12 @@ def test_messages_without_words_are_reported():
     lines, _, notice = pseudo("po", catalog)
     assert lines == ["Go"]
     assert notice == "messages without words left untranslated: 2"
+
+
+@pytest.mark.parametrize("line_end", ["\\n", "\\r\\n"])
+def test_a_line_break_after_a_sentence_keeps_its_place(line_end):
+    text = f'{{"a": "The file is gone.{line_end}Save it again"}}'
+    document = read_document("json", text.encode())
+    assert document.lines == ["The file is gone.", "Save it again"]
+    translations = [Translated("Weg."), Translated("Neu speichern")]
+    assert document.join(translations).decode() == f'{{"a": "Weg.{line_end}Neu speichern"}}'
