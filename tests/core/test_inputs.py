@@ -126,7 +126,7 @@ def test_other_suffixes_are_refused_with_advice(checkpoint, tmp_path, suffix):
         (b'<tmx version="1.4">\n<body>\n<tu>', "XML"),
         (b"<!-- a -->\n<root>\n", "XML"),
         (b'<div class="a">\n<p>Hello</p>', "XML"),
-        (b"en:\n  hello: Hello\n", "YAML"),
+        (b"en:\n  hello: Hello\n", "a locale of Rails"),
         (b"---\ntitle: a\n---\n\nHello\n", "Markdown with front matter"),
         (b'#: a.c:1\nmsgid "Hello"\nmsgstr ""\n', "a PO catalog"),
         (b"0\n00:00:01.000-->00:00:02.000\nHello\n", "subtitles"),

@@ -124,7 +124,7 @@ def test_a_lost_directive_and_a_choice_stay_and_are_counted():
     document = read_document("properties", text.encode())
     assert document.join([Translated("Löschen")]).decode() == text
     assert "lost their placeholders: 1" in document.notice
-    assert "cannot parse their syntax: 1" in document.notice
+    assert "cannot parse their ICU syntax: 1" in document.notice
 
 
 def test_a_damaged_escape_is_an_error_with_its_line():
