@@ -34,6 +34,7 @@ ANDROID_STRINGS = Kind("Android strings", THROUGH_XLIFF)
 XML = Kind("XML", THROUGH_XLIFF)
 PHP = Kind("PHP", ADVICE_BY_SUFFIX["php"])
 JSON_LINES = Kind("JSON Lines", ADVICE_BY_SUFFIX["jsonl"])
+NOTEBOOK = Kind("a Jupyter notebook", "pass format=ipynb", "ipynb")
 JSON = Kind("JSON", "pass format=json", "json")
 PO_CATALOG = Kind("a PO catalog", "pass format=po", "po")
 SRT = Kind("subtitles", "pass format=srt", "srt")
@@ -76,6 +77,10 @@ CONTENTS = (
     Content(TAG_OR_COMMENT + rb"+\r?\n(?=\s*<|[\s\S]*</)", XML),
     Content(rb"<(?:" + ROOTS + rb")>\s*\n", XML),
     Content(rb"<\?php\b", PHP),
+    Content(
+        rb'\{\s*"cells"\s*:\s*\[\s*\{\s*"(?:attachments|cell_type|id|metadata|source)"',
+        NOTEBOOK,
+    ),
     Content(rb"\{.{0,2000}\}\s*\n\s*\{\s*\"", JSON_LINES),
     Content(rb"(?:\[\s*)*\{\s*" + STRING + rb"\s*:", JSON),
     Content(rb"\[\s*" + STRING + rb"\s*,?\s*\n", JSON),

@@ -21,7 +21,6 @@ THROUGH_PO = (
 )
 THROUGH_PO4A = "convert it to PO with po4a-gettextize, and the translation back with po4a-translate"
 THROUGH_OFFICE = "run `soffice --convert-to {} FILE`"
-THROUGH_JUPYTEXT = "run `jupytext --to md FILE`, and `jupytext --to ipynb` on the translation"
 FROM_XCODE = "export its text as XLIFF with Xcode (Product > Export Localizations)"
 FROM_CODE = "extract its messages to a catalog, for example to PO with xgettext"
 CONVERT = "convert it to a format that nmt reads"
@@ -49,8 +48,7 @@ ADVICE = {
     "csv tab tsv": "save it as .xlsx, or extract the column to translate to a .txt file",
     "pdf": "run `pdftotext FILE` to extract its text",
     "shtml xht xhtm": "pass format=html",
-    "mdown mdtext mdwn mdx mkd mkdn qmd rmd": "pass format=markdown",
-    "ipynb": THROUGH_JUPYTEXT,
+    "mdtext mdwn": "pass format=markdown",
     "fb2 mediawiki muse opml org rest rst t2t textile typ wiki": "run `pandoc FILE -o OTHER.md`",
     "adoc asc asciidoc dbk docbook latex man mdoc pod sgml tex texi texinfo": THROUGH_PO4A,
     "geojson har jsonld topojson webmanifest": "pass format=json",

@@ -1,13 +1,24 @@
 """Document formats: which text is translated, and how its markup is put back."""
 
-from nmt.extensions import Add, DocumentEntry
+from nmt.extensions import Add, DocumentEntry, OptionsEntry
 
 
 def register(add: Add) -> None:
     # Addresses instead of classes, so that a reader is imported only for a document of its format.
     here = "nmt.plugins.documents"
     add(DocumentEntry("html", f"{here}.html:Html", suffixes=(".html", ".htm", ".xhtml")))
-    add(DocumentEntry("markdown", f"{here}.markdown:Markdown", suffixes=(".md", ".markdown")))
+    add(OptionsEntry("document.markdown", f"{here}.markdown:MarkdownConfig", is_inline=True))
+    markdown = (".md", ".markdown", ".mdown", ".mkd", ".mkdn", ".qmd", ".rmd")
+    add(
+        DocumentEntry(
+            "markdown",
+            f"{here}.markdown:Markdown",
+            suffixes=markdown,
+            options="markdown",
+        )
+    )
+    add(DocumentEntry("mdx", f"{here}.markdown:Mdx", suffixes=(".mdx",), options="markdown"))
+    add(DocumentEntry("ipynb", f"{here}.notebooks:Notebook", suffixes=(".ipynb",)))
     add(DocumentEntry("po", f"{here}.catalogs:Catalog", suffixes=(".po", ".pot")))
     add(DocumentEntry("srt", f"{here}.subtitles:Subtitles", suffixes=(".srt",)))
     add(DocumentEntry("vtt", f"{here}.subtitles:Subtitles", suffixes=(".vtt",)))
