@@ -16,7 +16,7 @@ from nmt.plugins.documents.nodes import MarkupToken
 from nmt.plugins.documents.readings import RUBY
 from nmt.plugins.documents.scanner import Scanner
 from nmt.plugins.documents.scripts import join_scripts
-from nmt.plugins.documents.syntax import LINE_PREFIX
+from nmt.plugins.documents.syntax import CODE, LINE_PREFIX, SOFT_BREAK
 from nmt.plugins.documents.tags import tags_of
 from nmt.plugins.documents.trees import without_optional
 from nmt.translation import Translated
@@ -35,6 +35,8 @@ BEGINS_BLOCK = re.compile(
     r"((?:\A|\n[ \t>]*+)(?:\d{1,9}(?=[.)]\s)|(?=[#>-]|\+(?!\+\w)|=+[ \t]*(?:\n|\Z)|\*\s|~~~)))"
 )
 """The beginning of a list, heading or similar block, up to the sign to escape."""
+CODE_IN_LINES = re.compile(CODE, re.DOTALL)
+LINE_BREAK = re.compile(SOFT_BREAK)
 CONTINUES_URL = re.compile(r"-?[^\W_]")
 """Text that would become part of the bare address before it."""
 
@@ -121,9 +123,12 @@ class Inline(Sentence):
         self.parameters_left = scanner.parameters_left
         self.is_refused = False  # True if no translation keeps the markup
         # Text with brackets keeps them as they are, if possible.
-        self.escapes = [dialect.escape]
+        self.escapes: list[Callable[[str], str]] = [dialect.escape]
         if scanner.has_brackets:
             self.escapes.insert(0, dialect.escape_few)
+        # Where a page escapes dollars, bare ones could begin a formula.
+        if r"\$" in text[begin:end]:
+            self.escapes = [with_escaped_dollars(write) for write in self.escapes]
         self.images = list[Image]()  # of the sentence
         self.outside = list[Image]()  # beside it
         for whole, content in scanner.images:
@@ -181,6 +186,8 @@ class Inline(Sentence):
         if self.urls and written != self.raw:
             written = with_blanks_around(self.urls, written)
         if self.in_paragraph and written != self.raw:
+            # A line break in code is a blank, and its next line could look like another block.
+            written = CODE_IN_LINES.sub(lambda code: LINE_BREAK.sub(" ", code[0]), written)
             written = self.without_first_tags(written)
             written = BEGINS_BLOCK.sub(r"\1\\", written)
         return written
@@ -245,6 +252,10 @@ class Inline(Sentence):
             return True
         types = [token.type for token in self.dialect.parser.parse(whole)]
         return types[1:] == ["inline", "paragraph_close"]
+
+
+def with_escaped_dollars(write: Callable[[str], str]) -> Callable[[str], str]:
+    return lambda text: write(text).replace("$", r"\$")
 
 
 def moved(span: tuple[int, int], by: int) -> tuple[int, int]:

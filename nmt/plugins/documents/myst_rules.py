@@ -93,7 +93,6 @@ OF_CODE = frozenset(
         "literalinclude",
         "math",
         "mermaid",
-        "myst-example",
         "ojs",
         "output",
         "parsed-literal",

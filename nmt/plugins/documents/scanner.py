@@ -236,12 +236,17 @@ class Scanner:
         while self.images and self.images[-1].whole[0] >= opening.content:
             self.images.pop()
         self.images.append(ImageSpans((begin, end), (opening.content, closing)))
+        if "{" in self.text[closing:end]:
+            self.literal += self.text[begin:end]
         self.tokens[opening.token :] = [MarkupToken("point", self.text[begin:end], breaks=True)]
         self.at = end
 
     def close_link(self, opening: Bracket, closing: int, end: int) -> None:
         """Turn the brackets and address of a link into an element; the offsets as for an image."""
         raw = self.text[closing:end]
+        if "{" in raw:
+            # For CommonMark, an address that a template computes is text.
+            self.literal += raw
         self.tokens[opening.token] = MarkupToken("open", "[", name="link")
         label = ""
         if raw in ("]", "][]"):
