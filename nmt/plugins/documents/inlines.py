@@ -186,8 +186,7 @@ class Inline(Sentence):
         if self.urls and written != self.raw:
             written = with_blanks_around(self.urls, written)
         if self.in_paragraph and written != self.raw:
-            # A line break in code is a blank, and its next line could look like another block.
-            written = CODE_IN_LINES.sub(lambda code: LINE_BREAK.sub(" ", code[0]), written)
+            written = CODE_IN_LINES.sub(without_line_breaks, written)
             written = self.without_first_tags(written)
             written = BEGINS_BLOCK.sub(r"\1\\", written)
         return written
@@ -252,6 +251,11 @@ class Inline(Sentence):
             return True
         types = [token.type for token in self.dialect.parser.parse(whole)]
         return types[1:] == ["inline", "paragraph_close"]
+
+
+def without_line_breaks(code: re.Match[str]) -> str:
+    """Code on one line if one of its lines looks like another block; a break in code is a blank."""
+    return LINE_BREAK.sub(" ", code[0]) if BEGINS_BLOCK.search(code[0]) else code[0]
 
 
 def with_escaped_dollars(write: Callable[[str], str]) -> Callable[[str], str]:

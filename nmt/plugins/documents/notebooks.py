@@ -30,10 +30,6 @@ class Source:
     kind: str = ""
     """The cell's type."""
 
-    begin: int = 0
-    end: int = 0
-    """The offsets of all strings, from the first to the last quotation mark."""
-
     strings: list[tuple[int, int]] = field(default_factory=list)
     """The offsets of each of them: of one string, or one for each line."""
 
@@ -56,7 +52,7 @@ class Notebook(Document):
         self.broken = 0
         self.lines = list[str]()
         has_cells = False
-        for cell_source in sources_of(self.text):
+        for cell_source in Sources().find(self.text):
             has_cells = True
             if cell_source.kind not in TEXT_CELLS:
                 continue
@@ -96,7 +92,9 @@ class Notebook(Document):
 
     def changes(self, source: Source, text: str) -> list[Part]:
         """The changes of a cell's strings that write another text."""
-        raw = self.text[source.begin : source.end]
+        begin = source.strings[0][0]
+        end = source.strings[-1][1]
+        raw = self.text[begin:end]
         # Keep the style of the file: programs may read a file with escapes as ASCII.
         ascii_only = "\\u" in raw
         before = self.strings_of(source)
@@ -110,7 +108,7 @@ class Notebook(Document):
                     parts.append(Part(*span, otherwise=string))
             return parts
         separator = self.separator_of(source)
-        return [Part(source.begin, source.end, otherwise=separator.join(written))]
+        return [Part(begin, end, otherwise=separator.join(written))]
 
     def separator_of(self, source: Source) -> str:
         """What is between two strings of a list."""
@@ -122,32 +120,38 @@ class Notebook(Document):
         return "," + self.text[opening + 1 : first[0]]
 
 
-def sources_of(text: str) -> Iterator[Source]:
-    """The sources of the cells in a valid notebook."""
-    path = list[str]()  # the keys of the objects and lists around a token
-    key = ""
-    source = Source()
-    for token in TOKEN.finditer(text):
-        sign = token[0]
-        if token["colon"]:
-            key = json.loads(token["string"])
-        elif token["string"]:
-            if path in CELLS and key == "cell_type":
-                source.kind = json.loads(sign)
-            is_in_list = bool(path) and path[-1] in ("source", "input") and path[:-1] in CELLS
-            if is_in_list or (path in CELLS and key == "source"):
-                source.is_list = is_in_list
-                source.strings.append(token.span("string"))
-            key = ""
-        elif sign in "{[":
-            path.append(key)
-            key = ""
-            if path in CELLS:
-                source = Source()
-        else:
-            if path in CELLS:
-                if source.strings:
-                    source.begin = source.strings[0][0]
-                    source.end = source.strings[-1][1]
-                yield source
-            path.pop()
+class Sources:
+    """Finds the sources of the cells in a valid notebook."""
+
+    def __init__(self) -> None:
+        self.path = list[str]()  # the keys of the objects and lists around a token
+        self.key = ""
+        self.source = Source()
+
+    def find(self, text: str) -> Iterator[Source]:
+        for token in TOKEN.finditer(text):
+            if token["colon"]:
+                self.key = json.loads(token["string"])
+            elif token["string"]:
+                self.add_string(token)
+                self.key = ""
+            elif token[0] in "{[":
+                self.path.append(self.key)
+                self.key = ""
+                if self.path in CELLS:
+                    self.source = Source()
+            else:
+                if self.path in CELLS:
+                    yield self.source
+                self.path.pop()
+
+    def add_string(self, token: re.Match[str]) -> None:
+        """Add a string to the cell's source if it belongs to it."""
+        if self.path in CELLS:
+            if self.key == "cell_type":
+                self.source.kind = json.loads(token["string"])
+            elif self.key == "source":
+                self.source.strings.append(token.span("string"))
+        elif self.path[:-1] in CELLS and self.path[-1] == "source":
+            self.source.is_list = True
+            self.source.strings.append(token.span("string"))

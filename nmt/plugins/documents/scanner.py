@@ -111,12 +111,17 @@ class Scanner:
             self.add_emphasis(markup.start(), raw)
         elif markup["tag"] and raw.endswith(">"):
             self.add_tag(markup.start(), raw, (markup["name"] or "").lower())
-        elif markup["jsx"]:
+        else:
+            self.add_other(markup)
+
+    def add_other(self, markup: re.Match[str]) -> None:
+        """Add the tokens of markup that CommonMark lacks, or of simple markup."""
+        if markup["jsx"]:
             self.add_jsx(markup.start())
         elif markup["role"]:
-            self.add_role(raw, markup["argument"])
+            self.add_role(markup[0], markup["argument"])
         elif markup["highlight"]:
-            self.add_highlight(raw)
+            self.add_highlight(markup[0])
         else:
             self.tokens.append(self.simple_token(markup))
 
