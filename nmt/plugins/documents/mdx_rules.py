@@ -8,6 +8,7 @@ from markdown_it.rules_inline import StateInline
 from nmt.plugins.documents.commonmark import INDENT, INTERRUPTS, parser
 from nmt.plugins.documents.jsx import Jsx
 
+NOT_IN_MDX = ["autolink", "code", "definition", "html_block", "html_inline", "line_of_site"]
 STATEMENTS = ("import ", "import{", "import'", 'import"', "export ", "export{", "export*")
 
 
@@ -119,7 +120,7 @@ def read_jsx_inline(state: StateInline, silent: bool) -> bool:
 
 
 def parser_of_mdx() -> MarkdownIt:
-    markdown = parser().disable(["code", "html_block", "html_inline", "autolink", "line_of_site"])
+    markdown = parser().disable(NOT_IN_MDX)
     interrupts: RuleOptionsType = {"alt": INTERRUPTS}
     in_list: RuleOptionsType = {"alt": ["paragraph", "reference", "blockquote"]}
     markdown.block.ruler.at("list", read_list, in_list)

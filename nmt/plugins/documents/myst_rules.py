@@ -116,6 +116,8 @@ OF_CODE = frozenset(
     ]
 )
 """Directives without text, and languages of code that a notebook runs."""
+DEEPEST = 15
+"""Directives inside of one another; deeper ones are code."""
 OPTION = re.compile(r":(?P<key>[\w-]+):(?:[ \t]+(?P<value>\S.*))?")
 READABLE = frozenset(["alt", "caption", "subtitle", "title"])
 """Options with text."""
@@ -152,7 +154,7 @@ def read_directive(state: StateBlock, first: int, end: int, silent: bool) -> boo
     if state.is_code_block(first) or not opening:
         return False
     fence = opening["fence"]
-    is_text = opening["name"].lower() in WITH_TEXT
+    is_text = opening["name"].lower() in WITH_TEXT and state.level < DEEPEST
     # markdown-it has a rule for code between backquotes.
     if not is_text and fence[0] != ":":
         return False
@@ -205,10 +207,13 @@ def read_options(state: StateBlock, first: int, last: int) -> int:
 def read_content(state: StateBlock, first: int, last: int, end: int) -> None:
     """Read the lines of a directive before the one that closes it."""
     outer_end = state.lineMax
+    # markdown-it limits the depth of blocks, so that it does not recurse endlessly.
+    state.level += 1
     outer = state.parentType
     state.parentType = "directive"
     state.lineMax = last
     state.md.block.tokenize(state, first, last)
+    state.level -= 1
     state.lineMax = outer_end
     state.parentType = outer
     if last < end:

@@ -4,7 +4,7 @@ import re
 
 ROLE = re.compile(
     r"(?P<role>\{(?P<role_name>[a-zA-Z][\w:.+-]{0,50})\}(?P<ticks_of_role>`+)(?!`)"
-    r"(?P<argument>.+?)(?<!`)(?P=ticks_of_role)(?!`))",
+    r"(?P<argument>.{1,2000}?)(?<!`)(?P=ticks_of_role)(?!`))",
     re.DOTALL,
 )
 WITH_TARGET = re.compile(r"(?P<text>\S(?:[^<>`]{0,500}\S)?)\s*<[^<>]{1,500}>", re.DOTALL)
