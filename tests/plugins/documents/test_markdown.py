@@ -4,6 +4,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from nmt.translation import read_document
+from tests.helpers.pseudo import pseudo
 from tests.plugins.documents.test_documents import aligned, same, translated, turned
 
 MARKDOWN_IT = MarkdownIt("commonmark").enable(["table", "strikethrough"])
@@ -225,3 +226,17 @@ def test_a_block_that_would_lose_markup_stays_and_is_reported():
 )
 def test_what_stays_untranslated_is_reported(format, source, notice):
     assert read_document(format, source.encode()).notice == notice
+
+
+def test_directives_that_nmt_does_not_know_are_reported():
+    lines, result, notice = pseudo("markdown", "```{mine} a\nb c\n```\n\n```{code} d\ne\n```\n")
+    assert lines == []
+    assert "b c" in result
+    assert notice == "directives with text left untranslated: 1"
+
+
+@pytest.mark.parametrize("line", ["```{note}\n", ":::{note}\n", "%%\n", "{a}`` b ", "(a)=\n\n"])
+def test_unclosed_blocks_do_not_recurse_without_end(line):
+    page = line * 2_000 + "\n\na\n"
+    document = read_document("markdown", page.encode())
+    assert document.join(same(document.lines)) == page.encode()
