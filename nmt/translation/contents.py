@@ -38,6 +38,7 @@ PHP = Kind("PHP", FROM_CODE)
 JSON_LINES = Kind("JSON Lines", ADVICE_BY_SUFFIX["jsonl"])
 ARB = Kind("Flutter's messages", "pass format=arb", "arb")
 STRING_CATALOG = Kind("a String Catalog", "pass format=xcstrings", "xcstrings")
+NOTEBOOK = Kind("a Jupyter notebook", "pass format=ipynb", "ipynb")
 JSON = Kind("JSON", "pass format=json", "json")
 PO_CATALOG = Kind("a PO catalog", "pass format=po", "po")
 SRT = Kind("subtitles", "pass format=srt", "srt")
@@ -92,6 +93,10 @@ CONTENTS = (
         PHP_ARRAY,
     ),
     Content(rb"<\?php\b", PHP),
+    Content(
+        rb'\{\s*"cells"\s*:\s*\[\s*\{\s*"(?:attachments|cell_type|id|metadata|source)"',
+        NOTEBOOK,
+    ),
     Content(rb"\{.{0,2000}\}\s*\n\s*\{\s*\"", JSON_LINES),
     Content(rb'\{\s*"@@locale"\s*:', ARB),
     Content(rb'\{\s*"sourceLanguage"\s*:', STRING_CATALOG),

@@ -128,6 +128,7 @@ def test_other_suffixes_are_refused_with_advice(checkpoint, tmp_path, suffix):
         (b'<div class="a">\n<p>Hello</p>', "XML"),
         (b"en:\n  hello: Hello\n", "a locale of Rails"),
         (b"---\ntitle: a\n---\n\nHello\n", "Markdown with front matter"),
+        (b'{\n "cells": [\n  {\n   "cell_type": "code"}]}', "a Jupyter notebook"),
         (b'#: a.c:1\nmsgid "Hello"\nmsgstr ""\n', "a PO catalog"),
         (b"0\n00:00:01.000-->00:00:02.000\nHello\n", "subtitles"),
         (b"0:00:01.000,0:00:02.000\nHello\n", "subtitles"),
@@ -217,7 +218,7 @@ def test_suffixes_of_languages_and_of_code(tmp_path):
 def test_advice_names_the_format(tmp_path):
     assert "pass format=json;" in check(tmp_path, "input", b'{"a": "Hello"}')
     assert "no such model" in check(tmp_path, "input.foo", LINES)
-    assert "pass format=markdown;" in check(tmp_path, "input.mdx", LINES)
+    assert "pass format=markdown;" in check(tmp_path, "input.mdwn", LINES)
     assert "ts2po" in check(tmp_path, "input.ts", b"<!DOCTYPE TS>\n<TS>\n")
     assert "soffice --convert-to docx" in check(tmp_path, "input.doc", LINES)
     assert "such as format=docx;" in check(tmp_path, "input", b"PK\3\4 and so on")

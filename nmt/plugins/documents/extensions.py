@@ -17,7 +17,7 @@ ADDRESS = re.compile(
     rf"\([ \t]*(?:{TAG.pattern}|\{{\{{[^{{}}\n]{{1,500}}\}}\}})[^\s()]{{0,500}}[ \t]*\)"
 )
 """The address of a link that a template computes, in its brackets."""
-ATTRIBUTE = r"(?:[#.][\w:.-]+|[\w-]+=(?:\"[^\"\n]*\"|'[^'\n]*'|[\w%.-]+))"
+ATTRIBUTE = r"(?:[#.][\w:.-]+|[\w-]+=(?:\"[^\"\n]*\"|'[^'\n]*'|[\w%.-]+)|data-[\w-]+)"
 ATTRIBUTES = rf"\{{:?[ \t]*{ATTRIBUTE}(?:[ \t]+{ATTRIBUTE}){{0,20}}[ \t]*\}}"
 """Attributes after headings, links and other elements: {#name .class key="value"}."""
 OPENING_OF_TAG = re.compile(r"\{\{[<%]|\{%")
@@ -48,7 +48,7 @@ WITHOUT_TEXT = frozenset(
 )
 """Tags whose content is not text."""
 CONTAINER = re.compile(
-    r":{3,}[ \t]*(?:(?:\{[^{}]*\}|[\w-]+)[ \t]*)?"
+    r":{3,}[ \t]*(?:(?:\{[^{}]*\}|\w[\w.-]*)[ \t]*)?"
     r"(?:\[(?P<label>[^\[\]]*)\]|(?P<title>[^\s{\[][^{}]*?))?[ \t]*(?:\{[^{}]*\})?[ \t]*"
 )
 """A line that opens or closes a container of Docusaurus, VitePress or Pandoc: :::note Title."""
@@ -56,6 +56,8 @@ DEFINITION = re.compile(r":[ \t]+(?=\S)")
 OF_SITE = re.compile(
     r"\{::?[^{}\n]*\}"  # attributes of kramdown
     r'|-+8<-+(?:[ \t]+"[^"\n]*")?'  # snippets of MkDocs
+    r"|<<<[ \t]+[@./].*"  # of VitePress
+    r"|\\(?!begin|end)[a-zA-Z]+(?:\[[^\[\]\n]*\]|\{[^{}\n]*\}){0,5}"  # commands of TeX for Pandoc
     r"|import (?:[\w*{}, ]{1,500} from )?(?:\"[^\"\n]+\"|'[^'\n]+')\s*;?"  # MDX
     r"|export (?:const |let |default |function |\{).*[;{}\])]"
 )
@@ -83,12 +85,14 @@ def add_block(state: StateBlock, first: int, after: int, silent: bool, tags: str
     return True
 
 
-def add_title(state: StateBlock, text: str, line: int) -> None:
-    """Add the title of a block, which is text, on this line."""
+def add_title(state: StateBlock, text: str, line: int, begin: int) -> None:
+    """Add the title of a block, which is text at the offset `begin` on this line."""
     title = state.push("inline", "", 0)
     title.content = text
     title.map = [line, line + 1]
     title.children = []
+    # Where the text begins in its line of the file. The same text may be in the line before it.
+    title.meta["column"] = begin - (state.src.rfind("\n", 0, begin) + 1)
 
 
 def line_with_end(
@@ -171,6 +175,27 @@ def end_of_element(state: StateBlock, first: int, end: int) -> int | None:
     return None if has_text else last + 1
 
 
+def read_comment(state: StateBlock, first: int, end: int, silent: bool) -> bool:
+    """A rule of markdown-it for comments of Obsidian and kramdown on several lines."""
+    if state.is_code_block(first):
+        return False
+    line = line_of(state, first)
+    closing = ""
+    if line.startswith("%%") and line.count("%%") == 1:
+        closing = "%%"
+    elif line in ("{::comment}", "{::nomarkdown}"):
+        closing = "{:/"
+    if not closing or state.env.get("unclosed") == closing:
+        return False
+    last = line_with_end(state, first, end, lambda text: closing in text)
+    if last is None:
+        if end == state.lineMax:
+            # Do not search for it again, which would take quadratic time.
+            state.env["unclosed"] = closing
+        return False
+    return add_block(state, first, last + 1, silent)
+
+
 def read_line_of_site(state: StateBlock, first: int, end: int, silent: bool) -> bool:
     """A rule of markdown-it for lines without text."""
     if state.is_code_block(first) or not OF_SITE.fullmatch(line_of(state, first)):
@@ -216,8 +241,9 @@ def read_container(state: StateBlock, first: int, end: int, silent: bool) -> boo
     if state.is_code_block(first) or not marker:
         return False
     if not silent:
-        text = marker["label"] or marker["title"]
-        if text:
-            add_title(state, text, first)
+        begin = state.bMarks[first] + state.tShift[first]
+        for group in ("label", "title"):
+            if marker[group]:
+                add_title(state, marker[group], first, begin + marker.start(group))
         add_block(state, first, first + 1, silent)  # its attributes stay as they are
     return True

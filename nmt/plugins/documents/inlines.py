@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from markdown_it.token import Token
 
-from nmt.plugins.documents.commonmark import PARSER
+from nmt.plugins.documents.dialects import Dialect
 from nmt.plugins.documents.document import Part, Spliced
 from nmt.plugins.documents.markup import Sentence
 from nmt.plugins.documents.neighbors import keep_apart
@@ -16,16 +16,11 @@ from nmt.plugins.documents.nodes import MarkupToken
 from nmt.plugins.documents.readings import RUBY
 from nmt.plugins.documents.scanner import Scanner
 from nmt.plugins.documents.scripts import join_scripts
-from nmt.plugins.documents.syntax import LINE_PREFIX
+from nmt.plugins.documents.syntax import CODE, LINE_PREFIX, SOFT_BREAK
 from nmt.plugins.documents.tags import tags_of
 from nmt.plugins.documents.trees import without_optional
 from nmt.translation import Translated
 
-ACTIVE = r"[\\`|]|\*(?!\s)|(?<!\s)\*|(?<!\w)_|_(?!\w)|<(?=[a-zA-Z/!?])|&(?=#?\w+;)|~(?=~)|(?<=~)~"
-"""Signs that would be markup, except brackets."""
-ACTIVE_OR_BRACKET = re.compile(rf"{ACTIVE}|[\[\]]")
-ACTIVE_OR_LABEL = re.compile(rf"{ACTIVE}|(?<=\^)\[|\[(?=[\[\]^!@])|\](?=[\[(:])")
-"""Leaves most brackets, because the document rarely defines the label in them."""
 TEXTS = frozenset(["text", "text_special", "softbreak", "hardbreak"])
 """Types of tokens of markdown-it that are not markup."""
 EMPHASIS = "*_~"
@@ -36,21 +31,14 @@ FIRST_TAGS = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 """Comments, and elements without content, at the beginning of a block."""
-MAY_BE_OTHER = re.compile(r"(?:\A|\n)[ \t]*[\[<]")
-"""The beginning of a block that may not be a paragraph."""
-BEGINS_BLOCK = re.compile(r"((?:\A|\n[ \t>]*+)(?:\d{1,9}(?=[.)]\s)|(?=[#>+=-]|\*\s|~~~)))")
+BEGINS_BLOCK = re.compile(
+    r"((?:\A|\n[ \t>]*+)(?:\d{1,9}(?=[.)]\s)|(?=[#>-]|\+(?!\+\w)|=+[ \t]*(?:\n|\Z)|\*\s|~~~)))"
+)
 """The beginning of a list, heading or similar block, up to the sign to escape."""
+CODE_IN_LINES = re.compile(CODE, re.DOTALL)
+LINE_BREAK = re.compile(SOFT_BREAK)
 CONTINUES_URL = re.compile(r"-?[^\W_]")
 """Text that would become part of the bare address before it."""
-
-
-def escape(text: str) -> str:
-    return ACTIVE_OR_BRACKET.sub(r"\\\g<0>", text)
-
-
-def escape_few(text: str) -> str:
-    """Text with as few escapes as possible, which may be too few."""
-    return ACTIVE_OR_LABEL.sub(r"\\\g<0>", text)
 
 
 class Image(Part):
@@ -62,13 +50,15 @@ class Image(Part):
         whole: tuple[int, int],
         content: tuple[int, int],
         references: dict[str, Any],
+        dialect: Dialect,
     ) -> None:
         """`whole` and `content` are the spans of the image and of its text."""
         begin, end = whole
         first, last = content
         inside = text[first:last]
-        tokens = Scanner(inside, references.get("references", {})).tokens
-        self.sentence = Sentence(first, tokens, escape)
+        self.dialect = dialect
+        tokens = Scanner(inside, references.get("references", {}), dialect).tokens
+        self.sentence = Sentence(first, tokens, dialect.escape)
         super().__init__(begin, end, self.sentence.lines)
         self.raw = text[begin:end]
         self.references = references
@@ -88,7 +78,7 @@ class Image(Part):
 
     def addresses(self, text: str) -> list[str]:
         """The types of markup in a text, and where they lead."""
-        tokens = parse_inline(text, self.references)
+        tokens = parse_inline(text, self.references, self.dialect)
         return [f"{token.type} {token.attrs}" for token in tokens]
 
 
@@ -115,13 +105,15 @@ class Inline(Sentence):
         end: int,
         references: dict[str, Any],
         in_paragraph: bool,
+        dialect: Dialect,
     ) -> None:
         """`references` are those that markdown-it found in the document."""
         self.references = references
         self.labels = references.get("references", {})
         self.in_paragraph = in_paragraph
-        scanner = Scanner(text[begin:end], self.labels)
-        super().__init__(begin, keep_apart(join_scripts(scanner.tokens)), escape)
+        self.dialect = dialect
+        scanner = Scanner(text[begin:end], self.labels, dialect)
+        super().__init__(begin, keep_apart(join_scripts(scanner.tokens)), dialect.escape)
         # The parts of the block outside of the sentence. Whether a sign is emphasis also depends on
         # the characters there.
         self.before = text[begin : self.begin]
@@ -131,11 +123,16 @@ class Inline(Sentence):
         self.parameters_left = scanner.parameters_left
         self.is_refused = False  # True if no translation keeps the markup
         # Text with brackets keeps them as they are, if possible.
-        self.escapes = [escape_few, escape] if scanner.has_brackets else [escape]
+        self.escapes: list[Callable[[str], str]] = [dialect.escape]
+        if scanner.has_brackets:
+            self.escapes.insert(0, dialect.escape_few)
+        # Where a page escapes dollars, bare ones could begin a formula.
+        if r"\$" in text[begin:end]:
+            self.escapes = [with_escaped_dollars(write) for write in self.escapes]
         self.images = list[Image]()  # of the sentence
         self.outside = list[Image]()  # beside it
         for whole, content in scanner.images:
-            image = Image(text, moved(whole, begin), moved(content, begin), references)
+            image = Image(text, moved(whole, begin), moved(content, begin), references, dialect)
             if not image.lines:
                 continue
             is_inside = bool(self.lines) and self.begin <= image.begin < self.end
@@ -167,7 +164,7 @@ class Inline(Sentence):
                 # The translation is the same as the source, or there is none.
                 if written == self.raw:
                     return source.render(())
-                if self.keeps(written, self.with_copies(escape(translations[0].text))):
+                if self.keeps(written, self.with_copies(self.dialect.escape(translations[0].text))):
                     # Images come last: the comparison above is with the source, whose images are
                     # not translated.
                     return self.block(translations, [*with_images(nodes, images)], write)
@@ -189,6 +186,7 @@ class Inline(Sentence):
         if self.urls and written != self.raw:
             written = with_blanks_around(self.urls, written)
         if self.in_paragraph and written != self.raw:
+            written = CODE_IN_LINES.sub(without_line_breaks, written)
             written = self.without_first_tags(written)
             written = BEGINS_BLOCK.sub(r"\1\\", written)
         return written
@@ -228,14 +226,14 @@ class Inline(Sentence):
 
     def keeps_urls(self, written: str) -> bool:
         """True if the bare addresses are the same: what follows one may have become part of it."""
-        scanner = Scanner(self.before + written + self.after, self.labels)
+        scanner = Scanner(self.before + written + self.after, self.labels, self.dialect)
         return Counter(scanner.urls) == self.urls
 
     def markup_of(self, text: str) -> Markup:
         """The markup of the block with `text` as its content."""
         tags = Counter[str]()
         signs = 0
-        for token in parse_inline(self.before + text + self.after, self.references):
+        for token in self.tokens_of(text):
             if token.type not in TEXTS:
                 # With attributes and content, so that addresses, code and HTML are compared, too.
                 tags[f"{token.type} {token.attrs} {token.content}"] += 1
@@ -243,13 +241,25 @@ class Inline(Sentence):
                 signs += signs_in(token.content)
         return Markup(tags, signs)
 
+    def tokens_of(self, text: str) -> list[Token]:
+        return parse_inline(self.before + text + self.after, self.references, self.dialect)
+
     def is_paragraph(self, written: str) -> bool:
         """True if the block with this content is a paragraph, and no HTML block or definition."""
         whole = LINE_PREFIX.sub("\n", self.before + written + self.after)
-        if not MAY_BE_OTHER.search(whole):  # usual, and worth the speed
+        if not self.dialect.may_be_other.search(whole):  # usual, and worth the speed
             return True
-        types = [token.type for token in PARSER.parse(whole)]
+        types = [token.type for token in self.dialect.parser.parse(whole)]
         return types[1:] == ["inline", "paragraph_close"]
+
+
+def without_line_breaks(code: re.Match[str]) -> str:
+    """Code on one line if one of its lines looks like another block; a break in code is a blank."""
+    return LINE_BREAK.sub(" ", code[0]) if BEGINS_BLOCK.search(code[0]) else code[0]
+
+
+def with_escaped_dollars(write: Callable[[str], str]) -> Callable[[str], str]:
+    return lambda text: write(text).replace("$", r"\$")
 
 
 def moved(span: tuple[int, int], by: int) -> tuple[int, int]:
@@ -257,9 +267,9 @@ def moved(span: tuple[int, int], by: int) -> tuple[int, int]:
     return begin + by, end + by
 
 
-def parse_inline(text: str, references: dict[str, Any]) -> list[Token]:
+def parse_inline(text: str, references: dict[str, Any], dialect: Dialect) -> list[Token]:
     """The tokens of a text in Markdown, without blocks."""
-    [inline] = PARSER.parseInline(text, references)
+    [inline] = dialect.parser.parseInline(text, references)
     return inline.children or []
 
 

@@ -1,46 +1,31 @@
-"""Markdown (CommonMark, GitHub tables and others): markdown-it finds the blocks."""
+"""Markdown (CommonMark, GitHub tables and others) and MDX: markdown-it finds the blocks."""
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from markdown_it.token import Token
 
+from nmt.config import setting
 from nmt.plugins.documents import html
-from nmt.plugins.documents.commonmark import PARSER
 from nmt.plugins.documents.declarations import Declarations
+from nmt.plugins.documents.dialects import MARKDOWN, MDX, Dialect
 from nmt.plugins.documents.document import Part, Text, notice_of
+from nmt.plugins.documents.front_matter import FrontMatter
 from nmt.plugins.documents.inlines import Inline
+from nmt.plugins.documents.myst_rules import OF_CODE
 from nmt.plugins.documents.nested_pages import NestedPage, nested_page
 from nmt.plugins.documents.nodes import MarkupToken, find_pairs
 from nmt.plugins.documents.parameters import count_readable
+from nmt.plugins.documents.properties_of_tags import count_in_expressions, properties_of
 from nmt.plugins.documents.readings import READINGS_LEFT_OUT, lost_readings
 from nmt.plugins.documents.scanner import Scanner
 from nmt.plugins.documents.tags import Tag, readable_attributes, tags_of, value_of
 from nmt.text import BLOCKS
 from nmt.translation import Translated
 
-EMPTY_LINE = r"[ \t]*\r?\n"
-COMMENT_LINE = r"[ \t]*(?:#[^\n]*)?\r?\n"
-DASHES = r"---[ \t]*\r?\n"
-KEY = r"[\w\"'-]+[ \t]*:(?:\s|\Z)"
-# After empty lines, --- is front matter only if a key follows; otherwise, it is a line across the
-# page.
-YAML = (
-    rf"(?:{DASHES}|(?:{EMPTY_LINE})+{DASHES}(?=(?:{COMMENT_LINE})*{KEY}))"
-    r".*?\n(?:---|\.\.\.)"
-)
-TOML = rf"(?:{EMPTY_LINE})*\+\+\+[ \t]*\r?\n.*?\n\+\+\+"
-FRONT_MATTER = re.compile(rf"(?:{YAML}|{TOML})[ \t]*(?:\r?\n|\Z)", re.DOTALL)
-TITLE_KEY = r"(?i:(?:link|short|sub|nav|sidebar)_?)?(?i:title|label)"
-SUMMARY_KEY = r"(?i:description|summary|excerpt|abstract|tagline)"
-SHOWN_KEY = re.compile(
-    rf"^[\"']?({TITLE_KEY}|{SUMMARY_KEY})[\"']?[ \t]*[:=][ \t]*[^\s#]",
-    re.MULTILINE,
-)
-"""A key of front matter whose text readers of the page see."""
 TITLE_OF_ALERT = re.compile(r"\[!\w[\w|-]{0,40}\][+-]?[ \t]+[^\s][^\n]*\n[ \t>]*")
 BLOCK_TAG = re.compile(rf"</?(?:{'|'.join(BLOCKS)})\b", re.IGNORECASE)
 REFUSED = "blocks of text left untranslated because their markup would be lost"
@@ -50,32 +35,82 @@ HTML_BLOCKS = "HTML blocks"
 TITLES = "titles of links and images"
 ATTRIBUTES = "attributes of HTML in text"
 PARAMETERS = "parameters of tags"
+DIRECTIVES = "directives with text"
+READABLE_OPTION = re.compile(r"^[ \t]*:(?:caption|alt|title):[ \t]+.*[^\W\d_]", re.MULTILINE)
+
+
+USUAL = "usual"
+USUAL_KEYS = [
+    "title",
+    "subtitle",
+    "description",
+    "summary",
+    "excerpt",
+    "tagline",
+    "image-alt",
+    "linkTitle",
+    "shortTitle",
+    "sidebar_label",
+    "sidebar.label",
+    "pagination_label",
+    "hero.title",
+    "hero.text",
+    "hero.tagline",
+    "hero.image.alt",
+    "hero.actions.text",
+    "features.title",
+    "features.details",
+    "banner.content",
+    "prev.label",
+    "next.label",
+]
+"""Keys of front matter whose values readers see, in Hugo, Jekyll, Docusaurus, VitePress and
+Starlight."""
+
+
+@dataclass
+class MarkdownConfig:
+    """Options of Markdown and MDX."""
+
+    front_matter: list[str] = setting([USUAL])
+    """Keys of front matter to translate: usual (title, description and similar keys), or a list
+    such as [title,sidebar.label] that may include usual."""
 
 
 class Markdown(Text):
-    """A Markdown file; YAML or TOML front matter is left unchanged, and its texts are reported."""
+    """A Markdown file with front matter in YAML, TOML or JSON."""
 
-    def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
+    dialect = MARKDOWN
+    has_front_matter = True
+
+    def __init__(
+        self,
+        content: bytes,
+        source: str = "",
+        target: str = "",
+        options: MarkdownConfig | None = None,
+    ) -> None:
         self.source = source
+        self.keys = list[str]()
+        for key in (options or MarkdownConfig()).front_matter:
+            self.keys += USUAL_KEYS if key == USUAL else [key]
         super().__init__(content, source, target)
 
     def parts(self, text: str, target: str) -> list[Part]:
-        front = FRONT_MATTER.match(text)
-        self.front = ""
-        if front:
-            keys = dict.fromkeys(SHOWN_KEY.findall(front[0]))
-            if keys:
-                self.front = f"front matter left untranslated: {', '.join(keys)}"
+        self.front = FrontMatter(text if self.has_front_matter else "", self.keys)
         declarations = Declarations(self.source, target) if target else None
-        self.blocks = Blocks(text, front.end() if front else 0, declarations)
+        self.blocks = Blocks(text, self.front.end, declarations, self.dialect)
         self.notice = self.notice_with(refused=0, readings=0)
-        return self.blocks.parts
+        return [self.front, *self.blocks.parts]
 
     def notice_with(self, refused: int, readings: int) -> str:
-        left = [(f"{what} left untranslated", number) for what, number in self.blocks.left.items()]
-        left.append((REFUSED, refused))
-        left.append((READINGS_LEFT_OUT, readings))
-        return "; ".join(filter(None, (self.front, notice_of(*left))))
+        counts = [
+            (f"{what} left untranslated", number) for what, number in self.blocks.left.items()
+        ]
+        counts.append((REFUSED, refused))
+        counts.append((READINGS_LEFT_OUT, readings))
+        self.counts = counts
+        return "; ".join(filter(None, (self.front.notice(), notice_of(*counts))))
 
     def join(self, translations: Sequence[Translated]) -> bytes:
         content = super().join(translations)
@@ -87,12 +122,25 @@ class Markdown(Text):
         return content
 
 
+class Mdx(Markdown):
+    """A file of MDX, which is Markdown with JavaScript and tags of components."""
+
+    dialect = MDX
+
+
 class Blocks:
     """The parts of a Markdown file, and the number of texts left untranslated, by their kind."""
 
-    def __init__(self, text: str, begin: int, declarations: Declarations | None) -> None:
+    def __init__(
+        self,
+        text: str,
+        begin: int,
+        declarations: Declarations | None,
+        dialect: Dialect,
+    ) -> None:
         """`begin` is the end of the front matter; `declarations` are those of blocks of HTML."""
         self.text = text
+        self.dialect = dialect
         self.declarations = declarations
         self.parts = list[Part]()
         self.left = Counter[str]()
@@ -105,7 +153,7 @@ class Blocks:
         self.references = dict[str, Any]()
         # CommonMark would take front matter for a line and a heading, so the parser does not see
         # it.
-        tokens = PARSER.parse(body, self.references)
+        tokens = dialect.parser.parse(body, self.references)
         self.labels = self.references.get("references", {})
         self.add_blocks(tokens)
         # Definitions of references are not blocks of text, and their titles are not translated.
@@ -119,8 +167,12 @@ class Blocks:
         for token in tokens:
             if token.type == "html_block":
                 self.add_html(token)
+            elif token.type == "jsx_block":
+                self.add_tags(token)
             elif token.type == "copied_block":
                 self.left[PARAMETERS] += count_readable(token.content)
+            elif token.type == "fence" and token.info.startswith("{"):
+                self.count_directive(token)
             elif token.type == "inline" and token.content:
                 self.add_inline(token, type_before)
             type_before = token.type
@@ -146,6 +198,25 @@ class Blocks:
         else:
             self.left[HTML_BLOCKS] += 1
 
+    def add_tags(self, token: Token) -> None:
+        """Add the properties of components that readers see."""
+        first, after = token.map or (0, 0)
+        begin = self.begin_of(first)
+        self.at = self.begin_of(after)
+        properties = properties_of(self.text, begin, self.at)
+        self.parts += properties
+        rest = self.text[begin : self.at]
+        for sentence in properties:
+            rest = rest.replace(sentence.raw, "", 1)
+        self.left[PARAMETERS] += count_readable(rest) + count_in_expressions(rest)
+
+    def count_directive(self, token: Token) -> None:
+        """Count a directive of MyST that stays although readers may see its text."""
+        name = token.info.strip("{").partition("}")[0].lower()
+        if name not in OF_CODE and has_letters(token.content):
+            self.left[DIRECTIVES] += 1
+        self.left[PARAMETERS] += len(READABLE_OPTION.findall(token.content))
+
     def add_inline(self, token: Token, opening: str) -> None:
         """Add the sentences of a block of text, which follows a token of the type `opening`."""
         span = self.span_of(token, is_cell=opening in ("th_open", "td_open"))
@@ -166,7 +237,7 @@ class Blocks:
         # Only the beginning of a paragraph could look like another block.
         is_first = in_paragraph
         for span in self.spans_between_tags(begin, end):
-            inline = Inline(self.text, *span, self.references, is_first)
+            inline = Inline(self.text, *span, self.references, is_first, self.dialect)
             self.left[PARAMETERS] += inline.parameters_left
             if inline.lines:
                 self.parts.append(inline)
@@ -187,7 +258,8 @@ class Blocks:
         lines = content.rstrip().split("\n")
         last = first + len(lines) - 1
         # Several cells of a table are on the same line, so search after the last block.
-        at = max(self.at, self.begins[first])
+        # A title knows its place.
+        at = max(self.at, self.begins[first] + token.meta.get("column", 0))
         begin = self.text.find(lines[0].rstrip(), at, self.begins[first + 1])
         if begin < 0:
             return None
@@ -207,7 +279,7 @@ class Blocks:
             yield begin, end
             return
         tokens = list[MarkupToken]()
-        for token in Scanner(self.text[begin:end], self.labels).tokens:
+        for token in Scanner(self.text[begin:end], self.labels, self.dialect).tokens:
             # As single tags, the tags of blocks do not count as elements around one another.
             is_block = token.name in BLOCKS and bool(token.raw)
             tokens.append(replace(token, kind="point") if is_block else token)

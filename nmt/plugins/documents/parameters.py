@@ -21,6 +21,8 @@ READABLE = frozenset(READ) | {
     "content",
     "desc",
     "description",
+    "fig-alt",
+    "fig-cap",
     "footer",
     "header",
     "heading",
@@ -28,6 +30,7 @@ READABLE = frozenset(READ) | {
     "message",
     "subtitle",
     "summary",
+    "tbl-cap",
     "text",
     "tooltip",
 }

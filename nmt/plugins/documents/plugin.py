@@ -18,7 +18,18 @@ def register(add: Add) -> None:
     # Addresses instead of classes, so that a reader is imported only for a document of its format.
     here = "nmt.plugins.documents"
     add(DocumentEntry("html", f"{here}.html:Html", suffixes=(".html", ".htm", ".xhtml")))
-    add(DocumentEntry("markdown", f"{here}.markdown:Markdown", suffixes=(".md", ".markdown")))
+    add(OptionsEntry("document.markdown", f"{here}.markdown:MarkdownConfig", is_inline=True))
+    markdown = (".md", ".markdown", ".mdown", ".mkd", ".mkdn", ".qmd", ".rmd")
+    add(
+        DocumentEntry(
+            "markdown",
+            f"{here}.markdown:Markdown",
+            suffixes=markdown,
+            options="markdown",
+        )
+    )
+    add(DocumentEntry("mdx", f"{here}.markdown:Mdx", suffixes=(".mdx",), options="markdown"))
+    add(DocumentEntry("ipynb", f"{here}.notebooks:Notebook", suffixes=(".ipynb",)))
     add(DocumentEntry("po", f"{here}.catalogs:Catalog", suffixes=(".po", ".pot")))
     options = OptionsEntry(
         "document.subtitles",

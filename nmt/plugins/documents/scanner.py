@@ -13,11 +13,14 @@ from markdown_it.helpers import parseLinkDestination, parseLinkTitle
 from markdown_it.rules_inline import StateInline
 
 from nmt.plugins.documents.commonmark import PARSER
+from nmt.plugins.documents.dialects import MARKDOWN, Dialect
 from nmt.plugins.documents.emphasis import Run, settle_emphasis
 from nmt.plugins.documents.extensions import ADDRESS
+from nmt.plugins.documents.jsx import Jsx
 from nmt.plugins.documents.nodes import Kind, MarkupToken, find_pairs
 from nmt.plugins.documents.parameters import count_readable
 from nmt.plugins.documents.readings import RUBY
+from nmt.plugins.documents.roles import parts_of_role
 from nmt.plugins.documents.scripts import NAMES as NAMES_OF_SCRIPTS
 from nmt.plugins.documents.syntax import (
     AFTER_URL,
@@ -25,7 +28,6 @@ from nmt.plugins.documents.syntax import (
     LABEL,
     LINE_PREFIX,
     LONGEST_LABEL,
-    MARKUP,
 )
 from nmt.plugins.documents.tags import COPIED, RAW, copied, is_fixed, tags_of
 from nmt.text import BETWEEN, BLOCKS, INLINE, SEPARATORS
@@ -59,9 +61,10 @@ class Scanner:
     later checks that a translation keeps the markup.
     """
 
-    def __init__(self, text: str, labels: Collection[str]) -> None:
+    def __init__(self, text: str, labels: Collection[str], dialect: Dialect = MARKDOWN) -> None:
         self.text = text
         self.labels = labels
+        self.jsx = Jsx(text)
         self.tokens = list[MarkupToken]()
         self.images = list[ImageSpans]()
         self.literal = ""  # markup that CommonMark takes for text
@@ -70,6 +73,7 @@ class Scanner:
         self.parameters_left = 0  # texts in tags of templates and in attributes
         self.brackets = list[Bracket]()  # opening brackets that are not closed so far
         self.around_links = 0  # how many of them, from the first, are around a link
+        self.highlighted = set[str]()  # signs of highlighting that are open
         self.opened = set[str]()  # signs that may open emphasis
         self.unclosed = set[str]()  # names of elements that no later tag closes
         # The prefixes of lines in a quotation do not count as punctuation before a sign.
@@ -77,7 +81,7 @@ class Scanner:
         # The state of markdown-it is only needed for `scanDelims`.
         self.state = StateInline(source, PARSER, {}, [])
         self.at = 0
-        while markup := MARKUP.search(text, self.at):
+        while markup := dialect.markup.search(text, self.at):
             self.add_text(self.at, markup.start())
             self.at = markup.end()
             self.add(markup)
@@ -106,7 +110,18 @@ class Scanner:
         elif markup["emphasis"]:
             self.add_emphasis(markup.start(), raw)
         elif markup["tag"] and raw.endswith(">"):
-            self.add_tag(markup)
+            self.add_tag(markup.start(), raw, (markup["name"] or "").lower())
+        else:
+            self.add_other(markup)
+
+    def add_other(self, markup: re.Match[str]) -> None:
+        """Add the tokens of markup that CommonMark lacks, or of simple markup."""
+        if markup["jsx"]:
+            self.add_jsx(markup.start())
+        elif markup["role"]:
+            self.add_role(markup[0], markup["argument"])
+        elif markup["highlight"]:
+            self.add_highlight(markup[0])
         else:
             self.tokens.append(self.simple_token(markup))
 
@@ -126,6 +141,14 @@ class Scanner:
         if markup["formula"] or markup["brackets"]:
             self.literal += raw
             return MarkupToken("copy", raw, " ".join(raw.split()))
+        if markup["literal"]:
+            self.literal += raw
+            # Keys and tags are words of a sentence, but comments and names of blocks are not.
+            kind: Kind = "copy" if raw[0] in "+#" else "point"
+            return MarkupToken(kind, raw, raw.strip("+"))
+        if markup["value"]:
+            self.literal += raw
+            return MarkupToken("copy", raw, raw.strip("{} \t"))
         if markup["hard"]:
             # A translation may be shorter than the source, and an empty line would end the
             # paragraph.
@@ -218,12 +241,17 @@ class Scanner:
         while self.images and self.images[-1].whole[0] >= opening.content:
             self.images.pop()
         self.images.append(ImageSpans((begin, end), (opening.content, closing)))
+        if "{" in self.text[closing:end]:
+            self.literal += self.text[begin:end]
         self.tokens[opening.token :] = [MarkupToken("point", self.text[begin:end], breaks=True)]
         self.at = end
 
     def close_link(self, opening: Bracket, closing: int, end: int) -> None:
         """Turn the brackets and address of a link into an element; the offsets as for an image."""
         raw = self.text[closing:end]
+        if "{" in raw:
+            # For CommonMark, an address that a template computes is text.
+            self.literal += raw
         self.tokens[opening.token] = MarkupToken("open", "[", name="link")
         label = ""
         if raw in ("]", "][]"):
@@ -279,16 +307,49 @@ class Scanner:
             return 0
         return begin + len("[]") if self.text.startswith("[]", begin) else begin
 
-    def add_tag(self, markup: re.Match[str]) -> None:
-        """Add an HTML tag, or a whole element that is copied."""
-        raw = markup[0]
-        name = (markup["name"] or "").lower()
+    def add_highlight(self, raw: str) -> None:
+        """Add the beginning or the end of ==highlighted text==."""
+        closes = raw in self.highlighted
+        kind: Kind = "close" if closes else "open"
+        # Signs that close nothing are text.
+        if not closes and not self.text[self.at : self.at + 1].strip():
+            kind = "text"
+        self.highlighted ^= {raw}
+        self.tokens.append(MarkupToken(kind, raw, name=raw, optional=True))
+
+    def add_role(self, raw: str, argument: str) -> None:
+        """Add a role of MyST, of which readers see the text before a target."""
+        self.literal += raw
+        opening, shown, closing = parts_of_role(raw)
+        if not any(map(str.isalpha, shown)):
+            self.tokens.append(MarkupToken("copy", raw, " ".join(argument.split())))
+            return
+        self.tokens.append(MarkupToken("open", opening, name="role"))
+        self.tokens.append(MarkupToken("text", shown, shown))
+        self.tokens.append(MarkupToken("close", closing, name="role"))
+
+    def add_jsx(self, begin: int) -> None:
+        """Add a tag or an expression of MDX, or a sign that begins neither."""
+        tag = self.jsx.read(begin)
+        if tag is None:
+            self.add_text(begin, begin + 1)
+            return
+        self.at = tag.end
+        raw = self.text[begin : tag.end]
+        if raw.startswith("{"):
+            self.literal += raw
+            self.tokens.append(expression(raw))
+        else:
+            self.add_tag(begin, raw, tag.name)
+
+    def add_tag(self, begin: int, raw: str, name: str) -> None:
+        """Add a tag, or a whole element that is copied."""
         is_element = bool(name) and name not in BETWEEN and not raw.endswith("/>")
         closes = raw[1] == "/"
         if is_element and not closes:
             end = self.end_of_copied(raw, name)
             if end:
-                self.add_copied(markup.start(), end, name)
+                self.add_copied(begin, end, name)
                 return
         # Everything else is a single tag: it is empty, or a comment.
         kind: Kind = "point"
@@ -326,6 +387,13 @@ class Scanner:
             self.unclosed.add(name)
             return 0
         return closing.end()
+
+
+def expression(raw: str) -> MarkupToken:
+    """The token of an expression in braces: a word of its sentence, unless it is a comment."""
+    if raw.startswith("{/*"):
+        return MarkupToken("point", raw)
+    return MarkupToken("copy", raw, " ".join(raw.strip("{}").split()))
 
 
 def end_of_address(text: str, begin: int) -> int:

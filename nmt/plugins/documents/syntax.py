@@ -4,6 +4,7 @@ import re
 
 from nmt.plugins.documents.extensions import ATTRIBUTES, TAG
 from nmt.plugins.documents.formulas import FORMULA, FORMULA_IN_BRACKETS
+from nmt.plugins.documents.roles import ROLE
 from nmt.plugins.documents.tags import MARKUP as HTML_MARKUP
 
 LABEL = re.compile(r"\[((?:[^\[\]\\]|\\.){1,999})\]", re.DOTALL)
@@ -32,27 +33,55 @@ WIKI_PAGE = (
     r"!?\[\[(?P<page>[^\[\]\n|\\]{1,300})"
     r"(?P<bar>\\?\|(?P<shown>[^\[\]\n]{0,300}))?\]\](?!\()"
 )
+COMMENT_OF_MDX = r"\{/\*[^{}\n]{0,500}\*/\}"
+LITERAL = (
+    r"%%[^%\n]{1,500}%%"  # a comment of Obsidian
+    r"|(?<!\S)\^[\w-]{1,60}(?=[ \t]*\Z)"  # the name of a block of Obsidian
+    r"|(?<![^\s(])#[a-zA-Z][\w/-]{0,100}(?<=\w)(?!\w)"  # a tag of Obsidian
+    r"|\+\+\w[\w+\"'-]{0,60}\+\+"  # keys of PyMdown
+)
+HIGHLIGHT = (
+    r"(?<![A-Za-z0-9=])==(?=[^\s=])(?=[^=\n]{1,300}(?<=\S)==(?!=))|(?<=[^\s=])==(?!=)"
+    r"|(?<![A-Za-z0-9^])\^\^(?=[^\s^])(?=[^^\n]{1,300}(?<=\S)\^\^(?!\^))|(?<=[^\s^])\^\^(?!\^)"
+)
+"""The beginning or the end of ==highlighted text== or ^^underlined text^^."""
 OPENING_BRACKET = r"(?:!(?!\[\^[^\]\s]+\](?!\())|\^)?\["
 # The first alternative wins. As in CommonMark, code, addresses and tags bind more tightly than
 # brackets, and these more tightly than emphasis.
-MARKUP = re.compile(
+BEFORE_TAGS = (
     rf"(?P<brackets>{FORMULA_IN_BRACKETS})"
     rf"|(?P<hard>{HARD_BREAK})"
     rf"|(?P<soft>{SOFT_BREAK})"
     rf"|\\(?P<escaped>{PUNCTUATION})"
     r"|&#?\w{1,32};"
+    rf"|{ROLE.pattern}"
     rf"|{CODE}"
     rf"|{AUTOLINK}"
     rf"|(?P<url>{BARE_URL})"
-    rf"|(?P<tags>(?:{TAG.pattern})+|{ATTRIBUTES})"
+)
+AFTER_TAGS = (
     rf"|(?P<formula>{FORMULA})"
+    rf"|(?P<literal>{LITERAL})"
+    rf"|(?P<highlight>{HIGHLIGHT})"
     rf"|(?P<mark>{FOOTNOTE_MARK}|{TASK_BOX}|{ALERT}|\[TOC\])"
     rf"|(?P<citation>{CITATION})(?!\()"
     rf"|(?P<wiki>{WIKI_PAGE})"
     rf"|(?P<open>{OPENING_BRACKET})"
     r"|(?P<close>\])"
     r"|(?P<emphasis>\*+|_+|~{2,})"
-    rf"|(?P<tag>{HTML_MARKUP.pattern})",
+)
+VALUE = r"\{\{(?![<%])[^{}\n]{1,500}\}\}"
+"""A value that a template writes, such as {{ page.title }}."""
+TAGS = (
+    rf"|(?P<value>{VALUE})|(?P<tags>(?:{TAG.pattern})+|{ATTRIBUTES}|{COMMENT_OF_MDX})(?P<jsx>(?!))?"
+)
+TAGS_OF_MDX = rf"|(?P<value>(?!))|(?P<tags>{ATTRIBUTES})|(?P<jsx>[<{{])"
+MARKUP = re.compile(
+    BEFORE_TAGS + TAGS + AFTER_TAGS + rf"|(?P<tag>{HTML_MARKUP.pattern})",
+    re.DOTALL,
+)
+MARKUP_OF_MDX = re.compile(
+    BEFORE_TAGS + TAGS_OF_MDX + AFTER_TAGS + r"|(?P<tag>(?P<name>(?!)))",
     re.DOTALL,
 )
 ESCAPED = re.compile(rf"\\({PUNCTUATION})")

@@ -313,29 +313,6 @@ def test_sentences_and_attributes_of_a_page_that_are_translated(source, lines):
     assert read_document("html", source.encode()).lines == lines
 
 
-YAML = "---\ntitle: Some page\nweight: 1\nlinkTitle: 'Page'\ndescription: >\n  Long\n---\n"
-
-
-@pytest.mark.parametrize(
-    ("front", "keys"),
-    [
-        (YAML, "title, linkTitle, description"),
-        (f"\n{YAML}", "title, linkTitle, description"),
-        (f" \n\n{YAML}".replace("\n", "\r\n"), "title, linkTitle, description"),
-        ('\n+++\ntitle = "Some page"\ndraft = true\n+++\n', "title"),
-        ("---\n# a comment\nweight: 1\n---\n", ""),
-        ("\n---\n# a comment\nweight: 1\n...\n", ""),
-    ],
-)
-def test_front_matter_stays_and_its_texts_are_reported(front, keys):
-    content = f"{front}The text\n"
-    expected = f"{front}THE TEXT\n"
-    for mark in (b"", b"\xef\xbb\xbf"):
-        document = read_document("markdown", mark + content.encode())
-        assert document.join(upper(document.lines)) == mark + expected.encode()
-        assert document.notice == (f"front matter left untranslated: {keys}" if keys else "")
-
-
 @pytest.mark.parametrize(
     ("source", "lines", "expected"),
     [

@@ -4,6 +4,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from nmt.translation import read_document
+from tests.helpers.pseudo import pseudo
 from tests.plugins.documents.test_documents import aligned, same, translated, turned
 
 MARKDOWN_IT = MarkdownIt("commonmark").enable(["table", "strikethrough"])
@@ -50,6 +51,30 @@ $$\na b\n\nc => $$ A B\n\nC
 # Definitions of terms.
 - `w`\n  - : An a.\n  - b\n => - `w`\n  - : AN A.\n  - B\n
 A b\n:   C\n    d\n\n    e\n => A B\n:   C D\n\n    E\n
+# Directives and other blocks of MyST.
+```{note} A *b*\n:class: c\n\nd **e**\n``` => ```{note} A *B*\n:class: c\n\nD **E**\n```
+```{figure} a.png\n:alt: b c\n\nd e\n```\nf => ```{figure} a.png\n:alt: B C\n\nD E\n```\nF
+````{tip}\n```{note}\na\n```\n\n```py\nb\n```\n````\nc => ````{tip}\n```{note}\nA\n```\n\n```py\nb\n```\n````\nC
+:::{note}\n:class: a\nb\n:::\n\n:::{code} c\nd e\n:::\nf => :::{note}\n:class: a\nB\n:::\n\n:::{code} c\nd e\n:::\nF
+```{note}\n---\na: b\n---\nc => ```{note}\n---\na: b\n---\nC
+- ```{tip}\n  a\n  ```\n- b => - ```{tip}\n  A\n  ```\n- B
+(a-b)=\n# C\n\n% d\n\n+++ {"e": "f"}\n\ng => (a-b)=\n# C\n\n% d\n\n+++ {"e": "f"}\n\nG
+:a: b *c*\n:d: e\n\n(f)= => :a: B *C*\n:d: E\n\n(f)=
+See {ref}`a b <c>`, {doc}`/d`, {math}`e_1`, {abbr}`F (g h)`. => SEE {ref}`A B <c>`, {doc}`/d`, {math}`e_1`, {abbr}`F (G H)`.
+# Obsidian and other notes.
+a ==b *c*== d %%e f%% #g/h ^i-j => A ==B *C*== D %%e f%% #g/h ^i-j
+%%\na b\n\nc\n%%\n\nd ==e f => %%\na b\n\nc\n%%\n\nD ==E F
+*[HTML]: HTML a\n\nb => *[HTML]: HTML A\n\nB
+++ctrl+a++ b ^^c d^^ => ++ctrl+a++ B ^^C D^^
+# Other generators.
+{::comment}\na\n{:/comment}\nb => {::comment}\na\n{:/comment}\nB
+<<< @/a/b.js{2}\n\nc {{ d | e }} f => <<< @/a/b.js{2}\n\nC {{ d | e }} F
+## A `b` { data-c }\n\n## D {/* #e */} => ## A `b` { data-c }\n\n## D {/* #e */}
+::: a.b_c\n    options:\n      d: e\n\nf => ::: a.b_c\n    options:\n      d: e\n\nF
+\vspace{1cm}\na\n\n\pagebreak => \vspace{1cm}\nA\n\n\pagebreak
+[a]\n\n[a]: javascript:b => [A][a]\n\n[a]: javascript:b
+see \$a\$ b [c]({{ d | e_f }}) => SEE \$A\$ B [C]({{ d | e_f }})
+a `b\n--c` d => A `b --c` D
 # Emphasis beside punctuation.
 He said **"x"**, y => HE SAID **"X"**, Y
 see (**<https://a.b>**). => SEE (**<https://a.b>**).
@@ -201,3 +226,17 @@ def test_a_block_that_would_lose_markup_stays_and_is_reported():
 )
 def test_what_stays_untranslated_is_reported(format, source, notice):
     assert read_document(format, source.encode()).notice == notice
+
+
+def test_directives_that_nmt_does_not_know_are_reported():
+    lines, result, notice = pseudo("markdown", "```{mine} a\nb c\n```\n\n```{code} d\ne\n```\n")
+    assert lines == []
+    assert "b c" in result
+    assert notice == "directives with text left untranslated: 1"
+
+
+@pytest.mark.parametrize("line", ["```{note}\n", ":::{note}\n", "%%\n", "{a}`` b ", "(a)=\n\n"])
+def test_unclosed_blocks_do_not_recurse_without_end(line):
+    page = line * 2_000 + "\n\na\n"
+    document = read_document("markdown", page.encode())
+    assert document.join(same(document.lines)) == page.encode()

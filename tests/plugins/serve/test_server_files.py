@@ -42,7 +42,7 @@ def test_unusual_prefixes_do_no_harm(server, prefix):
         ("a.txt", b"<!DOCTYPE html><p>ka lo</p>", "its content is HTML"),
         ("a", b'{"a": "ka lo"}', "a: its content is JSON"),
         ("a.tr", b"let a = 1;\nlet b = 2;\n", "a.tr: its content is source code"),
-        ("a.ipynb", b"{}", "a.ipynb: unsupported file type; run `jupytext"),
+        ("a.pdf", b"{}", "a.pdf: unsupported file type; run `pdftotext"),
         ("../\u8a2d\u5b9a.xyz", b"ka lo", "^\u8a2d\u5b9a.xyz: unsupported file type; supported: "),
         ("a.txt.gz", b"\x1f\x8b", "a.txt.gz: unsupported file type; unpack it"),
         ("a", b"\x7fELF\0\0\0\0\xff\0", "a: "),
