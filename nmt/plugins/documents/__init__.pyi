@@ -10,6 +10,7 @@ from .elements import parse_xml as parse_xml
 from .encodings import decode_file as decode_file
 from .markdown import Markdown as Markdown
 from .markup import Sentence as Sentence
+from .neighbors import keep_apart as keep_apart
 from .nested import Paragraph as Paragraph
 from .nested import marked as marked
 from .nested import paragraph_parts as paragraph_parts
@@ -19,4 +20,5 @@ from .plural_forms import plural_categories as plural_categories
 from .string_reader import Kind as Kind
 from .string_reader import Reader as Reader
 from .strings import String as String
+from .trees import without_optional as without_optional
 from .xml import Flow as Flow

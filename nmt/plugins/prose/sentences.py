@@ -1,0 +1,128 @@
+"""Blocks of text with inline markup, which a translation must keep."""
+
+import re
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from nmt.plugins.documents import MarkupToken, Paragraph, Spliced, keep_apart
+from nmt.plugins.prose.wrapping import SOFT_BREAK, Layout, layout_of
+from nmt.translation import Translated
+
+BEGINS = "\ufdd0"
+ENDS = "\ufdd1"
+"""Noncharacters that mark where markup begins and ends, while a translation is written."""
+EDGES = re.compile(f"[{BEGINS}{ENDS}]")
+
+
+class Syntax(ABC):
+    """The inline markup of a language."""
+
+    @abstractmethod
+    def tokens(self, text: str) -> list[MarkupToken]:
+        """The text and markup of a block; the `name` of an opening tag identifies it."""
+
+    @abstractmethod
+    def escape(self, text: str) -> str:
+        """A text written so that nothing in it is markup."""
+
+    @abstractmethod
+    def variants(self, nodes: Sequence[MarkupToken]) -> Iterable[Sequence[MarkupToken]]:
+        """Ways to write the nodes of a translation, the best one first."""
+
+    def finished(self, text: str, before: str, after: str) -> str:
+        """A translation without the marks of its `variants`, which stands between two texts."""
+        return EDGES.sub("", text)
+
+    def may_begin(self, word: str) -> bool:
+        """Whether a line of a wrapped paragraph may begin with a word."""
+        return True
+
+    def is_safe(self, text: str) -> bool:
+        """Whether a block of text stays one with this content."""
+        return True
+
+
+class ProseSentence(Paragraph):
+    """The text of a paragraph, heading or item, which is one sentence for the model."""
+
+    def __init__(
+        self,
+        text: str,
+        span: tuple[int, int],
+        syntax: Syntax,
+        notes: Sequence[Spliced] = (),
+        scanned: str | None = None,
+    ) -> None:
+        """`scanned` is the block with stand-ins for its notes."""
+        begin, end = span
+        self.syntax = syntax
+        self.is_refused = False
+        block = text[begin:end] if scanned is None else scanned
+        tokens = syntax.tokens(block)
+        super().__init__(begin, keep_apart(tokens), notes, syntax.escape)
+        self.before = block[: self.begin - begin]
+        self.after = block[self.end - begin :]
+        self.layout = layout_of(text, self.begin, self.end)
+        self.markup = markup_in(tokens)
+        if EDGES.search(block):
+            self.lines = []
+
+    def written(
+        self,
+        translations: Sequence[Translated],
+        nodes: Sequence[MarkupToken],
+        escape: Callable[[str], str],
+    ) -> str:
+        """The translation, without emphasis if it would otherwise lose markup.
+
+        It is the source if even that loses markup.
+        """
+        self.is_refused = False
+        for variant in self.syntax.variants(nodes):
+            text = super().written(translations, variant, escape)
+            if text == self.raw:
+                return self.raw
+            text = self.syntax.finished(SOFT_BREAK.sub(" ", text), self.before, self.after)
+            if self.keeps(text):
+                return self.layout.wrapped(text, self.syntax.may_begin)
+        self.is_refused = True
+        return self.raw
+
+    def keeps(self, written: str) -> bool:
+        """True if a translation has the source's markup, perhaps without emphasis."""
+        if not self.syntax.is_safe(self.before + written + self.after):
+            return False
+        after = markup_in(self.syntax.tokens(self.before + written + self.after))
+        if not after <= self.markup:
+            return False
+        return all(is_optional for _, is_optional in self.markup - after)
+
+
+def markup_in(tokens: Iterable[MarkupToken]) -> Counter[tuple[str, bool]]:
+    """The markup of a block, and whether it may be left out."""
+    markup = Counter[tuple[str, bool]]()
+    for token in tokens:
+        if token.kind == "open":
+            markup[token.name, token.optional] += 1
+        elif token.kind in ("point", "copy"):
+            markup[" ".join((token.name or token.raw).split()), False] += 1
+    return markup
+
+
+def with_edges(nodes: Iterable[MarkupToken]) -> list[MarkupToken]:
+    """The nodes with marks where each of them begins and ends."""
+    result = list[MarkupToken]()
+    for node in nodes:
+        if node.kind == "open":
+            edges = replace(
+                node,
+                raw=BEGINS + node.raw,
+                closing=node.closing + ENDS,
+                children=with_edges(node.children),
+            )
+        else:
+            edges = replace(node, raw=BEGINS + node.raw + ENDS)
+        result.append(edges)
+    return result
