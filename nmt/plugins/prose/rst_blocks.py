@@ -32,9 +32,7 @@ from nmt.plugins.prose.wrapping import TAB, display_width
 
 DEEPEST = 30
 """Blocks that are nested more deeply stay untranslated."""
-DIRECTIVE = re.compile(
-    rf"\.\.[ \t]+(?:\|[^|\n]+\|[ \t]+)?(?P<name>{NAME})[ \t]?::(?:[ \t]+|$)"
-)
+DIRECTIVE = re.compile(rf"\.\.[ \t]+(?:\|[^|\n]+\|[ \t]+)?(?P<name>{NAME})[ \t]?::(?:[ \t]+|$)")
 FOOTNOTE = re.compile(r"\.\.[ \t]+\[(?:\d+|#[\w.+:-]*|\*|[\w.+:-]+)\](?:[ \t]+|$)")
 ATTRIBUTION = re.compile(r"(?:---?(?!-)|\u2014)[ \t]*\S")
 VERSION = re.compile(r"\S+[ \t]*")

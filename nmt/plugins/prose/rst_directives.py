@@ -38,8 +38,10 @@ FIGURE = Directive(has_text=True, options=("alt",))
 CODE = Directive(options=("caption",))
 KINDS = {
     NOTE: "attention caution danger error hint important note tip warning seealso todo details"
-    " availability impl-detail epigraph highlights pull-quote compound header footer hlist line-block",
-    TITLED: "list-table table glossary admonition topic sidebar card grid-item-card dropdown tab tab-item collapse",
+    " availability impl-detail epigraph highlights pull-quote compound header footer hlist"
+    " line-block",
+    TITLED: "list-table table glossary admonition topic sidebar card grid-item-card"
+    " dropdown tab tab-item collapse",
     LINE: "csv-table rubric centered contents title",
     CHANGE: "versionadded versionchanged deprecated versionremoved",
     CONTAINER: "container class only"

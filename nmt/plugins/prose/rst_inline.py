@@ -24,6 +24,7 @@ MAY_FOLLOW = regex.compile(rf"(?V1)[\s'\")\]}}>\-/\\:.,;!?\0]|{CLOSING_PUNCTUATI
 QUOTES = {"'": "'", '"': '"', "(": ")", "[": "]", "{": "}", "<": ">", "\u201c": "\u201d"}
 """Markup in quotes is text if it would have to begin with the closing quote."""
 ADDRESS = r"(?i:https?|ftp|mailto|news|git|irc|file)://?[^\s<>`|\\]{1,2000}"
+MAIL = r"[\w.+-]{1,64}@[a-zA-Z\d-]{1,63}(?:\.[a-zA-Z\d-]{1,63}){1,8}"
 MARKUP = re.compile(
     r"(?P<escape>\\(?:\r?\n[ \t]*|\s|\S)?)"
     r"|(?P<soft>(?<![ \t])[ \t]*\r?\n[ \t]*)"
@@ -34,7 +35,7 @@ MARKUP = re.compile(
     r"|(?P<emphasis>\*)(?=[^\s*])"
     r"|(?P<substitution>\|)(?=[^\s|])"
     rf"|(?P<note>\[(?:\d+|\#(?:{NAME})?|\*|{NAME})\]_)"
-    rf"|(?P<address>(?<![\w]){ADDRESS})"
+    rf"|(?P<address>(?<![\w.+-])(?:{ADDRESS}|{MAIL}))"
     rf"|(?P<reference>(?<![^\W_]){NAME}__?)(?![\w])"
 )
 ENDS_OF = {
@@ -217,7 +218,8 @@ class InlineScanner:
             return element("anonymous", "`", content, "`__")
         # The name of the target remains, with a text of its own.
         name = " ".join(content.split())
-        if re.search(r"[<>\\]", name):
+        # With a colon, the name would be an address.
+        if re.search(r"[<>\\]|^[\w.+-]+:\S", name):
             return [MarkupToken("copy", f"`{content}`_", unescaped(name))]
         return element(f"link <{name}_>", "`", content, "`_", f" <{name}_>`__")
 
@@ -288,7 +290,7 @@ def text_tokens(content: str) -> list[MarkupToken]:
 def is_phrase(text: str) -> bool:
     """Whether a text consists of words, and not of code."""
     words = text.split()
-    return len(words) > 1 and all(re.fullmatch(r"[\w'’-]+[.,:;?!]?", word) for word in words)
+    return len(words) > 1 and all(re.fullmatch(r"[\w'\u2019-]+[.,:;?!]?", word) for word in words)
 
 
 def has_letters(text: str) -> bool:

@@ -12,7 +12,11 @@ ENUMERATOR = re.compile(
     r"|(?:\d{1,9}|[a-zA-Z]|[ivxlcdmIVXLCDM]{1,15}|#)[.)])(?:[ \t]+|$)"
 )
 FIELD = re.compile(r":(?![: ])(?P<name>(?:[^:\\]|\\.|:(?!(?:[ `]|$)))+)(?<! ):(?:[ \t]+|$)")
-OPTION = r"(?:--?|/|\+)[^\s,=]{1,60}(?:[ =](?:[a-zA-Z][\w-]{0,60}|<[^<>\n]{1,200}>))?"
+OPTION_ARGUMENT = r"(?:[a-zA-Z][\w-]{0,60}|<[^<>\n]{1,200}>)"
+OPTION = (
+    rf"(?:[-+][a-zA-Z0-9](?: ?{OPTION_ARGUMENT})?"
+    rf"|(?:--|/)[a-zA-Z0-9][\w-]{{0,60}}(?:[ =]{OPTION_ARGUMENT})?)"
+)
 OPTIONS = re.compile(rf"{OPTION}(?:, {OPTION}){{0,9}}(?:[ \t]{{2,}}|$)")
 DOCTEST = re.compile(r">>>(?:[ ]|$)")
 LINE_BLOCK = re.compile(r"\|(?:[ \t]+|$)")
@@ -25,7 +29,8 @@ BLANKS = " \t\r\f\v"
 MUST_ESCAPE = re.compile(
     r"[-*+\u2022\u2023\u2043](?=\s|$)"
     r"|(?=\(?(?:\d{1,9}|[a-zA-Z]|[ivxlcdmIVXLCDM]{1,15}|#)[.)](?:\s|$))"
-    r"|\.\.(?=\s|$)|__(?=\s|$)|\|(?=\s|$)|:(?=[^\s:][^:]{0,200}:(?:\s|$))|>>>|--?[\w]|/\w|\+[-=\w]|=+ "
+    r"|\.\.(?=\s|$)|__(?=\s|$)|\|(?=\s|$)|:(?=[^\s:][^:]{0,200}:(?:\s|$))"
+    r"|>>>|--?\w|/\w|\+[-=\w]|=+ "
 )
 """The beginning of a paragraph that would be another block."""
 
@@ -52,7 +57,8 @@ class Line:
 
 def line_from(text: str, begin: int, end: int, column: int = 0) -> Line:
     """The line between two offsets, which begins at a column."""
-    whole = text[begin:end]
+    # As docutils does.
+    whole = text[begin:end].replace("\f", " ").replace("\v", " ")
     stripped = whole.strip(BLANKS)
     blanks = len(whole) - len(whole.lstrip(BLANKS))
     # Tabs count from the beginning of the line.

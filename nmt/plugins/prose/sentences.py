@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from nmt.plugins.documents import MarkupToken, Paragraph, Spliced, keep_apart
-from nmt.plugins.prose.wrapping import SOFT_BREAK, Layout, layout_of
+from nmt.plugins.prose.wrapping import SOFT_BREAK, layout_of
 from nmt.translation import Translated
 
 BEGINS = "\ufdd0"
