@@ -94,8 +94,9 @@ class Inline(Syntax):
         begins_block = not before and MUST_ESCAPE.match(written)
         return f"\\{written}" if begins_block else written
 
-    def is_safe(self, text: str) -> bool:
-        return not text.rstrip().endswith("::")
+    def is_same(self, written: str, raw: str) -> bool:
+        # A colon more would announce a literal block.
+        return not written.rstrip().endswith("::")
 
 
 def separator(end: re.Match[str]) -> str:

@@ -35,12 +35,20 @@ class Syntax(ABC):
         """A translation without the marks of its `variants`, which stands between two texts."""
         return EDGES.sub("", text)
 
+    def unwrapped(self, text: str) -> str:
+        """A text whose line breaks have no meaning on one line."""
+        return SOFT_BREAK.sub(" ", text)
+
     def may_begin(self, word: str) -> bool:
         """Whether a line of a wrapped paragraph may begin with a word."""
         return True
 
-    def is_safe(self, text: str) -> bool:
-        """Whether a block of text stays one with this content."""
+    def guarded(self, text: str, begins_line: bool) -> str:
+        """A translation that is not another kind of block, which may begin a line."""
+        return text
+
+    def is_same(self, written: str, raw: str) -> bool:
+        """Whether a translation of `raw` is the same kind of block."""
         return True
 
 
@@ -66,6 +74,8 @@ class ProseSentence(Paragraph):
         self.after = block[self.end - begin :]
         self.layout = layout_of(text, self.begin, self.end)
         self.markup = markup_in(tokens)
+        first = text.rfind("\n", 0, begin) + 1
+        self.begins_line = not text[first:begin].strip()
         if EDGES.search(block):
             self.lines = []
 
@@ -84,15 +94,16 @@ class ProseSentence(Paragraph):
             text = super().written(translations, variant, escape)
             if text == self.raw:
                 return self.raw
-            text = self.syntax.finished(SOFT_BREAK.sub(" ", text), self.before, self.after)
+            text = self.syntax.finished(self.syntax.unwrapped(text), self.before, self.after)
             if self.keeps(text):
+                text = self.syntax.guarded(text, self.begins_line and not self.before)
                 return self.layout.wrapped(text, self.syntax.may_begin)
         self.is_refused = True
         return self.raw
 
     def keeps(self, written: str) -> bool:
         """True if a translation has the source's markup, perhaps without emphasis."""
-        if not self.syntax.is_safe(self.before + written + self.after):
+        if not self.syntax.is_same(self.before + written + self.after, self.raw):
             return False
         after = markup_in(self.syntax.tokens(self.before + written + self.after))
         if not after <= self.markup:

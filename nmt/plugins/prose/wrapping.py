@@ -42,18 +42,27 @@ class Layout:
         if not self.width:
             return text
         lines = list[str]()
+        # Line breaks in the text have a meaning.
+        for segment in text.split("\n"):
+            lines += self.lines_of(segment, may_begin, is_first=not lines)
+        return f"{self.newline}{self.indent}".join(lines)
+
+    def lines_of(self, text: str, may_begin: Callable[[str], bool], is_first: bool) -> list[str]:
+        """A text without line breaks on lines of this width, without their indentation."""
+        lines = list[str]()
         line = ""
-        room = self.width - self.column
-        for word in BLANK.split(text):
+        further = self.width - len(self.indent.expandtabs(TAB))
+        room = self.width - self.column if is_first else further
+        for word in BLANK.split(text.strip()):
             if not line:
                 line = word
             elif len(line) + 1 + len(word) > room and may_begin(word):
                 lines.append(line)
                 line = word
-                room = self.width - len(self.indent.expandtabs(TAB))
+                room = further
             else:
                 line += f" {word}"
-        return f"{self.newline}{self.indent}".join([*lines, line])
+        return [*lines, line]
 
 
 def layout_of(text: str, begin: int, end: int) -> Layout:
