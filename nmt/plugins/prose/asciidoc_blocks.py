@@ -28,7 +28,12 @@ from nmt.plugins.prose.asciidoc_lines import (
     Line,
     lines_between,
 )
-from nmt.plugins.prose.asciidoc_parts import AttributeText, UnderlinedTitle, has_letters
+from nmt.plugins.prose.asciidoc_parts import (
+    AttributeText,
+    SectionTitle,
+    UnderlinedTitle,
+    has_letters,
+)
 from nmt.plugins.prose.asciidoc_tables import Table, columns_of
 from nmt.plugins.prose.sentences import ProseSentence, markup_in
 
@@ -38,10 +43,21 @@ INLINE_IMAGE = re.compile(r"(?<![\w\\:])image:(?!:)[^\s\[\]]{1,1000}\[(?=[^\]])"
 SENTENCE_END = re.compile(r"[.!?:;\u3002][)\"'*_`\u201d]*$")
 FRONT_MATTER = re.compile(r"---[ \t]*\r?\n(?:.*\n)*?---[ \t]*\r?(?:\n|\Z)")
 SHOWN_ENTRY = re.compile(r"description|toc-title|.*-(?:caption|label|title)")
+REFERENCES = re.compile(r"<<#?([^<>\n,]{1,300})(?:,[^<>]{0,1000})?>>|xref:#?([^\s\[\]]{1,300})\[")
 TABLES = "tables"
 ENTRIES = "attribute entries"
 CONDITIONS = "texts in conditions"
 ATTRIBUTES = "attributes of blocks"
+
+
+def names_of(title: str) -> list[str]:
+    """The names that Asciidoctor may derive from a title, depending on attributes."""
+    words = re.sub(r"[^\w\s.-]", "", title.lower())
+    names = list[str]()
+    for separator in "_-":
+        name = re.sub(r"[\s._-]+", separator, words).strip(separator)
+        names += [f"_{name}", name]
+    return names
 
 
 class Page:
@@ -52,6 +68,7 @@ class Page:
         self.parts = list[Part]()
         self.sentences = list[ProseSentence]()
         self.left = Counter[str]()
+        self.referenced = {(cross or macro).strip() for cross, macro in REFERENCES.findall(text)}
         self.has_hard_breaks = False
         """Whether line breaks in paragraphs remain."""
 
@@ -144,6 +161,7 @@ class Blocks:
         """The style of the next block."""
         self.attributes = ""
         """The attributes of the next block."""
+        self.has_anchor = False
         self.in_list = False
         self.needs_text = False
         """Whether the last line was a term without a definition."""
@@ -171,17 +189,22 @@ class Blocks:
         text = self.page.text
         front = FRONT_MATTER.match(text)
         at = front[0].count("\n") if front else 0
-        while at < len(self.lines) and not self.lines[at].text.startswith("= "):
+        while at < len(self.lines) and not self.is_title_of_document(at):
             after = self.read_blank(at) or self.read_kept(at)
             if not after:
                 return at
             at = after
         if at == len(self.lines):
             return at
-        at = self.read_title(at)
+        at = self.read_title(at) or self.read_text(at)
         while at < len(self.lines) and self.lines[at].text:
             at = self.read_kept(at) or at + 1
         return at
+
+    def is_title_of_document(self, at: int) -> bool:
+        if self.lines[at].text.startswith(("= ", "# ")):
+            return True
+        return self.is_underlined(at) and self.lines[at + 1].text.startswith("=")
 
     def read_block(self, at: int) -> int:
         for reader in self.readers:
@@ -197,6 +220,7 @@ class Blocks:
         """Forget the attributes, which are those of the last block."""
         self.style = ""
         self.attributes = ""
+        self.has_anchor = False
         self.is_attached = False
         self.needs_text = False
 
@@ -298,6 +322,10 @@ class Blocks:
         if style == "l":
             self.page.left[TABLES] += has_letters(self.page.text[begin:end])
         elif style == "a":
+            # The indentation of the first line belongs to the cell.
+            first = self.page.text.rfind("\n", 0, begin) + 1
+            if not self.page.text[first:begin].strip():
+                begin = first
             Blocks(self.page, begin, end, in_cell=True).read()
         else:
             # An empty line separates the paragraphs of a cell.
@@ -318,6 +346,7 @@ class Blocks:
         if not BLOCK_ATTRIBUTES.match(text):
             return 0
         if text.startswith("[["):
+            self.has_anchor = True
             return at + 1
         inside = text[1:-1]
         first = re.split(r"[,#.%]", inside, maxsplit=1)[0].strip().strip("\"'")
@@ -335,11 +364,31 @@ class Blocks:
         title = SECTION.match(line.text) or BLOCK_TITLE.match(line.text)
         if not title or (self.in_list and LIST_ITEM.match(line.text)):
             return 0
-        self.add(line.begin + title.end(), line.end)
-        if not line.text.startswith("."):
-            self.forget()
-            self.in_list = False
+        begin = line.begin + title.end()
+        if line.text.startswith("."):
+            self.add(begin, line.end)
+            return at + 1
+        sentence, outside = self.page.sentence(begin, line.end, self.syntax)
+        anchor = "" if line.text.startswith("= ") else self.anchor_of(line.text[title.end() :])
+        if sentence.lines:
+            self.page.parts.append(SectionTitle(self.page.text, sentence, line, anchor))
+        else:
+            self.page.parts += outside
+        self.forget()
+        self.in_list = False
         return at + 1
+
+    def anchor_of(self, title: str) -> str:
+        """An anchor for references to a title, or nothing if there are none."""
+        if "#" in self.attributes or "id=" in self.attributes or self.has_anchor:
+            return ""
+        newline = "\r\n" if "\r\n" in self.page.text else "\n"
+        for name in names_of(title):
+            if name in self.page.referenced:
+                return f"[[{name}]]{newline}"
+        if title in self.page.referenced:
+            return f"[[{names_of(title)[0]},{title}]]{newline}"
+        return ""
 
     def read_macro(self, at: int) -> int:
         line = self.lines[at]
@@ -383,10 +432,13 @@ class Blocks:
             return self.end_of_paragraph(at)
         if self.is_underlined(at):
             sentence, outside = self.page.sentence(line.begin, line.end, self.syntax)
-            title = UnderlinedTitle(self.page.text, sentence, line, self.lines[at + 1])
+            underline = self.lines[at + 1]
+            anchor = "" if underline.text.startswith("=") else self.anchor_of(line.text)
+            title = UnderlinedTitle(self.page.text, sentence, line, underline, anchor)
             if title.lines:
                 self.page.parts.append(title)
-            self.page.parts += outside
+            else:
+                self.page.parts += outside
             self.forget()
             return at + 2
         if self.style == "verse":

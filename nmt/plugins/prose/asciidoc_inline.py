@@ -28,9 +28,9 @@ MARKUP = re.compile(
     r"|(?P<anchor>\[\[\[?[\w:][^\[\]\n]{0,300}\]{2,3})"
     r"|(?P<cross><<[^<>\n,]{1,300}(?:>>|,(?=[^<>]{1,1000}>>)))"
     rf"|(?P<macro>(?:link|xref|mailto):[^\s\[\]]{{0,1000}}(?={IN_BRACKETS}))"
-    r"|(?P<url>(?<![\w/:.-])(?:https?|ftp|irc)://[^\s\[\]<>]{1,1000}"
+    r"|(?P<url>(?<![^\s<>\[\]()\"';*_#^~`+])(?:https?|ftp|irc)://[^\s\[\]<>]{1,1000}"
     rf"(?:{IN_BRACKETS}|))"
-    rf"|(?P<other>(?<!\w)[a-z][\w-]{{1,30}}:[^\s\[\]:]{{0,500}}{IN_BRACKETS})"
+    rf"|(?P<other>(?<!\w)(?!https?:|ftp:|irc:)[a-z][\w-]{{1,30}}:[^\s\[\]:]{{0,500}}{IN_BRACKETS})"
     r"|(?P<mail>(?<![\w.+/-])[\w.+-]{1,64}@[a-zA-Z\d-]{1,63}(?:\.[a-zA-Z\d-]{1,63}){1,8})"
     rf"|(?P<script>{ROLE}(?:\^[^\s^]{{1,300}}\^|~[^\s~]{{1,300}}~))"
     rf"|(?P<quotes>{ROLE}[\"']`(?=\S))"
@@ -66,6 +66,7 @@ SIGNS = {
     "'`": Sign("single", re.compile(r"(?<=\S)`'(?!\w)"), BEFORE),
 }
 CONSTRAINED = frozenset("*_#`")
+DOUBLE = ("**", "__", "##", "``", '"`', "'`")
 OPTIONAL = frozenset(["strong", "emphasis", "mark", "quotes", "single"])
 ADDRESS_NAME = re.compile(r"(?i:ur[li]|link|href|site|page)")
 """In the name of an attribute that probably is an address."""

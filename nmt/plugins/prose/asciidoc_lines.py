@@ -31,9 +31,27 @@ ADMONITION = re.compile(r"(?:NOTE|TIP|IMPORTANT|CAUTION|WARNING):[ \t]+(?=\S)")
 RULE = re.compile(r"(?:'{3,}|<{3,}|-{3}|\*{3}|- - -|\* \* \*|_ _ _)$")
 CONTINUATION = "+"
 VERBATIM_STYLES = frozenset(
-    ["source", "listing", "literal", "pass", "stem", "latexmath", "asciimath", "comment", "ditaa"]
-    + ["plantuml", "mermaid", "graphviz", "a2s", "svgbob", "bytefield", "vega", "synopsis"]
+    [
+        "source",
+        "listing",
+        "literal",
+        "pass",
+        "stem",
+        "latexmath",
+        "asciimath",
+        "comment",
+        "synopsis",
+        "ditaa",
+        "plantuml",
+        "mermaid",
+        "graphviz",
+        "a2s",
+        "svgbob",
+        "bytefield",
+        "vega",
+    ]
 )
+"""Styles of blocks without text to translate."""
 
 
 @dataclass(frozen=True)

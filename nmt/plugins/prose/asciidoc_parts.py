@@ -17,14 +17,40 @@ def has_letters(text: str) -> bool:
     return any(map(str.isalpha, text))
 
 
+class SectionTitle(Part):
+    """The title of a section, with an anchor if references use the name of the source's title."""
+
+    def __init__(self, text: str, sentence: ProseSentence, title: Line, anchor: str) -> None:
+        super().__init__(title.begin, title.end, sentence.lines)
+        self.sentence = sentence
+        self.raw = text[title.begin : title.end]
+        self.before = text[title.begin : sentence.begin]
+        self.after = text[sentence.end : title.end]
+        self.anchor = anchor
+
+    def render(self, translations: Sequence[Translated]) -> str:
+        written = self.sentence.render(translations)
+        if written == self.sentence.raw:
+            return self.raw
+        return self.anchor + self.before + written + self.after
+
+
 class UnderlinedTitle(Part):
     """A title with a line below it, which must be as long as the title."""
 
-    def __init__(self, text: str, sentence: ProseSentence, title: Line, underline: Line) -> None:
-        super().__init__(sentence.begin, underline.end, sentence.lines)
+    def __init__(
+        self,
+        text: str,
+        sentence: ProseSentence,
+        title: Line,
+        underline: Line,
+        anchor: str,
+    ) -> None:
+        super().__init__(title.begin, underline.end, sentence.lines)
+        self.anchor = anchor
         self.sentence = sentence
         self.before = text[title.begin : sentence.begin]
-        self.raw = text[sentence.begin : underline.end]
+        self.raw = text[title.begin : underline.end]
         self.after = text[sentence.end : title.end]
         self.between = text[title.end : underline.begin]
         self.sign = underline.text[0]
@@ -33,9 +59,9 @@ class UnderlinedTitle(Part):
         written = self.sentence.render(translations)
         if written == self.sentence.raw:
             return self.raw
-        title = written + self.after
+        title = self.before + written + self.after
         # Asciidoctor counts characters.
-        return title + self.between + self.sign * len(self.before + title)
+        return self.anchor + title + self.between + self.sign * len(title)
 
 
 class AttributeText(Part):

@@ -13,7 +13,10 @@ from nmt.translation import Translated
 BEGINS = "\ufdd0"
 ENDS = "\ufdd1"
 """Noncharacters that mark where markup begins and ends, while a translation is written."""
+GLUE = "\ufdd2"
+"""A blank in code, at which no line may end."""
 EDGES = re.compile(f"[{BEGINS}{ENDS}]")
+RESERVED = re.compile(f"[{BEGINS}{ENDS}{GLUE}]")
 
 
 class Syntax(ABC):
@@ -76,7 +79,7 @@ class ProseSentence(Paragraph):
         self.markup = markup_in(tokens)
         first = text.rfind("\n", 0, begin) + 1
         self.begins_line = not text[first:begin].strip()
-        if EDGES.search(block):
+        if RESERVED.search(block):
             self.lines = []
 
     def written(
@@ -90,14 +93,17 @@ class ProseSentence(Paragraph):
         It is the source if even that loses markup.
         """
         self.is_refused = False
+        if any(RESERVED.search(translated.text) for translated in translations):
+            self.is_refused = True
+            return self.raw
         for variant in self.syntax.variants(nodes):
-            text = super().written(translations, variant, escape)
+            text = super().written(translations, glued(variant), escape)
             if text == self.raw:
                 return self.raw
             text = self.syntax.finished(self.syntax.unwrapped(text), self.before, self.after)
-            if self.keeps(text):
+            if self.keeps(text.replace(GLUE, " ")):
                 text = self.syntax.guarded(text, self.begins_line and not self.before)
-                return self.layout.wrapped(text, self.syntax.may_begin)
+                return self.layout.wrapped(text, self.syntax.may_begin).replace(GLUE, " ")
         self.is_refused = True
         return self.raw
 
@@ -120,6 +126,17 @@ def markup_in(tokens: Iterable[MarkupToken]) -> Counter[tuple[str, bool]]:
         elif token.kind in ("point", "copy"):
             markup[" ".join((token.name or token.raw).split()), False] += 1
     return markup
+
+
+def glued(nodes: Iterable[MarkupToken]) -> list[MarkupToken]:
+    """The nodes with code on one line."""
+    result = list[MarkupToken]()
+    for node in nodes:
+        raw = node.raw
+        if node.kind == "copy":
+            raw = SOFT_BREAK.sub(" ", raw).replace(" ", GLUE)
+        result.append(replace(node, raw=raw, children=glued(node.children)))
+    return result
 
 
 def with_edges(nodes: Iterable[MarkupToken]) -> list[MarkupToken]:
