@@ -92,8 +92,8 @@ def test_lines_of_text_are_accepted(tmp_path, name):
 
 
 KNOWN = (
-    "ipynb usfm sfm arb xml dita adoc ftl toml php xcstrings stringsdict strings usx org svg doc "
-    "xls docm tsv csv jsonl yaml yml ini properties resx rst tex rtf tmx sbv ttml ass ssa sdlxliff "
+    "ipynb usfm sfm arb xml dita ftl toml php xcstrings stringsdict strings usx org svg doc "
+    "xls docm tsv csv jsonl yaml yml ini properties resx tex rtf tmx sbv ttml ass ssa sdlxliff "
     "vue jsx tsx c java go rs rb py pdf odg ppt mdx bin fodt jsonc json5 jsonld resw docbook man "
     "pod lrc sgm"
 )

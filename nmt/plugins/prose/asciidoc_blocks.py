@@ -43,7 +43,11 @@ INLINE_IMAGE = re.compile(r"(?<![\w\\:])image:(?!:)[^\s\[\]]{1,1000}\[(?=[^\]])"
 SENTENCE_END = re.compile(r"[.!?:;\u3002][)\"'*_`\u201d]*$")
 FRONT_MATTER = re.compile(r"---[ \t]*\r?\n(?:.*\n)*?---[ \t]*\r?(?:\n|\Z)")
 SHOWN_ENTRY = re.compile(r"description|toc-title|.*-(?:caption|label|title)")
+ANCHORS = re.compile(r"(?:\[\[|\[[\w.%]{0,80}#|\bid=[\"']?)([\w:.-]{1,200})")
 REFERENCES = re.compile(r"<<#?([^<>\n,]{1,300})(?:,[^<>]{0,1000})?>>|xref:#?([^\s\[\]]{1,300})\[")
+ENDS_PARAGRAPH = (VERBATIM, COMPOUND, TABLE, BLOCK_ATTRIBUTES, COMMENT, PREPROCESSOR)
+ENDS_ITEM = (LIST_ITEM, CALLOUT, TERM, BLOCK_TITLE)
+BLANKS = " \t"
 TABLES = "tables"
 ENTRIES = "attribute entries"
 CONDITIONS = "texts in conditions"
@@ -68,7 +72,11 @@ class Page:
         self.parts = list[Part]()
         self.sentences = list[ProseSentence]()
         self.left = Counter[str]()
-        self.referenced = {(cross or macro).strip() for cross, macro in REFERENCES.findall(text)}
+        self.referenced = set[str]()
+        """The names in references that no anchor defines."""
+        for cross, macro in REFERENCES.findall(text):
+            self.referenced.add((cross or macro).strip())
+        self.referenced.difference_update(ANCHORS.findall(text))
         self.has_hard_breaks = False
         """Whether line breaks in paragraphs remain."""
 
@@ -184,10 +192,13 @@ class Blocks:
         while at < len(self.lines):
             at = self.read_block(at)
 
+    def text_at(self, index: int) -> str:
+        """The text of a line, which is empty behind the end."""
+        return self.lines[index].text if index < len(self.lines) else ""
+
     def read_header(self) -> int:
         """Read the title of the document; the author and the revision below it stay."""
-        text = self.page.text
-        front = FRONT_MATTER.match(text)
+        front = FRONT_MATTER.match(self.page.text)
         at = front[0].count("\n") if front else 0
         while at < len(self.lines) and not self.is_title_of_document(at):
             after = self.read_blank(at) or self.read_kept(at)
@@ -197,7 +208,7 @@ class Blocks:
         if at == len(self.lines):
             return at
         at = self.read_title(at) or self.read_text(at)
-        while at < len(self.lines) and self.lines[at].text:
+        while self.text_at(at):
             at = self.read_kept(at) or at + 1
         return at
 
@@ -258,7 +269,7 @@ class Blocks:
         after = at + 1
         is_long = line.text.endswith((" \\", " + \\"))
         while is_long and after < len(self.lines):
-            is_long = self.lines[after].text.endswith(" \\")
+            is_long = self.text_at(after).endswith(" \\")
             after += 1
         if entry["value"] and SHOWN_ENTRY.fullmatch(entry["name"]):
             if after == at + 1:
@@ -362,7 +373,7 @@ class Blocks:
         """Read the title of a section or block."""
         line = self.lines[at]
         title = SECTION.match(line.text) or BLOCK_TITLE.match(line.text)
-        if not title or (self.in_list and LIST_ITEM.match(line.text)):
+        if not title:
             return 0
         begin = line.begin + title.end()
         if line.text.startswith("."):
@@ -385,6 +396,7 @@ class Blocks:
         newline = "\r\n" if "\r\n" in self.page.text else "\n"
         for name in names_of(title):
             if name in self.page.referenced:
+                self.page.referenced.remove(name)
                 return f"[[{name}]]{newline}"
         if title in self.page.referenced:
             return f"[[{names_of(title)[0]},{title}]]{newline}"
@@ -425,35 +437,41 @@ class Blocks:
     def read_text(self, at: int) -> int:
         """Read a paragraph, a literal paragraph, or a title with a line below it."""
         line = self.lines[at]
-        is_indented = line.text[0] in " \t"
+        is_indented = line.text[0] in BLANKS
+        # Of an item, only its first paragraph may be indented.
         if self.style in VERBATIM_STYLES or (is_indented and not self.needs_text):
-            # Of an item, only its first paragraph may be indented.
             self.forget()
             return self.end_of_paragraph(at)
         if self.is_underlined(at):
-            sentence, outside = self.page.sentence(line.begin, line.end, self.syntax)
-            underline = self.lines[at + 1]
-            anchor = "" if underline.text.startswith("=") else self.anchor_of(line.text)
-            title = UnderlinedTitle(self.page.text, sentence, line, underline, anchor)
-            if title.lines:
-                self.page.parts.append(title)
-            else:
-                self.page.parts += outside
-            self.forget()
-            return at + 2
+            return self.read_underlined(at)
         if self.style == "verse":
             after = self.end_of_paragraph(at)
             self.add_verse(self.lines[at:after])
             self.forget()
             return after
-        in_item = self.needs_text or (self.in_list and self.is_attached)
-        self.in_list = in_item
+        self.in_list = self.needs_text or (self.in_list and self.is_attached)
         admonition = ADMONITION.match(line.text)
-        begin = line.begin + (admonition.end() if admonition else 0)
-        begin += len(self.page.text[begin : line.end]) - len(
-            self.page.text[begin : line.end].lstrip()
-        )
-        return self.add_text(at, begin, in_item)
+        if admonition:
+            return self.add_text(at, line.begin + admonition.end(), self.in_list)
+        blanks = len(line.text) - len(line.text.lstrip(BLANKS))
+        return self.add_text(at, line.begin + blanks, self.in_list)
+
+    def read_underlined(self, at: int) -> int:
+        """Read a title with a line below it."""
+        line = self.lines[at]
+        underline = self.lines[at + 1]
+        sentence, outside = self.page.sentence(line.begin, line.end, self.syntax)
+        anchor = ""
+        # A title of the document needs none.
+        if not underline.text.startswith("="):
+            anchor = self.anchor_of(line.text)
+        title = UnderlinedTitle(self.page.text, sentence, line, underline, anchor)
+        if title.lines:
+            self.page.parts.append(title)
+        else:
+            self.page.parts += outside
+        self.forget()
+        return at + 2
 
     def is_underlined(self, at: int) -> bool:
         if at + 1 >= len(self.lines) or self.in_cell:
@@ -466,16 +484,12 @@ class Blocks:
 
     def end_of_paragraph(self, at: int, in_item: bool = False) -> int:
         """The line behind a paragraph."""
+        patterns = ENDS_PARAGRAPH + ENDS_ITEM if in_item else ENDS_PARAGRAPH
         for index in range(at + 1, len(self.lines)):
             text = self.lines[index].text
             if not text.strip() or text == CONTINUATION:
                 return index
-            if VERBATIM.match(text) or COMPOUND.match(text) or TABLE.match(text):
-                return index
-            if BLOCK_ATTRIBUTES.match(text) or COMMENT.match(text) or PREPROCESSOR.match(text):
-                return index
-            starts_item = LIST_ITEM.match(text) or CALLOUT.match(text) or TERM.match(text)
-            if in_item and (starts_item or BLOCK_TITLE.match(text)):
+            if any(pattern.match(text) for pattern in patterns):
                 return index
         return len(self.lines)
 
@@ -485,17 +499,18 @@ class Blocks:
         has_breaks = self.page.has_hard_breaks or "hardbreaks" in self.attributes
         self.forget()
         lines = self.lines[at:after]
-        spans = [(begin, lines[0].end), *((line.begin, line.end) for line in lines[1:])]
+        spans = [(begin, lines[0].end)]
+        for line in lines[1:]:
+            spans.append((line.begin, line.end))
         if has_breaks:
             for span in spans:
                 self.add(*span)
         else:
             self.add_sentences(spans)
-        follows_comment = after < len(self.lines) and (
-            COMMENT.match(self.lines[after].text) or PREPROCESSOR.match(self.lines[after].text)
-        )
+        following = self.text_at(after)
+        precedes_comment = COMMENT.match(following) or PREPROCESSOR.match(following)
         # Behind a comment, the paragraph continues.
-        self.needs_text = bool(follows_comment and in_item)
+        self.needs_text = in_item and bool(precedes_comment)
         return after
 
     def add_sentences(self, spans: Sequence[tuple[int, int]]) -> None:

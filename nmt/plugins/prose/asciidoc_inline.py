@@ -12,7 +12,8 @@ from nmt.plugins.documents import MarkupToken, without_optional
 from nmt.plugins.prose.sentences import BEGINS, ENDS, Syntax
 
 ROLE = r"(?:\[[^\[\]\n]{1,200}\])?"
-IN_BRACKETS = r"\[(?:[^\]\\]|\\.){0,1000}\]"
+# A bracket inside must be closed, so that files of opening brackets take linear time.
+IN_BRACKETS = r"\[(?:[^\[\]\\]|\\.|\[(?=[^\[\]]{0,200}\])){0,1000}\]"
 MARKUP = re.compile(
     r"(?P<note>\x00\d+\x01*)"
     r"|(?P<hard>(?<![ \t])[ \t]+\+(?:\r?\n[ \t]*|\s*\Z))"
@@ -67,14 +68,31 @@ SIGNS = {
 }
 CONSTRAINED = frozenset("*_#`")
 DOUBLE = ("**", "__", "##", "``", '"`', "'`")
-OPTIONAL = frozenset(["strong", "emphasis", "mark", "quotes", "single"])
+OPTIONAL = frozenset(
+    [
+        "strong",
+        "emphasis",
+        "mark",
+        "quotes",
+        "single",
+    ]
+)
 ADDRESS_NAME = re.compile(r"(?i:ur[li]|link|href|site|page)")
 """In the name of an attribute that probably is an address."""
 EMPTY = "{empty}"
 """An attribute without text, before a paragraph that would be another block."""
 AFTER_ADDRESS = ".,:;!?)'\"*_`"
 DEEPEST = 8
-WITHOUT_TEXT = frozenset(["indexterm", "anchor", "icon", "bibitem", "footnote", "footnoteref"])
+WITHOUT_TEXT = frozenset(
+    [
+        "indexterm",
+        "anchor",
+        "icon",
+        "bibitem",
+        "footnote",
+        "footnoteref",
+    ]
+)
 EDGE = re.compile(f"(?P<before>[\\s\\S]?){BEGINS}|{ENDS}(?P<after>[\\s\\S]?)")
 MAY_BE_BLOCK = re.compile(
     r"(?:[*.-]{1,5}|\d{1,9}\.|[a-zA-Z]\.|[ivxIVX]{1,9}\)|<[\d.]+>|={1,6}|\#{1,6}|>)(?:\s|$)"
@@ -105,7 +123,10 @@ class Inline(Syntax):
             # Asciidoctor removes a backslash only before markup.
             is_markup = token.kind in ("open", "point", "copy") and depth == 0
             pieces.append(f"\\{token.raw}" if is_markup else token.raw)
-            depth += {"open": 1, "close": -1}.get(token.kind, 0)
+            if token.kind == "open":
+                depth += 1
+            elif token.kind == "close":
+                depth -= 1
         escaped = "".join(pieces)
         if self.in_cell:
             escaped = re.sub(r"(?<!\\)\|", r"\\|", escaped)

@@ -22,8 +22,9 @@ class Rst(Text):
     """A document in reStructuredText."""
 
     def parts(self, text: str, target: str) -> list[Part]:
-        names = [name for names in REFERENCES.findall(text) for name in names if name]
-        referenced = set(map(normalized, names))
+        referenced = set[str]()
+        for names in REFERENCES.findall(text):
+            referenced.update(map(normalized, filter(None, names)))
         targets = {normalized(quoted or plain) for quoted, plain in TARGETS.findall(text)}
         self.page = Page(text, Inline(referenced), targets)
         Body(self.page, lines_of(text), base=0).read()

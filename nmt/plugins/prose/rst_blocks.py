@@ -5,7 +5,7 @@ Source: https://docutils.sourceforge.io/docs/ref/rst/restructuredtext.html
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from nmt.plugins.documents import Part
 from nmt.plugins.prose.rst_directives import Argument, Directive, directive_named
@@ -35,8 +35,19 @@ DEEPEST = 30
 DIRECTIVE = re.compile(rf"\.\.[ \t]+(?:\|[^|\n]+\|[ \t]+)?(?P<name>{NAME})[ \t]?::(?:[ \t]+|$)")
 FOOTNOTE = re.compile(r"\.\.[ \t]+\[(?:\d+|#[\w.+:-]*|\*|[\w.+:-]+)\](?:[ \t]+|$)")
 ATTRIBUTION = re.compile(r"(?:---?(?!-)|\u2014)[ \t]*\S")
+NO_LINE = Line(0, 0, 0, "")
 VERSION = re.compile(r"\S+[ \t]*")
-TYPE_FIELDS = frozenset(["type", "rtype", "vartype", "paramtype", "orphan", "tocdepth", "nosearch"])
+TYPE_FIELDS = frozenset(
+    [
+        "type",
+        "rtype",
+        "vartype",
+        "paramtype",
+        "orphan",
+        "tocdepth",
+        "nosearch",
+    ]
+)
 CLASSIFIER = " : "
 TABLES = "tables"
 BLOCKS = "blocks of text"
@@ -44,6 +55,10 @@ DIRECTIVES = "unknown directives"
 TERMS = "terms of glossaries"
 FIELDS = "fields at the beginning"
 OPTIONS_WITH_TEXT = "options of directives"
+
+
+def have_letters(lines: Iterable[Line]) -> bool:
+    return any(has_letters(line.text) for line in lines)
 
 
 class Page:
@@ -102,11 +117,15 @@ class Body:
 
     def read(self) -> None:
         if self.depth > DEEPEST:
-            self.page.left[BLOCKS] += any(has_letters(line.text) for line in self.lines)
+            self.page.left[BLOCKS] += have_letters(self.lines)
             return
         at = 0
         while at < len(self.lines):
             at = self.read_block(at)
+
+    def line_at(self, index: int) -> Line:
+        """A line, which is blank behind the end."""
+        return self.lines[index] if index < len(self.lines) else NO_LINE
 
     def read_block(self, at: int) -> int:
         """Read the block that begins with a line; return the line behind it."""
@@ -167,7 +186,7 @@ class Body:
 
     def read_enumerated(self, at: int, match: re.Match[str]) -> int:
         """Read an item, unless the next line shows that it is a paragraph."""
-        following = self.lines[at + 1] if at + 1 < len(self.lines) else None
+        following = self.line_at(at + 1)
         if following and following.column <= self.base and not ENUMERATOR.match(following.text):
             return 0
         return self.read_item(at, match.end())
@@ -187,7 +206,7 @@ class Body:
     def read_field(self, at: int, match: re.Match[str]) -> int:
         lines, end = self.block_behind(at, match.end())
         if self.is_at_top:
-            self.page.left[FIELDS] += any(has_letters(line.text) for line in lines)
+            self.page.left[FIELDS] += have_letters(lines)
         elif match["name"].partition(" ")[0] not in TYPE_FIELDS:
             self.inner(lines).read()
         return end
@@ -205,7 +224,7 @@ class Body:
 
     def next_blank(self, at: int) -> int:
         """The next blank line, or the end."""
-        while at < len(self.lines) and self.lines[at]:
+        while self.line_at(at):
             at += 1
         return at
 
@@ -214,7 +233,7 @@ class Body:
         end = first.end
         at += 1
         # An indented line continues the one before it.
-        while at < len(self.lines) and self.lines[at] and self.lines[at].column > self.base:
+        while self.line_at(at) and self.line_at(at).column > self.base:
             end = self.lines[at].end
             at += 1
         if first:
@@ -231,13 +250,12 @@ class Body:
             line = self.lines[index]
             if line.text.startswith("=") and SIMPLE_TABLE.match(line.text):
                 borders += 1
-                is_last = index + 1 == len(self.lines) or not self.lines[index + 1]
-                if borders > 1 and is_last:
+                if borders > 1 and not self.line_at(index + 1):
                     return self.leave_table(at, index + 1)
         return self.leave_table(at, self.next_blank(at))
 
     def leave_table(self, at: int, end: int) -> int:
-        self.page.left[TABLES] += any(has_letters(line.text) for line in self.lines[at:end])
+        self.page.left[TABLES] += have_letters(self.lines[at:end])
         return end
 
     def read_anonymous(self, at: int, match: re.Match[str]) -> int:
@@ -265,7 +283,7 @@ class Body:
             return end
         directive = directive_named(name)
         if directive is None:
-            self.page.left[DIRECTIVES] += any(has_letters(line.text) for line in lines)
+            self.page.left[DIRECTIVES] += have_letters(lines)
             return end
         argument, options, content = divided(lines)
         self.read_options(options, directive)
@@ -280,7 +298,7 @@ class Body:
             body.is_glossary = name == "glossary"
             body.read()
         elif name == "csv-table":
-            self.page.left[TABLES] += any(has_letters(line.text) for line in content)
+            self.page.left[TABLES] += have_letters(content)
         return end
 
     def behind_version(self, line: Line) -> Line:
@@ -307,23 +325,29 @@ class Body:
     def read_title(self, at: int) -> int:
         """Read a title and its adornment, or a line across the page; 0 if there is none."""
         line = self.lines[at]
-        following = self.lines[at + 1] if at + 1 < len(self.lines) else None
+        following = self.line_at(at + 1)
         if ADORNMENT.match(line.text):
-            if not following:
-                # A transition.
-                return at + 1 if len(line.text) >= 4 else 0
-            underline = self.lines[at + 2] if at + 2 < len(self.lines) else None
-            if not underline or underline.text != line.text:
-                return 0
-            return self.add_title(following, underline, line) and at + 3
-        if not following or not ADORNMENT.match(following.text) or following.column != self.base:
+            return self.read_overlined(at)
+        if not ADORNMENT.match(following.text) or following.column != self.base:
             return 0
-        is_long = len(following.text) >= min(display_width(line.text), 4)
-        if not is_long:
+        if len(following.text) < min(display_width(line.text), 4):
             return 0
-        return self.add_title(line, following) and at + 2
+        self.add_title(line, following)
+        return at + 2
 
-    def add_title(self, line: Line, underline: Line, overline: Line | None = None) -> int:
+    def read_overlined(self, at: int) -> int:
+        """Read a title with a line above it, or a line across the page; 0 if there is none."""
+        line = self.lines[at]
+        title = self.line_at(at + 1)
+        if not title:
+            return at + 1 if len(line.text) >= 4 else 0
+        underline = self.line_at(at + 2)
+        if underline.text != line.text:
+            return 0
+        self.add_title(title, underline, line)
+        return at + 3
+
+    def add_title(self, line: Line, underline: Line, overline: Line | None = None) -> None:
         self.is_at_top = True
         sentence = self.page.sentence(line.begin, line.end)
         name = normalized(line.text)
@@ -331,17 +355,16 @@ class Body:
         title = Title(self.page.text, sentence, line, underline, overline, is_referenced)
         if title.lines:
             self.page.parts.append(title)
-        return 1
 
     def read_text(self, at: int) -> int:
         """Read a paragraph or a definition."""
         self.is_at_top = False
         line = self.lines[at]
-        following = self.lines[at + 1] if at + 1 < len(self.lines) else None
+        following = self.line_at(at + 1)
         if following and following.column > self.base:
             return self.read_definition(at)
         end = at + 1
-        while end < len(self.lines) and self.lines[end] and self.lines[end].column == self.base:
+        while self.line_at(end) and self.line_at(end).column == self.base:
             end += 1
         return self.add_paragraph(line, self.lines[end - 1], end)
 
@@ -384,7 +407,7 @@ class Body:
         sign = self.lines[at].text[0]
         if sign.isalnum():
             return at
-        while at < len(self.lines) and self.lines[at].text.startswith(sign):
+        while self.line_at(at).text.startswith(sign):
             at += 1
         return at
 

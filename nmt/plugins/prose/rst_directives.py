@@ -62,7 +62,17 @@ KINDS = {
     " py:module py:currentmodule c:namespace default-domain restructuredtext-test-directive"
     " rst-class click argparse program-output video youtube audio",
 }
-DOMAINS = frozenset(["py", "c", "cpp", "js", "rst", "std", "http"])
+DOMAINS = frozenset(
+    [
+        "py",
+        "c",
+        "cpp",
+        "js",
+        "rst",
+        "std",
+        "http",
+    ]
+)
 
 
 def by_name() -> dict[str, Directive]:

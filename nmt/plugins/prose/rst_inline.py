@@ -5,7 +5,6 @@ Source: https://docutils.sourceforge.io/docs/ref/rst/restructuredtext.html#inlin
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
 
 import regex
 
@@ -101,7 +100,8 @@ class Inline(Syntax):
 
 def separator(end: re.Match[str]) -> str:
     """An escaped blank between markup and a letter behind it."""
-    return "" if MAY_FOLLOW.match(end[1]) else "\\ "
+    is_apart = end.string[end.start() - 1].isspace() or MAY_FOLLOW.match(end[1])
+    return "" if is_apart else "\\ "
 
 
 class InlineScanner:
@@ -233,20 +233,19 @@ def reference_tokens(raw: str) -> list[MarkupToken]:
 
 def role_tokens(role: str, opening: str, content: str, closing: str) -> list[MarkupToken]:
     """The tokens of interpreted text."""
-    raw = opening + content + closing
-    copy = MarkupToken("copy", raw, " ".join(unescaped(content).split()))
-    text, embedded = split_target(content)
-    if embedded and role not in TEXT_ROLES:
-        is_code = role in CODE_ROLES and not is_phrase(text)
-        if is_code or not has_letters(text):
-            return [replace(copy, text=" ".join(unescaped(text).split()))]
-        target = " ".join(embedded.split())
-        name = f"role {opening} {target}{closing}"
-        return element(name, opening, text, embedded + closing)
-    is_text = role in TEXT_ROLES or (not role and is_phrase(content))
-    if is_text and has_letters(content):
-        return element(f"role {opening}{closing}", opening, content, closing)
-    return [copy]
+    text, target = split_target(content)
+    if not target or role in TEXT_ROLES:
+        is_text = role in TEXT_ROLES or (not role and is_phrase(content))
+        name = f"role {opening}{closing}"
+        text = content
+    else:
+        is_text = role not in CODE_ROLES or is_phrase(text)
+        name = f"role {opening} {' '.join(target.split())}{closing}"
+        closing = target + closing
+    if is_text and has_letters(text):
+        return element(name, opening, text, closing)
+    raw = opening + text + closing
+    return [MarkupToken("copy", raw, " ".join(unescaped(text).split()))]
 
 
 def split_target(content: str) -> tuple[str, str]:
