@@ -51,7 +51,7 @@ BLOCKS = [
 ]
 
 
-@pytest.mark.parametrize("source, expected", BLOCKS)
+@pytest.mark.parametrize(("source", "expected"), BLOCKS)
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_blocks(source, expected, newline):
     if expected is None:
@@ -66,12 +66,12 @@ INLINES = [
     ("see :class:`~x.Y` now", "NOW :class:`~x.Y` SEE"),
     ("a `link text <http://x.y>`_ b", "B `TEXT LINK <http://x.y>`__ A"),
     ("an `other part`_ b", "B `PART OTHER <other part_>`__ AN"),
-    ("text [1]_ more |name| end", "END |name| MORE TEXT [1]_"),
+    ("text [1]_ more |name| end", "END |name| [1]_ MORE TEXT"),
     ("two * three here", "HERE THREE * TWO"),
 ]
 
 
-@pytest.mark.parametrize("source, expected", INLINES)
+@pytest.mark.parametrize(("source", "expected"), INLINES)
 def test_inline_markup(source, expected):
     assert pseudo("rst", source, turned)[1] == expected
 
