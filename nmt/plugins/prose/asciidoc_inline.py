@@ -263,9 +263,9 @@ class InlineScanner:
             return [MarkupToken("copy", raw, raw, name=f"address {raw}")], markup.start() + len(raw)
         if kind == "other":
             name = raw.partition(":")[0]
-            token_kind = "point" if name in WITHOUT_TEXT else "copy"
-            text = " ".join(raw.split())
-            return [MarkupToken(token_kind, raw, "" if token_kind == "point" else text)], end
+            if name in WITHOUT_TEXT:
+                return [MarkupToken("point", raw)], end
+            return [MarkupToken("copy", raw, " ".join(raw.split()))], end
         return self.read_link(markup)
 
     def read_link(self, markup: re.Match[str]) -> tuple[list[MarkupToken], int]:
