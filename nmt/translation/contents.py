@@ -52,6 +52,8 @@ CONFIGURATION = Kind("a configuration file", ADVICE_BY_SUFFIX["ini"])
 USFM = Kind("USFM", CONVERT)
 LATEX = Kind("LaTeX", THROUGH_PO4A)
 MANUAL_PAGE = Kind("a manual page", THROUGH_PO4A)
+ASCIIDOC = Kind("AsciiDoc", "pass format=asciidoc", "asciidoc")
+RST = Kind("reStructuredText", "pass format=rst", "rst")
 MARKDOWN = Kind("Markdown with front matter", "pass format=markdown", "markdown")
 RAILS = Kind("a locale of Rails", "pass format=rails", "rails")
 YAML = Kind("YAML", "pass format=yaml", "yaml")
@@ -118,6 +120,10 @@ CONTENTS = (
         LATEX,
     ),
     Content(rb"(?:[.']\\\".*\n)*\.(?:TH|Dd|SH) ", MANUAL_PAGE),
+    Content(rb"= \S.*\n(?:.*\n){0,8}?:!?[a-z][\w-]*!?:(?:[ ].*)?\n", ASCIIDOC),
+    Content(rb"(?:\[\[[\w-]+\]\]|\[[#.][\w-]+\])\s*\n={1,6} \S", ASCIIDOC),
+    Content(rb"\.\. (?:_[^\n:]{1,200}:|[\w:-]{1,40}::)(?: .*)?\r?\n", RST),
+    Content(rb"([=*#~^-])\1{3,200}\r?\n ?\S.*\r?\n\1{4,201}\r?\n", RST),
     # Front matter, which is YAML, and then text.
     Content(
         rb"---[ \t]*\n(?:[\w-]+:.*\n|[ \t#-].*\n|\n){1,200}---[ \t]*\n\s*\S",

@@ -18,6 +18,7 @@ from .icu import parse_message as parse_message
 from .json_strings import check_json as check_json
 from .markdown import Markdown as Markdown
 from .markup import Sentence as Sentence
+from .neighbors import keep_apart as keep_apart
 from .nested import Paragraph as Paragraph
 from .nested import marked as marked
 from .nested import paragraph_parts as paragraph_parts
@@ -38,4 +39,5 @@ from .string_reader import Kind as Kind
 from .string_reader import Reader as Reader
 from .strings import String as String
 from .strings import has_items as has_items
+from .trees import without_optional as without_optional
 from .xml import Flow as Flow

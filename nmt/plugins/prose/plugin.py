@@ -1,0 +1,10 @@
+"""Formats of books and manuals."""
+
+from nmt.extensions import Add, DocumentEntry
+
+
+def register(add: Add) -> None:
+    # Addresses instead of classes, so that a reader is imported only for a document of its format.
+    here = "nmt.plugins.prose"
+    add(DocumentEntry("rst", f"{here}.rst:Rst", suffixes=(".rst", ".rest")))
+    add(DocumentEntry("asciidoc", f"{here}.asciidoc:AsciiDoc", suffixes=(".adoc", ".asciidoc")))
