@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, overload
 from nmt import commands, files, translation
 from nmt.config import (
     DecodeConfig,
+    DocumentOptions,
+    FolderOptions,
     TranslateConfig,
     TranslatorOptions,
     answer,
@@ -29,7 +31,7 @@ from nmt.errors import NMTError, SettingError
 # Only for annotations: `import nmt` must load nothing heavy.
 if TYPE_CHECKING:
     from nmt.evaluation import Score
-    from nmt.translation import Translation, Translator
+    from nmt.translation import FolderReport, Translation, Translator
 
 
 FUNCTIONS = {"train": "nmt.train", "preprocess": "nmt.prepare"}
@@ -38,6 +40,8 @@ COMMAND_LINE = re.compile(r"`nmt (train|preprocess)\b([^`]*)`")
 """A command line in a message: `nmt train runs/new` in backticks, with its words."""
 LANGUAGES = ("source", "target")
 """Settings of a call that are languages."""
+OF_JOB = ("format", "overwrite", "buffer")
+"""Arguments that are keys of `nmt translate`, but not of a translator."""
 SEARCH_GROUP = re.compile(r"(?<![\w./-])decode\.")
 """The group of a search setting in a message: decode. in decode.beam_size.
 
@@ -218,19 +222,45 @@ class Model:
     def translate_file(self, input: str | Path, output: str | Path, **options: Any) -> Path:
         """Translate a text file or a document, like `nmt translate`, and return the output's path.
 
-        `options`: `format`, `overwrite` and `buffer` of `nmt translate`, and the settings that
-        `translate` takes. Each call loads the weights again, so use it for whole files.
+        `options`: `format`, `overwrite` and `buffer` of `nmt translate`, the options of formats,
+        such as `max_line`, and the settings that `translate` takes. Each call loads the weights
+        again, so use it for whole files.
         """
-        of_job: dict[str, Any] = {}
-        for name in ("format", "overwrite", "buffer"):
-            if name in options:
-                of_job[name] = options.pop(name)
+        require(not Path(input).is_dir(), f"input={input}: a folder; use translate_folder")
+        config = self.job_of(input, output, options)
+        commands.COMMANDS["translate"].run(config)
+        return Path(output)
+
+    @python_names()
+    def translate_folder(
+        self, input: str | Path, output: str | Path, **options: Any
+    ) -> "FolderReport":
+        """Translate the files of a folder that have changed, like `nmt translate FOLDER`.
+
+        `options`: `include`, `exclude`, `names` and `copy` of `nmt translate`, and those of
+        `translate_file`. Returns what became of each file. A file that fails does not stop the
+        others.
+        """
+        require(Path(input).is_dir(), f"input={input}: no such folder")
+        return translation.translate_folder(self.job_of(input, output, options))
+
+    def job_of(
+        self, input: str | Path, output: str | Path, options: dict[str, Any]
+    ) -> TranslateConfig:
+        """The job of `nmt translate` for these files, from the options of a call."""
+        # The options of folders are a group of keys, but arguments of a call have no group.
+        of_folder = {name: options[name] for name in options if name in keys_of(FolderOptions)}
+        of_job: dict[str, Any] = {"folder": of_folder}
+        settings: dict[str, Any] = {}
+        for name, value in options.items():
+            if name in (*OF_JOB, *keys_of(DocumentOptions)):
+                of_job[name] = value
+            elif name not in of_folder:
+                settings[name] = value
         # The command would name only the file, not the argument.
         require(Path(input).exists(), f"input={input}: no such file")
         words = {"input": str(input), "output": str(output), **of_job}
-        config = replace(build(TranslateConfig, words), translator=self.options_with(options))
-        commands.COMMANDS["translate"].run(config)
-        return Path(output)
+        return replace(build(TranslateConfig, words), translator=self.options_with(settings))
 
     def options_with(self, settings: dict[str, Any]) -> TranslatorOptions:
         """The translator's options with other search settings, languages and options of stages.

@@ -149,6 +149,9 @@ class DocumentEntry(Entry["type[Document]"]):
 
     kind = "document"
     suffixes: tuple[str, ...] = field(kw_only=True)
+    shared_suffixes: tuple[str, ...] = field(default=(), kw_only=True)
+    """Suffixes that other kinds of files have, too, such as .xml. The content decides, see
+    nmt/translation/contents.py."""
     is_by_line: bool = field(default=False, kw_only=True)
     """Whether `nmt translate` translates such files line by line, as they arrive."""
     options: str = field(default="", kw_only=True)

@@ -1,10 +1,12 @@
 """`nmt translate`: translate raw text line by line, or a document."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from nmt import translation
@@ -60,6 +62,15 @@ def run(config: TranslateConfig) -> None:
 
     Lines are translated in order as they arrive, a document as a whole.
     """
+    if config.is_folder:
+        run_folder(config)
+        return
+    format = translation.format_of_file(config.input) if config.is_guess else ""
+    if format:
+        config = replace(config, format=format)
+    if config.dry_run:
+        print_report(translation.count_input(config))
+        return
     if config.format in documents():
         translation.translate_document(config)
         return
@@ -90,6 +101,66 @@ def run(config: TranslateConfig) -> None:
     translation.summarize(counts)
 
 
+def run_folder(config: TranslateConfig) -> None:
+    """Translate the files of a folder, or count their words, and print a table of them."""
+    if config.dry_run:
+        result = translation.count_folder(config)
+    else:
+        result = translation.translate_folder(config)
+    print_report(result)
+    failed = result.count(translation.FAILED)
+    if failed:
+        of_total = f"{failed:,} of {len(result.files):,} files"
+        raise NMTError(f"{config.input}: {of_total} failed; the table has the reasons")
+
+
+def print_report(result: "translation.FolderReport") -> None:
+    """Print a table of the files that are new or need attention, and what became of all files."""
+    from nmt.commands.overview.tables import print_tables  # it imports rich, which takes long
+
+    rows = list[dict[str, Any]]()
+    for item in result.files:
+        if item.status != translation.UNCHANGED:
+            rows.append(row_of(item))
+    if rows:
+        print_tables(rows)
+    print(summary_of(result))
+
+
+def row_of(item: "translation.FileReport") -> dict[str, Any]:
+    file = item.file
+    is_renamed = file.translated_name != file.name
+    return {
+        "kind": "file",
+        "name": file.name,
+        "translation": file.translated_name if is_renamed else "",
+        "format": file.format,
+        "segments": item.lines,
+        "words": item.words,
+        "status": item.status,
+        "problem": item.problem,
+    }
+
+
+def summary_of(result: "translation.FolderReport") -> str:
+    """One line that counts what became of the files."""
+    statuses = Counter(item.status for item in result.files)
+    counts = [f"{status}: {number:,}" for status, number in statuses.items()]
+    words = sum(item.words for item in result.files)
+    if words:
+        counts.append(f"words: {words:,}")
+    others = {
+        "other files copied": result.copied,
+        "other files left out": result.left,
+        "links left out": result.links,
+        "translations without a source": len(result.gone),
+    }
+    for name, number in others.items():
+        if number:
+            counts.append(f"{name}: {number:,}")
+    return "; ".join(counts)
+
+
 def input_and_run(command: str, words: list[str], forms: str = "") -> dict[str, Any]:
     """Return the file or text to translate or parse, and the run or runs.
 
@@ -105,6 +176,9 @@ def input_and_run(command: str, words: list[str], forms: str = "") -> dict[str, 
     else:
         forms = usage("OUTPUT")
         files, folders, texts = paths_and_texts(words, forms, command, usage)
+        # Beside a file or text, every folder is a model.
+        if command == "translate" and not files and not texts:
+            files, folders = inputs_among(folders)
     inputs = [*files, *texts]
     if len(inputs) > 1:
         raise NMTError(f"{', '.join(inputs)}: give one file or text; {forms}")
@@ -119,13 +193,32 @@ def input_and_run(command: str, words: list[str], forms: str = "") -> dict[str, 
     return values
 
 
+def inputs_among(folders: list[str]) -> tuple[list[str], list[str]]:
+    """The folders of files to translate, and those of models."""
+    inputs = list[str]()
+    models = list[str]()
+    for folder in folders:
+        group = inputs if has_files(folder) else models
+        group.append(folder)
+    return inputs, models
+
+
+def has_files(folder: str) -> bool:
+    """Whether a folder contains files that may be translated, and is not one that nmt wrote."""
+    from nmt.files import is_prefixed, kind_of_folder
+
+    path = Path(folder)
+    return not is_prefixed(folder) and kind_of_folder(path) is None and any(path.iterdir())
+
+
 COMMAND = Command(
     name="translate",
     config=TranslateConfig,
     run=run,
     words=partial(input_and_run, "translate"),
-    usage="[FILE or 'SOME TEXT'] [RUN]...",
+    usage="[FILE, FOLDER or 'SOME TEXT'] [RUN]...",
     examples=("'A dog runs across the grass.'", "runs/corpus-30min < input.en > output.de"),
     memory=LESS_MEMORY,
     groups={"decode": "paper"},
+    options={"--dry-run": "dry_run=true"},
 )

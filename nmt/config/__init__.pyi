@@ -88,11 +88,13 @@ from .training import OptimConfig as OptimConfig
 from .training import SETTLED as SETTLED
 from .training import TrainerConfig as TrainerConfig
 from .translation import JobConfig as JobConfig
+from .folders import FolderOptions as FolderOptions
 from .translation import DocumentOptions as DocumentOptions
 from .translation import TranslateConfig as TranslateConfig
 from .translation import TranslatorOptions as TranslatorOptions
 from .translation import document_format as document_format
 from .translation import documents as documents
+from .translation import shared_suffixes as shared_suffixes
 from .trees import Change as Change
 from .trees import changes_between as changes_between
 from .trees import difference as difference

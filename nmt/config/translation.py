@@ -8,6 +8,7 @@ from nmt.config.compute import Compute
 from nmt.config.corpus import SOURCE_TAG, without_compression
 from nmt.config.decoding import DecodeConfig
 from nmt.config.fields import choice, inline, number, plugin_options, running_text, setting
+from nmt.config.folders import FolderOptions
 from nmt.errors import NMTError, SettingError, require
 from nmt.extensions import DocumentEntry
 from nmt.registry import entries_of
@@ -22,10 +23,19 @@ def documents() -> dict[str, DocumentEntry]:
     return {name: entry for name, entry in formats.items() if not entry.is_by_line}
 
 
+def shared_suffixes() -> dict[str, list[str]]:
+    """Suffix -> the document formats that share it with other kinds of files."""
+    formats = dict[str, list[str]]()
+    for name, entry in documents().items():
+        for suffix in entry.shared_suffixes:
+            formats.setdefault(suffix, []).append(name)
+    return formats
+
+
 def document_format(name: str) -> str | None:
     """The document format that a (plain or compressed) file's name indicates.
 
-    None for lines of text.
+    None for lines of text, and for suffixes that formats share.
     """
     suffix = PurePath(without_compression(name.lower())).suffix
     for format, entry in documents().items():
@@ -91,6 +101,10 @@ class JobConfig:
     def __post_init__(self) -> None:
         if self.text is not None:
             self.check_text(self.text)
+        self.check_paths()
+
+    def check_paths(self) -> None:
+        """Raise NMTError unless input and output may be files."""
         for key, name in (("input", self.input), ("output", self.output)):
             require(not Path(name).is_dir(), f"{key}={name}: is a folder; name a file")
 
@@ -117,10 +131,14 @@ class TranslateConfig(JobConfig):
     """Options of `nmt translate`."""
 
     document: DocumentOptions = inline(DocumentOptions())
+    folder: FolderOptions = field(default_factory=FolderOptions)
 
     format: str = choice("auto", "auto", "text", "tsv", "jsonl", names_of=documents)
     """Output format: text, tsv (line number, score, translation), jsonl or a document format; auto:
     by input suffix, and lines of text only if the suffix and the content agree."""
+
+    dry_run: bool = setting(False, affects_output=False)
+    """Only list the files to translate and the number of their words."""
 
     is_guess: bool = setting(False, internal=True)
     """Whether nmt, not the user, decided that the input is lines of text."""
@@ -133,8 +151,37 @@ class TranslateConfig(JobConfig):
         has_tags = SOURCE_TAG.match((self.text or "").lstrip()) is not None
         self.translator = replace(self.translator, results=self.needed_results(), has_tags=has_tags)
 
+    @property
+    def is_folder(self) -> bool:
+        """Whether the input is a folder of files."""
+        return Path(self.input).is_dir()
+
+    def check_paths(self) -> None:
+        if not self.is_folder:
+            super().check_paths()
+            return
+        if self.format in BY_LINE:
+            problem = f"{self.input} is a folder, whose files keep their formats; omit format"
+            raise SettingError(problem, key="format", value=self.format)
+        if self.output == "-" and not self.dry_run:
+            raise SettingError(
+                f"a folder of files (not a model); name a folder for the translations, such as "
+                f"output={self.input.rstrip('/')}-translated",
+                key="input",
+                value=self.input,
+            )
+        output = Path(self.output)
+        if output.exists() and not output.is_dir():
+            raise SettingError(
+                f"is a file, but {self.input} is a folder; name a folder",
+                key="output",
+                value=self.output,
+            )
+
     def settle_format(self) -> None:
         """Replace format=auto by the format of the input."""
+        if self.is_folder:
+            return  # each file has a format
         document = document_format(self.input)
         if document and self.format in BY_LINE:
             raise SettingError(
@@ -149,6 +196,8 @@ class TranslateConfig(JobConfig):
 
     def check_format(self) -> None:
         """Raise NMTError for what the format cannot hold."""
+        if self.is_folder:
+            return
         # Text has one line per line of input, and a document has one place per sentence.
         n_best = self.translator.decode.n_best
         if n_best != 1 and self.format not in BY_LINE:
@@ -171,6 +220,6 @@ class TranslateConfig(JobConfig):
     def needed_results(self) -> str:
         """The results that the output needs from the translator; see `TranslatorOptions`."""
         # Documents need alignments to place markup, and flags need scores of tokens.
-        if self.is_document or self.format == "jsonl":
+        if self.is_document or self.is_folder or self.format == "jsonl":
             return "tokens"
         return "text" if self.format == "text" else "scores"

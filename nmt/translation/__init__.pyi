@@ -11,6 +11,8 @@ from .identity import what_affects_output as what_affects_output
 from .inputs import HEAD_BYTES as HEAD_BYTES
 from .inputs import advice_for as advice_for
 from .inputs import check_lines as check_lines
+from .inputs import format_by_content as format_by_content
+from .inputs import format_of_file as format_of_file
 from .inputs import is_name_of_text as is_name_of_text
 from .inputs import may_be_code as may_be_code
 from .inputs import suffix_of as suffix_of
@@ -58,3 +60,12 @@ from .documents import Alignment as Alignment
 from .documents import Document as Document
 from .documents import Translated as Translated
 from .documents import read_document as read_document
+from .counting import count_folder as count_folder
+from .counting import count_input as count_input
+from .folder_files import read_folder as read_folder
+from .folder_files import translated_name as translated_name
+from .folder_job import translate_folder as translate_folder
+from .folder_report import FAILED as FAILED
+from .folder_report import UNCHANGED as UNCHANGED
+from .folder_report import FileReport as FileReport
+from .folder_report import FolderReport as FolderReport

@@ -1,7 +1,7 @@
 """A translator that runs one process per device and returns results in input order."""
 
 import signal
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -97,7 +97,7 @@ class DeviceTranslator:
         self.models = models
         self.stages = steps.stages_of(options, models)
 
-    def stream(self, lines: Iterable[str], buffer: int) -> Iterator[list[steps.Translation]]:
+    def stream(self, lines: Iterable[str], buffer: int) -> Generator[list[steps.Translation]]:
         """Yield translations in order, as soon as possible.
 
         Holds about two blocks of `buffer` lines per process.

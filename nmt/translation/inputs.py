@@ -9,7 +9,14 @@ import codecs
 import re
 from pathlib import Path, PurePath
 
-from nmt.config import NMTError, TranslateConfig, documents, without_compression
+from nmt.config import (
+    NMTError,
+    TranslateConfig,
+    document_format,
+    documents,
+    shared_suffixes,
+    without_compression,
+)
 from nmt.files import find_model_directory, read_description
 from nmt.text import is_language, open_bytes, problem_of, reading
 from nmt.translation.contents import kind_of_content
@@ -72,11 +79,44 @@ def refusal(name: str, what: str, kind: Kind) -> NMTError:
     return NMTError(f"{name}: {what}; {advice}; {reads}; {more}")
 
 
-def check_content(name: str, head: bytes, suffix: str = "") -> None:
-    """Raise NMTError if an input that begins with `head` is not text to translate line by line."""
+def without_utf16(head: bytes) -> bytes:
+    """The beginning of a file; in UTF-8 if it was in UTF-16."""
     # `bounded_lines` decodes UTF-16, too, so the content is judged as the translator will see it.
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        head = head.decode("utf-16", "replace").encode()
+        return head.decode("utf-16", "replace").encode()
+    return head
+
+
+def format_by_content(suffix: str, head: bytes) -> str:
+    """The document format of a file that begins with `head`, if formats share its suffix.
+
+    The suffix has no dot. "" if no format has such a suffix, or if the content is in none of them.
+    """
+    formats = shared_suffixes().get(f".{suffix.lower()}", [])
+    if not formats:
+        return ""
+    kind = kind_of_content(without_utf16(head), may_be_code=False)
+    return kind.format if kind and kind.format in formats else ""
+
+
+def format_of_file(path: str) -> str:
+    """The document format that a file's name or, if formats share its suffix, its content shows.
+
+    "" if it is not a document.
+    """
+    by_name = document_format(path)
+    if by_name:
+        return by_name
+    suffix = suffix_of(path)
+    if f".{suffix.lower()}" not in shared_suffixes() or not Path(path).is_file():
+        return ""
+    with open_bytes(path) as file, reading(path):
+        return format_by_content(suffix, file.read(HEAD_BYTES))
+
+
+def check_content(name: str, head: bytes, suffix: str = "") -> None:
+    """Raise NMTError if an input that begins with `head` is not text to translate line by line."""
+    head = without_utf16(head)
     # First the kind, because its advice helps more than a message about an encoding.
     kind = kind_of_content(head, may_be_code(suffix))
     if kind:

@@ -76,14 +76,20 @@ def check_not_input(output: Path, source: str) -> None:
         raise NMTError(f"output={output}: would overwrite the input; name another file")
 
 
-def open_document(config: JobConfig, stack: ExitStack) -> tuple[bytes, Output]:
-    """Read a document, and open an output for its translation."""
+def read_content(config: JobConfig, stack: ExitStack) -> bytes:
+    """Read a document; NMTError if it is too large."""
     name = name_of_input(config)
     with reading(name):
         # One byte more than allowed reveals a file that is too large without reading all of it.
         content = open_source(config, stack).read(LARGE + 1)
     if len(content) > LARGE:
         raise NMTError(f"{name}: larger than {LARGE:,} bytes, the limit for a document")
+    return content
+
+
+def open_document(config: JobConfig, stack: ExitStack) -> tuple[bytes, Output]:
+    """Read a document, and open an output for its translation."""
+    content = read_content(config, stack)
     # Without an identity, because a document cannot be resumed: it is written in one piece.
     output = open_output(config.output, overwrite=config.overwrite)
     return content, stack.enter_context(output)

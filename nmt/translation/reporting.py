@@ -60,8 +60,9 @@ def progress_of(
     done: int,
     total: int | None,
     stack: ExitStack,
+    unit: str = "lines",
 ) -> Callable[[int], None]:
-    """A function that shows how many lines are done.
+    """A function that shows how many lines, or other units, are done.
 
     It shows nothing unless standard error is a terminal and the output is not.
     """
@@ -75,7 +76,7 @@ def progress_of(
 
     of_total = "" if total is None else " of {task.total:,.0f}"
     bar = Progress(
-        TextColumn("{task.description}: {task.completed:,.0f}" + of_total + " lines"),
+        TextColumn("{task.description}: {task.completed:,.0f}" + of_total + f" {unit}"),
         BarColumn(),
         TimeRemainingColumn(),
         console=Console(stderr=True),

@@ -57,7 +57,8 @@ def test_config_dir_adds_groups(nmt, tmp_path):
         (["translate", "--swap"], "--swap: no such option"),
         (["train", "model=big", "trainer.devices=8"], "run `nmt preprocess`"),
         (["translate", "decode.n_best=2"], "format=tsv or jsonl"),
-        (["translate", "input=."], "input=.: is a folder; name a file"),
+        (["translate", "input=."], "input=.: a folder of files (not a model); name a folder"),
+        (["score", "hypothesis=.", "reference=."], ".: is a folder"),
         (["translate", "output=."], "output=.: is a folder; name a file"),
         (["score", "hypothesis=/dev/null"], "`nmt score HYPOTHESIS REFERENCE`"),
         (

@@ -30,9 +30,10 @@ def print_tables(rows: list[Row]) -> None:
     )
     # The rows are sorted by kind already.
     for kind, group in groupby(rows, lambda row: row["kind"]):
+        group_rows = [*group]
         table = Table(box=SIMPLE_HEAD if is_terminal else None, padding=(0, 1, 0, 0))
-        cells = [cells_of(row) for row in group]
-        titles = titles_of(cells, kind)
+        cells = [cells_of(row) for row in group_rows]
+        titles = titles_of(group_rows, kind)
         for key, title in titles.items():
             # A name stays on one line, so that it can be copied.
             table.add_column(title, no_wrap=key == "name")
@@ -47,12 +48,12 @@ def cells_of(row: Row) -> dict[str, str]:
     return {key: cell(key, value) for key, value in row.items() if value and key != "kind"}
 
 
-def titles_of(rows: list[dict[str, str]], kind: str) -> dict[str, str]:
-    """The title of each column in which a row has a cell."""
+def titles_of(rows: list[Row], kind: str) -> dict[str, str]:
+    """The title of each column in which a row has a cell, in the order of the rows' keys."""
     renamed = {"name": kind, "bytes": "size", "modified": "age"}
     titles = {}
-    for row in rows:
-        for key in row:
+    for key in dict.fromkeys(key for row in rows for key in row if key != "kind"):
+        if any(row.get(key) for row in rows):
             titles[key] = renamed.get(key, key.replace("_", " "))
     return titles
 

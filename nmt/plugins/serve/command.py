@@ -9,6 +9,7 @@ from typing import Any
 from nmt.commands import paths_and_texts
 from nmt.config import (
     Command,
+    DocumentOptions,
     NMTError,
     TranslatorOptions,
     as_list,
@@ -79,6 +80,7 @@ class ServeConfig:
     translator: TranslatorOptions = inline(
         TranslatorOptions(), "engine", "precision", "threads", "device", "decode", "protection"
     )
+    document: DocumentOptions = inline(DocumentOptions())
     limits: LimitsConfig = field(default_factory=LimitsConfig)
 
     def __post_init__(self) -> None:

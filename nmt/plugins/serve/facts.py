@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from nmt.plugins.serve.command import ServeConfig
-from nmt.plugins.serve.parsing import formats_of_documents
+from nmt.plugins.serve.parsing import supported_suffixes
 from nmt.plugins.serve.routes import Routes
 from nmt.text import (
     MOST_LISTED,
@@ -74,7 +74,7 @@ def settings_of(config: ServeConfig, routes: Routes) -> dict[str, Any]:
         "keyRequired": has_keys,
         "glossary": glossary_of(config),
         "filesTranslation": True,
-        "supportedFilesFormat": [*formats_of_documents()],
+        "supportedFilesFormat": supported_suffixes(),
     }
 
 

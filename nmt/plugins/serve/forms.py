@@ -84,6 +84,8 @@ class FileForm(BaseModel, arbitrary_types_allowed=True):
     file: UploadFile
     source: Text
     target: Text
+    format: Text = "auto"
+    """The format of the file; auto: by its name, and by its content if formats share a suffix."""
 
 
 AnyForm = TypeVar("AnyForm", bound=BaseModel)

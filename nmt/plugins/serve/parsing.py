@@ -7,7 +7,7 @@ import time
 from pathlib import PurePath
 from typing import NamedTuple
 
-from nmt.config import NMTError
+from nmt.config import DocumentOptions, NMTError, shared_suffixes
 from nmt.extensions import DocumentEntry
 from nmt.registry import entries_of
 from nmt.translation import (
@@ -15,6 +15,7 @@ from nmt.translation import (
     Document,
     Translated,
     advice_for,
+    format_by_content,
     is_name_of_text,
     kind_of_content,
     may_be_code,
@@ -25,6 +26,9 @@ NICENESS = 5
 """Translation has priority, but parsing still gets a quarter of a busy core."""
 Line = list[Translated]
 """The translations of a line, best first."""
+
+
+AUTO = "auto"
 
 
 class SentDocument(NamedTuple):
@@ -38,6 +42,9 @@ class SentDocument(NamedTuple):
     """The file's name, whose suffix determines the format."""
     source: str = ""
     target: str = ""
+    format: str = AUTO
+    """The format that the client names, or auto."""
+    options: DocumentOptions | None = None
 
 
 def formats_of_documents() -> dict[str, str]:
@@ -48,16 +55,28 @@ def formats_of_documents() -> dict[str, str]:
     return formats
 
 
+def supported_suffixes() -> list[str]:
+    """The suffixes of documents, including those whose files are documents only by content."""
+    return [*formats_of_documents(), *shared_suffixes()]
+
+
 def format_of(sent: SentDocument) -> str:
     """The format of a document; NMTError if it is unknown, or if it is text with markup.
 
     Like the command line, the server translates files line by line if their name says that they
     are text, as `test.en` and names without a suffix do.
     """
+    if sent.format != AUTO:
+        names = entries_of(DocumentEntry)
+        if sent.format not in names:
+            raise NMTError(f"unknown format; supported: {', '.join(names)}")
+        return sent.format
     formats = formats_of_documents()
     format = formats.get(PurePath(sent.name).suffix.lower(), "")
     # Unlike the command line, the server reads no compressed files.
     suffix = file_suffix(file_name(sent.name)).removeprefix(".")
+    if not format:
+        format = format_by_content(suffix, sent.content[:HEAD_BYTES])
     if not format and is_name_of_text(suffix):
         format = "text"
     if not format:
@@ -65,7 +84,7 @@ def format_of(sent: SentDocument) -> str:
         advice = advice_for(suffix)
         if advice:
             problem += f"; {advice}"
-        raise NMTError(f"{problem}; supported: {', '.join(formats)}")
+        raise NMTError(f"{problem}; supported: {', '.join(supported_suffixes())}")
     if format == "text":
         check_content(sent, suffix)
     return format
@@ -111,7 +130,8 @@ def parsed(limits: tuple[int, int], sent: SentDocument) -> tuple[str, Document]:
     # `nice` adds to the present value, which may come from an earlier document.
     os.nice(NICENESS - os.nice(0))
     format = format_of(sent)
-    return format, read_document(format, sent.content, sent.target, sent.source)
+    document = read_document(format, sent.content, sent.target, sent.source, sent.options)
+    return format, document
 
 
 def set_soft_limit(kind: int, most: int) -> None:

@@ -50,6 +50,7 @@ class Service:
 
     def __init__(self, config: ServeConfig) -> None:
         self.limits = config.limits
+        self.options = config.document
         self.models = [ServedModel(name, config) for name in config.run]
         self.routes = Routes(self.models)
         # So that no single request fills the queue.
@@ -166,7 +167,8 @@ class Service:
         source = "" if form.source.lower() == AUTO else code_of(form.source, pairs)
         target = code_of(form.target, pairs.get(source, {}), *pairs.values())
         content = await form.file.read()
-        document = SentDocument(content, form.file.filename or "", source, target)
+        name = form.file.filename or ""
+        document = SentDocument(content, name, source, target, form.format, self.options)
         lines, marked_up = await self.parsers.run(client, read_lines, document, self.most_lines)
         # More lines would not help: detection reads a limited number of characters.
         beginning = "\n".join(lines[:DETECTED_LINES])

@@ -1,0 +1,183 @@
+"""The files of a folder: which to translate, and what to name the translations."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from nmt.config import FolderOptions, NMTError, without_compression
+from nmt.text import language_tag
+from nmt.translation.directions import Direction
+from nmt.translation.inputs import format_of_file
+
+TEXT_SUFFIX = ".txt"
+REGION = r"(?:[-_](?:[A-Za-z]{2}|\d{3}|[A-Z][a-z]{3}))?"
+"""A region or script behind a language, as in en-US, es-419 and zh-Hant."""
+
+
+@dataclass(frozen=True)
+class FolderFile:
+    """A file of a folder."""
+
+    name: str
+    """The path in the folder, with slashes."""
+    translated_name: str
+    """The path of its translation in the output folder."""
+    format: str
+    """The name of a document format; "" for a file that is not translated."""
+
+
+@dataclass
+class FolderContent:
+    """The files of a folder, sorted by name."""
+
+    files: list[FolderFile]
+    """The files to translate."""
+    others: list[FolderFile]
+    """The other files, such as images."""
+    links: list[str]
+    """The links, which are not followed."""
+
+
+def walk(folder: Path, leave_out: Path | None) -> Iterator[Path]:
+    """All files and links below a folder, except hidden ones and those in `leave_out`."""
+    for path in sorted(folder.iterdir()):
+        # Hidden folders are those of programs, such as .git.
+        if path.name.startswith("."):
+            continue
+        if path.is_symlink() or not path.is_dir():
+            yield path
+        elif leave_out is None or not path.samefile(leave_out):
+            yield from walk(path, leave_out)
+
+
+def read_folder(
+    folder: Path,
+    output: Path | None,
+    options: FolderOptions,
+    languages: Direction,
+    format: str = "auto",
+) -> FolderContent:
+    """The files of a folder; `languages` are the codes of source and target, which may be empty.
+
+    `format` is that of all files, or auto. Raises NMTError if two translations would have the same
+    name, or if no file matches the patterns.
+    """
+    is_inside = output is not None and output.is_dir() and not output.samefile(folder)
+    content = FolderContent([], [], [])
+    for path in walk(folder, output if is_inside else None):
+        name = path.relative_to(folder).as_posix()
+        if path.is_symlink():
+            content.links.append(name)
+            continue
+        if not path.is_file():  # a pipe or device
+            continue
+        is_chosen = matches(name, options)
+        format_of_this = format_in_folder(path, format) if is_chosen else ""
+        # A pattern names files that the user expects to be translated.
+        if is_chosen and options.include and not format_of_this:
+            raise NMTError(
+                f"{path}: nmt cannot tell its format; pass format=NAME for all files that include "
+                "matches, or exclude this file"
+            )
+        new_name = translated_name(name, options.names, *languages) if format_of_this else name
+        group = content.files if format_of_this else content.others
+        group.append(FolderFile(name, new_name, format_of_this))
+    check_names(content.files)
+    return content
+
+
+def matches(name: str, options: FolderOptions) -> bool:
+    """Whether a file is to be translated, as far as patterns tell."""
+    path = PurePosixPath(name)
+    if any(match(path, pattern) for pattern in options.exclude):
+        return False
+    return not options.include or any(match(path, pattern) for pattern in options.include)
+
+
+def match(path: PurePosixPath, pattern: str) -> bool:
+    """Whether a path matches a pattern, in which ** stands for any folders.
+
+    A pattern without a slash matches the names of files in all folders.
+    """
+    if "/" not in pattern:
+        return path.match(pattern)
+    return pattern_of(pattern).fullmatch(str(path)) is not None
+
+
+def pattern_of(pattern: str) -> re.Pattern[str]:
+    """A pattern of paths as a regular expression."""
+    # Python 3.13 has PurePath.full_match, but nmt supports earlier versions.
+    translated = ""
+    for piece in re.split(r"(\*\*/|\*\*|\*|\?)", pattern):
+        if piece == "**/":
+            translated += "(?:.*/)?"
+        elif piece == "**":
+            translated += ".*"
+        elif piece == "*":
+            translated += "[^/]*"
+        elif piece == "?":
+            translated += "[^/]"
+        else:
+            translated += re.escape(piece)
+    return re.compile(translated)
+
+
+def format_in_folder(path: Path, format: str) -> str:
+    """The format of a file in a folder; "" if it is not to be translated."""
+    if format != "auto":
+        return format
+    if without_compression(path.name) != path.name:
+        return ""
+    # Other names may be those of text, too, such as Makefile, but in a folder nobody named them.
+    if path.suffix.lower() == TEXT_SUFFIX:
+        return "text"
+    return format_of_file(str(path))
+
+
+def translated_name(name: str, template: str | None, source: str, target: str) -> str:
+    """The path of a translation, from the path of its source."""
+    source_tag = language_tag(source) or source
+    target_tag = language_tag(target) or target
+    path = PurePosixPath(name)
+    if template is not None:
+        folder = "" if path.parent == PurePosixPath() else f"{path.parent}/"
+        return template.format(
+            folder=folder,
+            stem=path.stem,
+            suffix=path.suffix,
+            source=source_tag,
+            target=target_tag,
+        )
+    if not source_tag or not target_tag:
+        return name
+    parts = [in_target_language(part, source_tag, target_tag) for part in path.parts]
+    return "/".join(parts)
+
+
+def in_target_language(part: str, source: str, target: str) -> str:
+    """A part of a path in which the target language stands for the source language.
+
+    For English and German, en.yml becomes de.yml, app_en-US.arb app_de.arb, en.lproj de.lproj, and
+    index.en.md index.de.md.
+    """
+    language = source.partition("-")[0]
+    code = re.compile(
+        rf"(?P<before>|.*[._-])(?i:{re.escape(language)}){REGION}(?P<after>(?:\.[^.]*)?)"
+    ).fullmatch(part)
+    # A name such as en, with or without a suffix, or one that ends in _en, -en or .en.
+    if not code:
+        return part
+    return f"{code['before']}{target}{code['after']}"
+
+
+def check_names(files: Sequence[FolderFile]) -> None:
+    """Raise NMTError if two translations would have the same name."""
+    by_name = dict[str, str]()
+    for file in files:
+        other = by_name.setdefault(file.translated_name, file.name)
+        if other != file.name:
+            raise NMTError(
+                f"{other} and {file.name} would both become {file.translated_name}: pass names= "
+                "with {folder}, {stem} and {suffix}, or exclude one of them"
+            )

@@ -1,0 +1,300 @@
+"""The job of `nmt translate` for a folder of files."""
+
+import fcntl
+import json
+import os
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nmt.config import NMTError, TranslateConfig, shown
+from nmt.files import cannot_write, read_bytes, write_file
+from nmt.items import readable
+from nmt.translation.directions import Direction
+from nmt.translation.documents import Document, Translated, read_document
+from nmt.translation.folder_files import FolderContent, read_folder
+from nmt.translation.folder_record import FolderRecord, TranslatedFile, hash_of
+from nmt.translation.folder_report import (
+    EDITED,
+    EXISTS,
+    ITSELF,
+    TO_TRANSLATE,
+    TRANSLATED,
+    UNCHANGED,
+    FileReport,
+    FolderReport,
+    count_file,
+    fail,
+)
+from nmt.translation.identity import what_affects_output
+from nmt.translation.inputs import HEAD_BYTES, check_content, suffix_of
+from nmt.translation.load import open_translator, with_engine
+from nmt.translation.models import find_models, require_languages
+from nmt.translation.reporting import progress_of, report, summarize, warn
+from nmt.translation.stages import RefusedLine, Stage, Translation
+from nmt.translation.translator import Translator
+
+if TYPE_CHECKING:
+    from nmt.translation.devices import DeviceTranslator
+
+
+@dataclass
+class PendingFile:
+    """A file whose lines the translator has received."""
+
+    report: FileReport
+    document: Document
+    translations: list[Translated] = field(default_factory=list)
+
+    @property
+    def is_complete(self) -> bool:
+        return len(self.translations) == len(self.document.lines)
+
+    @property
+    def next_line(self) -> str:
+        """The line whose translation comes next."""
+        return self.document.lines[len(self.translations)]
+
+
+def translate_folder(config: TranslateConfig) -> FolderReport:
+    """Translate the files in the folder `config.input` into the folder `config.output`."""
+    models = find_models(config.translator.run)
+    languages = require_languages(config.translator, models)
+    output = Path(config.output)
+    with ExitStack() as stack:
+        stack.enter_context(locked_folder(output))
+        job = FolderJob(config, languages, output)
+        content = job.read()
+        reports = [FileReport(file) for file in content.files]
+        todo = job.select(reports)
+        if todo:
+            job.show = progress_of(config, "translate", 0, len(todo), stack, "files")
+            try:
+                job.translate(todo, stack)
+            finally:
+                # Also after Ctrl-C: the same command then continues with the other files.
+                job.record.save()
+        result = FolderReport(reports, links=len(content.links))
+        copy_others(config, content, result)
+        translated_names = {file.translated_name for file in content.files}
+        result.gone = sorted(job.record.files.keys() - translated_names)
+    summarize(job.counts)
+    return result
+
+
+class FolderJob:
+    """Translates the files of a folder that need it."""
+
+    def __init__(self, config: TranslateConfig, languages: Direction, output: Path | None) -> None:
+        self.config = config
+        self.languages = languages
+        self.source = Path(config.input)
+        self.output = output
+        self.counts: dict[str, int] = Counter()
+        """The number of lines with each note of the translator."""
+        self.options = ""
+        """The SHA-256 of what besides a source determines its translation."""
+        self.written = 0
+        self.show: Callable[[int], None] = lambda number: None
+        """Shows how many files are done."""
+        if output is not None:
+            self.record = FolderRecord(output)
+
+    def read(self) -> FolderContent:
+        config = self.config
+        content = read_folder(
+            self.source, self.output, config.folder, self.languages, config.format
+        )
+        if not content.files:
+            raise NMTError(
+                f"{config.input}: no file to translate; pass include=[PATTERN], or format=NAME for "
+                "files whose format nmt cannot tell"
+            )
+        return content
+
+    def select(self, reports: Sequence[FileReport]) -> list[FileReport]:
+        """The files to translate; sets the status of the others."""
+        assert self.output is not None
+        todo = list[FileReport]()
+        self.options = self.hash_of_options()
+        for item in reports:
+            path = self.output / item.file.translated_name
+            source = self.source / item.file.name
+            try:
+                item.source_hash = hash_of(read_bytes(source))
+            except NMTError as error:
+                fail(item, error)
+                continue
+            if path.exists() and path.samefile(source):
+                item.status = ITSELF
+            elif path.exists():
+                item.status = self.status_of(item, path)
+            if item.status == TO_TRANSLATE:
+                todo.append(item)
+        return todo
+
+    def status_of(self, item: FileReport, path: Path) -> str:
+        """The status of a file whose translation exists."""
+        if self.config.overwrite:
+            return TO_TRANSLATE
+        before = self.record.files.get(item.file.translated_name)
+        if before is None:
+            return EXISTS
+        # A person's corrections must not be lost, even if the model has changed.
+        is_edited = hash_of(read_bytes(path)) != before.translation
+        if before.source == item.source_hash and (is_edited or before.options == self.options):
+            return UNCHANGED
+        return EDITED if is_edited else TO_TRANSLATE
+
+    def hash_of_options(self) -> str:
+        """The SHA-256 of everything besides the source that determines a translation."""
+        settled = with_engine(self.config.translator, lambda words: None)
+        decides = what_affects_output(replace(self.config, translator=settled))
+        return hash_of(json.dumps(decides, sort_keys=True, default=str).encode())
+
+    def document_of(self, item: FileReport) -> Document:
+        """Parse a file; NMTError if that fails."""
+        file = item.file
+        content = read_bytes(self.source / file.name)
+        # The file may have changed since `select` read it.
+        item.source_hash = hash_of(content)
+        if file.format == "text" and self.config.format == "auto":
+            check_content(file.name, content[:HEAD_BYTES], suffix_of(file.name))
+        source, target = self.languages
+        return read_document(file.format, content, target, source, self.config.document)
+
+    def translate(self, todo: Sequence[FileReport], stack: ExitStack) -> None:
+        """Translate files; each is written as soon as it is complete."""
+        translator = open_translator(self.config, stack)
+        remaining = [*todo]
+        # A line that cannot be translated ends a stream, but only its file fails.
+        while remaining:
+            self.translate_files(remaining, translator)
+            remaining = [item for item in remaining if item.status == TO_TRANSLATE]
+
+    def translate_files(
+        self,
+        items: Sequence[FileReport],
+        translator: "Translator | DeviceTranslator",
+    ) -> None:
+        """Translate files up to the first one with a line that cannot be translated."""
+        pending = deque[PendingFile]()
+        stream = translator.stream(self.lines_of(items, pending), self.config.buffer)
+        with closing(stream):
+            try:
+                for ranked in stream:
+                    self.finish(pending)  # files without text
+                    self.take(pending[0], ranked[0], translator.stages)
+                    self.finish(pending)
+            except RefusedLine as error:
+                self.finish(pending)
+                refused = pending[0]
+                line = shown(readable(refused.next_line))
+                fail(refused.report, NMTError(f"{line!r}: {error.problem}"))
+                return
+        self.finish(pending)
+
+    def lines_of(
+        self,
+        items: Sequence[FileReport],
+        pending: "deque[PendingFile]",
+    ) -> Iterator[str]:
+        """The lines of files, one file after another; adds each file to `pending`.
+
+        The lines of many small files fill batches that a single file would not.
+        """
+        for item in items:
+            try:
+                document = self.document_of(item)
+            except NMTError as error:
+                fail(item, error)
+                continue
+            count_file(item, document)
+            pending.append(PendingFile(item, document))
+            yield from document.lines
+
+    def take(
+        self,
+        pending: PendingFile,
+        best: Translation,
+        stages: Sequence[Stage],
+    ) -> None:
+        """Add the translation of a file's next line."""
+        line = pending.next_line
+        where = f"{pending.report.file.name}: {shown(readable(line))!r}"
+        report(stages, line, best, where, self.counts)
+        alignment = best.details.alignment if best.details else None
+        pending.translations.append(Translated(best.text, alignment))
+
+    def finish(self, pending: "deque[PendingFile]") -> None:
+        """Write the first files of `pending` that are complete."""
+        while pending and pending[0].is_complete:
+            self.write(pending.popleft())
+
+    def write(self, pending: PendingFile) -> None:
+        assert self.output is not None
+        item = pending.report
+        name = item.file.translated_name
+        try:
+            content = pending.document.join(pending.translations)
+        except NMTError as error:
+            fail(item, error)
+            return
+        path = self.output / name
+        write_in_folder(path, content)
+        self.record.add(name, TranslatedFile(item.source_hash, hash_of(content), self.options))
+        item.status = TRANSLATED
+        self.written += 1
+        self.show(self.written)
+        if pending.document.notice:
+            warn(f"{item.file.name}: {pending.document.notice}")
+
+
+def write_in_folder(path: Path, content: bytes) -> None:
+    """Write a file, and the folders around it."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_file(path, content)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+
+
+def copy_others(config: TranslateConfig, content: FolderContent, result: FolderReport) -> None:
+    """Copy the files that are not translated, if the user asks for it."""
+    for file in content.others:
+        path = Path(config.output, file.translated_name)
+        is_there = path.exists() and not config.overwrite
+        if not config.folder.copy or is_there:
+            result.left += not is_there
+            continue
+        source = Path(config.input, file.name)
+        if path.exists() and path.samefile(source):
+            continue
+        write_in_folder(path, read_bytes(source))
+        result.copied += 1
+
+
+@contextmanager
+def locked_folder(folder: Path) -> Iterator[None]:
+    """Create a folder, and hold a lock on it; NMTError if another process holds the lock."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        # The folder itself, because a lock file would be published with the translations.
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise cannot_write(folder, error) from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(descriptor)
+        problem = f"output={folder}: another nmt process is writing it; name another folder"
+        raise NMTError(problem) from error
+    except OSError:  # a file system without locks
+        pass
+    try:
+        yield
+    finally:
+        os.close(descriptor)
