@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from nmt.translation.formats import (
     ADVICE_BY_SUFFIX,
-    CONVERT,
     FROM_CODE,
     FROM_XCODE,
     THROUGH_PO4A,
@@ -42,7 +41,9 @@ STRINGS_TABLE = Kind("a table of strings", FROM_XCODE)
 WEBVTT = Kind("WebVTT", ADVICE_BY_SUFFIX["vtt"], "vtt")
 ASS = Kind("subtitles", ADVICE_BY_SUFFIX["ass"])
 CONFIGURATION = Kind("a configuration file", ADVICE_BY_SUFFIX["ini"])
-USFM = Kind("USFM", CONVERT)
+USFM = Kind("USFM", "pass format=usfm", "usfm")
+DOCBOOK = Kind("DocBook", "pass format=docbook", "docbook")
+DITA = Kind("DITA", "pass format=dita", "dita")
 LATEX = Kind("LaTeX", THROUGH_PO4A)
 MANUAL_PAGE = Kind("a manual page", THROUGH_PO4A)
 MARKDOWN = Kind("Markdown with front matter", "pass format=markdown", "markdown")
@@ -52,6 +53,12 @@ PROGRAM = Kind("a program", FROM_CODE)
 STRING = rb'"(?:[^"\\\n]|\\.){0,200}"'
 BEFORE_ROOT = rb"(?:<\?xml[^>]*>\s*)?(?:<!--(?:[^-]|-(?!->)){0,2000}-->\s*)*"
 ROOTS = rb"article|book|concept|plist|reference|resources|root|rss|svg|task|tmx|topic|usx"
+BEFORE_MANUAL = rb"(?>(?:<\?xml[^>]*>|<!--(?:[^-]|-(?!->)){0,2000}-->)\s*)*+<"
+DOCTYPE = rb"!DOCTYPE\s+[\w:.-]+\s[^>\[]{0,500}"
+OF_DOCBOOK = (
+    rb"DocBook|(?:refentry|chapter|sect1)[\s>]|[a-z]\w*\s[^<>]{0,2000}docbook\.org/ns/docbook"
+)
+OF_DITA = rb"DITA|[a-zA-Z]+\s[^<>]{0,2000}(?:DITAArchVersion|class=['\"]- (?:topic|map)/)"
 TAG_OR_COMMENT = rb"(?:<(?:[A-Za-z/][\w:.-]*(?:\s[^<>\n]{0,2000})?|!--[^\n]{0,2000}?--)>[ \t]*)"
 
 
@@ -71,6 +78,8 @@ CONTENTS = (
     Content(BEFORE_ROOT + rb"<xliff\s", XLIFF),
     Content(BEFORE_ROOT + rb"(?:<!DOCTYPE TS|<TS[\s>])", QT_CATALOG),
     Content(BEFORE_ROOT + rb"<resources[\s>]", ANDROID_STRINGS),
+    Content(BEFORE_MANUAL + rb"(?:" + DOCTYPE + OF_DOCBOOK + rb")", DOCBOOK),
+    Content(BEFORE_MANUAL + rb"(?:" + DOCTYPE + OF_DITA + rb")", DITA),
     Content(rb"<\?xml\s|<!DOCTYPE\s|<[\w:.-]+\s[^<>]{0,2000}\bxmlns\b", XML),
     # A line of tags, before another tag or the end of an element.
     Content(TAG_OR_COMMENT + rb"+\r?\n(?=\s*<|[\s\S]*</)", XML),

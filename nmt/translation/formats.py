@@ -52,7 +52,7 @@ ADVICE = {
     "mdown mdtext mdwn mdx mkd mkdn qmd rmd": "pass format=markdown",
     "ipynb": THROUGH_JUPYTEXT,
     "fb2 mediawiki muse opml org rest rst t2t textile typ wiki": "run `pandoc FILE -o OTHER.md`",
-    "adoc asc asciidoc dbk docbook latex man mdoc pod sgml tex texi texinfo": THROUGH_PO4A,
+    "adoc asc asciidoc latex man mdoc pod sgml tex texi texinfo": THROUGH_PO4A,
     "geojson har jsonld topojson webmanifest": "pass format=json",
     "json5 jsonc": "remove its comments and save it as .json",
     "jsonl ndjson": "extract the field to translate: `jq -r .text FILE > lines.txt`",
@@ -62,13 +62,13 @@ ADVICE = {
     "mqxliff mxliff sdlxliff txlf txml xlz": "export it as XLIFF 1.2 from your translation tool",
     "tbx tmx": "export the text to translate as XLIFF 1.2; `nmt preprocess` trains on TMX",
     "sgm": "extract its segments to a text file, one per line",
-    "dita ditamap gpx kml plist resw rss svg usx xsd xsl xslt": THROUGH_XLIFF,
+    "gpx kml plist resw rss svg usx xsd xsl xslt": THROUGH_XLIFF,
     "asp aspx astro ejs erb haml hbs j2 jinja jsp liquid mustache pug svelte twig vue": FROM_CODE,
     "bash bat c cc cpp css dart go h hpp hs java js jsx kt lua m mjs ps1 py r rb rs scala scss sql"
     " swift tsx vb zsh": FROM_CODE,
     "bak bin cat chm efi ipk ksh lzh mol msa mus ota sam scr sid snd str": CONVERT,
     "ai avi cfg conf db dwg eml env eps exe fm ftl gif graphql hcl indd jpeg jpg mbox mif mkv mp3"
-    " mp4 msg npz odg parquet pkl png proto psd pub safetensors sfm sqlite tf tiff ttf usfm vcf vsd"
+    " mp4 msg npz odg parquet pkl png proto psd pub safetensors sqlite tf tiff ttf vcf vsd"
     " vsdx wav webp woff": CONVERT,
     "7z bz2 gz lz4 rar tar tgz xz z zip": "unpack it",
 }

@@ -92,9 +92,9 @@ def test_lines_of_text_are_accepted(tmp_path, name):
 
 
 KNOWN = (
-    "ipynb usfm sfm arb xml dita adoc ftl toml php xcstrings stringsdict strings usx org svg doc "
+    "ipynb arb xml adoc ftl toml php xcstrings stringsdict strings usx org svg doc "
     "xls docm tsv csv jsonl yaml yml ini properties resx rst tex rtf tmx sbv ttml ass ssa sdlxliff "
-    "vue jsx tsx c java go rs rb py pdf odg ppt mdx bin fodt jsonc json5 jsonld resw docbook man "
+    "vue jsx tsx c java go rs rb py pdf odg ppt mdx bin fodt jsonc json5 jsonld resw man "
     "pod lrc sgm"
 )
 UNKNOWN = "dat foo log"
@@ -126,8 +126,10 @@ def test_other_suffixes_are_refused_with_advice(checkpoint, tmp_path, suffix):
         (b"<!DOCTYPE TS>\n<TS version='2.1'>\n", "a Qt catalog"),
         (
             b"<!DOCTYPE topic PUBLIC '-//OASIS//DTD DITA Topic//EN' 'topic.dtd'>\n<topic id='a'>",
-            "XML",
+            "DITA",
         ),
+        (b"<?xml version='1.0'?>\n<book xmlns='http://docbook.org/ns/docbook'>", "DocBook"),
+        (b'<!DOCTYPE book PUBLIC "-//OASIS//DTD DocBook XML V4.5//EN" "a">', "DocBook"),
         (b'<tmx version="1.4">\n<body>\n<tu>', "XML"),
         (b"<!-- a -->\n<root>\n", "XML"),
         (b'<div class="a">\n<p>Hello</p>', "XML"),

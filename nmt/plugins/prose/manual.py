@@ -281,12 +281,8 @@ def has_letters(text: str) -> bool:
 
 def is_running_text(value: str) -> bool:
     """Whether the text of an entity has several words, unlike a name or a version."""
-    return has_letters(value) and len(text_of_value(value).split()) > 2
-
-
-def text_of_value(value: str) -> str:
-    """The text of an entity without references to other entities."""
-    return REFERENCE.sub("", value)
+    words = REFERENCE.sub("", value).split()
+    return sum(map(has_letters, words)) > 2
 
 
 def has_text_beside_elements(element: Element) -> bool:

@@ -5,6 +5,18 @@ from nmt.extensions import Add, DocumentEntry
 
 def register(add: Add) -> None:
     here = "nmt.plugins.prose"
-    add(DocumentEntry("docbook", f"{here}.docbook:DocBook", suffixes=(".dbk", ".docbook")))
-    add(DocumentEntry("dita", f"{here}.dita:Dita", suffixes=(".dita", ".ditamap")))
+    docbook = DocumentEntry(
+        "docbook",
+        f"{here}.docbook:DocBook",
+        suffixes=(".dbk", ".docbook"),
+        shared_suffixes=(".xml",),
+    )
+    add(docbook)
+    dita = DocumentEntry(
+        "dita",
+        f"{here}.dita:Dita",
+        suffixes=(".dita", ".ditamap"),
+        shared_suffixes=(".xml",),
+    )
+    add(dita)
     add(DocumentEntry("usfm", f"{here}.usfm:Usfm", suffixes=(".usfm", ".sfm")))
