@@ -38,9 +38,9 @@ PIECE = re.compile(
 )
 MARKER = re.compile(r"\\\+?[A-Za-z]")
 CLOSING = re.compile(rf"\\\+?({NAME})\*")
-END_OF_SENTENCE = re.compile(
-    r"""[.!?:;\u2026\u3002\uff01\uff1f\u061f\u06d4\u0964]["'\u2019\u201d\u00bb\u300d\u300f)\]]*+\s*+\Z"""
-)
+SIGNS = r".!?:;\u2026\u3002\uff01\uff1f\u061f\u06d4\u0964"
+QUOTES = r"\"'\u2019\u201d\u00bb\u300d\u300f)\]"
+END_OF_SENTENCE = re.compile(rf"[{SIGNS}][{QUOTES}]*+\s*+\Z")
 CALLER = re.compile(r"\s*+[^\s\\]++\s?")
 LEFT_REFERENCES = "cross references left untranslated"
 LEFT_ALTERNATIVES = "descriptions of figures left untranslated"
@@ -90,9 +90,9 @@ class Reader:
             verse = Verse(self.first, self.tokens, self.notes, without_markers)
             if verse.lines:
                 self.parts.append(verse)
-            self.parts += [
-                part for note in self.notes if note.begin not in verse.notes for part in note.parts
-            ]
+            for note in self.notes:
+                if note.begin not in verse.notes:
+                    self.parts += note.parts
         self.tokens = []
         self.notes = []
         self.first = at
