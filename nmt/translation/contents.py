@@ -44,6 +44,7 @@ CONFIGURATION = Kind("a configuration file", ADVICE_BY_SUFFIX["ini"])
 USFM = Kind("USFM", "pass format=usfm", "usfm")
 DOCBOOK = Kind("DocBook", "pass format=docbook", "docbook")
 DITA = Kind("DITA", "pass format=dita", "dita")
+USX = Kind("USX", "pass format=usx", "usx")
 LATEX = Kind("LaTeX", THROUGH_PO4A)
 MANUAL_PAGE = Kind("a manual page", THROUGH_PO4A)
 MARKDOWN = Kind("Markdown with front matter", "pass format=markdown", "markdown")
@@ -78,6 +79,7 @@ CONTENTS = (
     Content(BEFORE_ROOT + rb"<xliff\s", XLIFF),
     Content(BEFORE_ROOT + rb"(?:<!DOCTYPE TS|<TS[\s>])", QT_CATALOG),
     Content(BEFORE_ROOT + rb"<resources[\s>]", ANDROID_STRINGS),
+    Content(BEFORE_MANUAL + rb"usx[\s>]", USX),
     Content(BEFORE_MANUAL + rb"(?:" + DOCTYPE + OF_DOCBOOK + rb")", DOCBOOK),
     Content(BEFORE_MANUAL + rb"(?:" + DOCTYPE + OF_DITA + rb")", DITA),
     Content(rb"<\?xml\s|<!DOCTYPE\s|<[\w:.-]+\s[^<>]{0,2000}\bxmlns\b", XML),

@@ -62,7 +62,7 @@ ADVICE = {
     "mqxliff mxliff sdlxliff txlf txml xlz": "export it as XLIFF 1.2 from your translation tool",
     "tbx tmx": "export the text to translate as XLIFF 1.2; `nmt preprocess` trains on TMX",
     "sgm": "extract its segments to a text file, one per line",
-    "gpx kml plist resw rss svg usx xsd xsl xslt": THROUGH_XLIFF,
+    "gpx kml plist resw rss svg xsd xsl xslt": THROUGH_XLIFF,
     "asp aspx astro ejs erb haml hbs j2 jinja jsp liquid mustache pug svelte twig vue": FROM_CODE,
     "bash bat c cc cpp css dart go h hpp hs java js jsx kt lua m mjs ps1 py r rb rs scala scss sql"
     " swift tsx vb zsh": FROM_CODE,

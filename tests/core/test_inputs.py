@@ -92,7 +92,7 @@ def test_lines_of_text_are_accepted(tmp_path, name):
 
 
 KNOWN = (
-    "ipynb arb xml adoc ftl toml php xcstrings stringsdict strings usx org svg doc "
+    "ipynb arb xml adoc ftl toml php xcstrings stringsdict strings org svg doc "
     "xls docm tsv csv jsonl yaml yml ini properties resx rst tex rtf tmx sbv ttml ass ssa sdlxliff "
     "vue jsx tsx c java go rs rb py pdf odg ppt mdx bin fodt jsonc json5 jsonld resw man "
     "pod lrc sgm"
@@ -128,6 +128,7 @@ def test_other_suffixes_are_refused_with_advice(checkpoint, tmp_path, suffix):
             b"<!DOCTYPE topic PUBLIC '-//OASIS//DTD DITA Topic//EN' 'topic.dtd'>\n<topic id='a'>",
             "DITA",
         ),
+        (b'<usx version="3.0">\n<book code="GEN">', "USX"),
         (b"<?xml version='1.0'?>\n<book xmlns='http://docbook.org/ns/docbook'>", "DocBook"),
         (b'<!DOCTYPE book PUBLIC "-//OASIS//DTD DocBook XML V4.5//EN" "a">', "DocBook"),
         (b'<tmx version="1.4">\n<body>\n<tu>', "XML"),

@@ -76,7 +76,7 @@ class Manual(Flow):
         )
 
     def language_attribute(self, root: Element) -> str:
-        """The attribute that declares the language of a document."""
+        """The attribute that declares the language of a document; empty if there is none."""
         return "xml:lang"
 
     def languages(self, elements: Sequence[Element]) -> Iterator[Part]:
@@ -85,9 +85,10 @@ class Manual(Flow):
             return
         tag = language_tag(self.target) or self.target
         root = self.root
-        if "lang" not in root.spans:
+        attribute = self.language_attribute(root)
+        if attribute and "lang" not in root.spans:
             at = root.begin + 1 + len(root.tag)
-            yield Part(at, at, otherwise=f' {self.language_attribute(root)}="{tag}"')
+            yield Part(at, at, otherwise=f' {attribute}="{tag}"')
         for element in elements:
             # In a comment, it is text.
             spans = element.spans if element.tag else {}
@@ -225,13 +226,12 @@ class Manual(Flow):
             return [MarkupToken("point", child.raw)]
         if name in vocabulary.copied or self.is_fixed(child):
             return [self.copied(child)]
+        if name in vocabulary.notes and notes is not None:
+            return [MarkupToken("point", self.with_mark(child, notes))]
         self.count_attributes(child)
         # An element without content is a tag between words.
-        if child.inside == child.outside:
+        if child.inside == child.outside or name in vocabulary.notes:
             return [MarkupToken("point", child.raw)]
-        if name in vocabulary.notes:
-            raw = child.raw if notes is None else self.with_mark(child, notes)
-            return [MarkupToken("point", raw)]
         return self.tokens_around(child, False, notes)
 
     def copied(self, element: Element) -> MarkupToken:

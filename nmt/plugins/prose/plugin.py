@@ -19,4 +19,5 @@ def register(add: Add) -> None:
         shared_suffixes=(".xml",),
     )
     add(dita)
+    add(DocumentEntry("usx", f"{here}.usx:Usx", suffixes=(".usx",)))
     add(DocumentEntry("usfm", f"{here}.usfm:Usfm", suffixes=(".usfm", ".sfm")))

@@ -115,6 +115,31 @@ def test_markers(text, translated):
     assert result == translated
 
 
+def test_usx_has_the_rules_of_usfm():
+    text = (
+        '<usx version="3.0"><book code="GEN" style="id">no</book><chapter number="1" style="c"/>'
+        '<para style="rem">no</para><para style="s1">Heading</para><para style="r">(no)</para>'
+        '<para style="p"><verse number="1" style="v"/>In the <char style="nd">Lord</char><note '
+        'caller="+" style="f"><char style="fr">1:1 no </char><char style="ft">See </char>'
+        '<char style="xt">no</char></note> again.<verse eid="a"/><verse number="2" style="v"/>'
+        'Next <note caller="-" style="x"><char style="xt">no</char></note>verse'
+        '<figure style="fig" alt="Picture" file="no"/></para></usx>'
+    )
+    document = read_document("usx", text.encode(), "de", "en")
+    result = document.join(reversed_words(document.lines)).decode()
+    assert [line for line in document.lines if "no" not in line] == [
+        "Heading",
+        "In the Lord again.",
+        "Next verse",
+        "Picture",
+    ]
+    assert Counter(re.findall("<[^>]*>", result)) == Counter(
+        re.findall("<[^>]*>", text.replace("Picture", "PICTURE"))
+    )
+    assert set(re.findall(r"\b[a-z]+\b", re.sub("<[^>]*>", " ", result))) == {"no"}
+    assert document.notice == "cross references left untranslated: 2"
+
+
 def test_translations_contain_no_markers():
     document = read_document("usfm", rb"\v 1 One")
     assert document.join([Translated(r"\v 2 Eins|x")]) == rb"\v 1 v 2 Einsx"
