@@ -162,8 +162,7 @@ class Manual(Flow):
             return True
         name = element.name
         vocabulary = self.vocabulary
-        is_block = name in vocabulary.blocks or name in vocabulary.titles
-        if is_block or name in vocabulary.kept or name in vocabulary.counted:
+        if vocabulary.divides(name):
             return False
         if name in vocabulary.copied or name in vocabulary.notes:
             return True

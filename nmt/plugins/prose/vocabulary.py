@@ -47,3 +47,8 @@ class Vocabulary:
 
     attributes: frozenset[str]
     """Attributes that people read; inside sentences, they stay and are counted."""
+
+    def divides(self, name: str) -> bool:
+        """Whether an element divides the text around it."""
+        is_block = name in self.blocks or name in self.titles
+        return is_block or name in self.kept or name in self.counted
