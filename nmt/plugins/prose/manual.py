@@ -84,11 +84,7 @@ class Manual(Flow):
         if not self.target:
             return
         tag = language_tag(self.target) or self.target
-        root = self.root
-        attribute = self.language_attribute(root)
-        if attribute and "lang" not in root.spans:
-            at = root.begin + 1 + len(root.tag)
-            yield Part(at, at, otherwise=f' {attribute}="{tag}"')
+        yield from self.added_language(tag)
         for element in elements:
             # In a comment, it is text.
             spans = element.spans if element.tag else {}
@@ -101,8 +97,16 @@ class Manual(Flow):
             is_source = self.source and match_language(language, [self.source])
             is_target = match_language(language, [self.target])
             # The language of a whole document is often that of a template.
-            if (is_source or element is root) and not is_target:
+            if (is_source or element is self.root) and not is_target:
                 yield Part(*spans["lang"], otherwise=tag)
+
+    def added_language(self, tag: str) -> Iterator[Part]:
+        """The language of a document that declares none."""
+        root = self.root
+        attribute = self.language_attribute(root)
+        if attribute and "lang" not in root.spans:
+            at = root.begin + 1 + len(root.tag)
+            yield Part(at, at, otherwise=f' {attribute}="{tag}"')
 
     def is_fixed(self, element: Element) -> bool:
         """Whether an element declares that its text stays."""
