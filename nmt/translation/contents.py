@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from nmt.translation.formats import (
     ADVICE_BY_SUFFIX,
-    CONVERT,
     FROM_CODE,
     THROUGH_PO4A,
     THROUGH_XLIFF,
@@ -49,7 +48,10 @@ SBV = Kind("subtitles", "pass format=sbv", "sbv")
 MICRODVD = Kind("subtitles", "pass format=sub", "sub")
 LYRICS = Kind("lyrics with times", "pass format=lrc", "lrc")
 CONFIGURATION = Kind("a configuration file", ADVICE_BY_SUFFIX["ini"])
-USFM = Kind("USFM", CONVERT)
+USFM = Kind("USFM", "pass format=usfm", "usfm")
+DOCBOOK = Kind("DocBook", "pass format=docbook", "docbook")
+DITA = Kind("DITA", "pass format=dita", "dita")
+USX = Kind("USX", "pass format=usx", "usx")
 LATEX = Kind("LaTeX", THROUGH_PO4A)
 MANUAL_PAGE = Kind("a manual page", THROUGH_PO4A)
 ASCIIDOC = Kind("AsciiDoc", "pass format=asciidoc", "asciidoc")
@@ -63,6 +65,12 @@ PROGRAM = Kind("a program", FROM_CODE)
 STRING = rb'"(?:[^"\\\n]|\\.){0,200}"'
 BEFORE_ROOT = rb"(?:<\?xml[^>]*>\s*)?(?:<!--(?:[^-]|-(?!->)){0,2000}-->\s*)*"
 ROOTS = rb"article|book|concept|plist|reference|resources|root|rss|svg|task|tmx|topic|usx"
+BEFORE_MANUAL = rb"(?>(?:<\?xml[^>]*>|<!--(?:[^-]|-(?!->)){0,2000}-->)\s*)*+<"
+DOCTYPE = rb"!DOCTYPE\s+[\w:.-]+\s[^>\[]{0,500}"
+OF_DOCBOOK = (
+    rb"DocBook|(?:refentry|chapter|sect1)[\s>]|[a-z]\w*\s[^<>]{0,2000}docbook\.org/ns/docbook"
+)
+OF_DITA = rb"DITA|[a-zA-Z]+\s[^<>]{0,2000}(?:DITAArchVersion|class=['\"]- (?:topic|map)/)"
 TAG_OR_COMMENT = rb"(?:<(?:[A-Za-z/][\w:.-]*(?:\s[^<>\n]{0,2000})?|!--[^\n]{0,2000}?--)>[ \t]*)"
 
 
@@ -85,6 +93,9 @@ CONTENTS = (
     Content(rb"(?:<\?xml[^>]*>\s*)?(?:<!DOCTYPE plist\b|<plist[\s>])", PROPERTY_LIST),
     Content(BEFORE_ROOT + rb"<(?:\w+:)?tt[\s>]", TTML),
     Content(BEFORE_ROOT + rb"<root>\s*<(?:!--|xsd:schema|resheader|data)\b", RESOURCES),
+    Content(BEFORE_MANUAL + rb"usx[\s>]", USX),
+    Content(BEFORE_MANUAL + rb"(?:" + DOCTYPE + OF_DOCBOOK + rb")", DOCBOOK),
+    Content(BEFORE_MANUAL + rb"(?:" + DOCTYPE + OF_DITA + rb")", DITA),
     Content(rb"<\?xml\s|<!DOCTYPE\s|<[\w:.-]+\s[^<>]{0,2000}\bxmlns\b", XML),
     # A line of tags, before another tag or the end of an element.
     Content(TAG_OR_COMMENT + rb"+\r?\n(?=\s*<|[\s\S]*</)", XML),

@@ -45,7 +45,7 @@ ADVICE = {
     "shtml xht xhtm": "pass format=html",
     "mdtext mdwn": "pass format=markdown",
     "fb2 mediawiki muse opml org rest rst t2t textile typ wiki": "run `pandoc FILE -o OTHER.md`",
-    "adoc asc asciidoc dbk docbook latex man mdoc pod sgml tex texi texinfo": THROUGH_PO4A,
+    "adoc asc asciidoc latex man mdoc pod sgml tex texi texinfo": THROUGH_PO4A,
     "geojson har jsonld topojson webmanifest": "pass format=json",
     "json5 jsonc": "remove its comments and save it as .json",
     "jsonl ndjson": "extract the field to translate: `jq -r .text FILE > lines.txt`",

@@ -121,8 +121,11 @@ def test_other_suffixes_are_refused_with_advice(checkpoint, tmp_path, suffix):
         (b"<!DOCTYPE TS>\n<TS version='2.1'>\n", "a Qt catalog"),
         (
             b"<!DOCTYPE topic PUBLIC '-//OASIS//DTD DITA Topic//EN' 'topic.dtd'>\n<topic id='a'>",
-            "XML",
+            "DITA",
         ),
+        (b'<usx version="3.0">\n<book code="GEN">', "USX"),
+        (b"<?xml version='1.0'?>\n<book xmlns='http://docbook.org/ns/docbook'>", "DocBook"),
+        (b'<!DOCTYPE book PUBLIC "-//OASIS//DTD DocBook XML V4.5//EN" "a">', "DocBook"),
         (b'<tmx version="1.4">\n<body>\n<tu>', "XML"),
         (b"<!-- a -->\n<root>\n", "XML"),
         (b'<div class="a">\n<p>Hello</p>', "XML"),

@@ -16,6 +16,9 @@ from .icu import UnknownSyntax as UnknownSyntax
 from .icu import is_message as is_message
 from .icu import parse_message as parse_message
 from .json_strings import check_json as check_json
+from .entities import REFERENCE as REFERENCE
+from .entities import character_of as character_of
+from .entities import declared_entities as declared_entities
 from .markdown import Markdown as Markdown
 from .markup import Sentence as Sentence
 from .neighbors import keep_apart as keep_apart
@@ -35,9 +38,13 @@ from .string_markup import HTML_TAG as HTML_TAG
 from .string_markup import OTHER_TAG as OTHER_TAG
 from .string_markup import STRING_MARKUP as STRING_MARKUP
 from .string_reader import Inset as Inset
+from .scripts import join_scripts as join_scripts
 from .string_reader import Kind as Kind
 from .string_reader import Reader as Reader
 from .strings import String as String
 from .strings import has_items as has_items
 from .trees import without_optional as without_optional
 from .xml import Flow as Flow
+from .xml_tokens import attribute_escaped as attribute_escaped
+from .xml_tokens import attribute_token as attribute_token
+from .xml_tokens import text_token as text_token

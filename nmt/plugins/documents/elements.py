@@ -9,6 +9,7 @@ from html import escape, unescape
 from xml.parsers import expat
 
 from nmt.config import NMTError
+from nmt.plugins.documents.entities import without_entities
 from nmt.plugins.documents.tags import ATTRIBUTE
 
 DEEPEST = 256
@@ -78,17 +79,19 @@ class Element:
         return {name: unescape(self.file[begin:end]) for name, (begin, end) in self.spans.items()}
 
 
-def parse_xml(text: str) -> list[Element]:
+def parse_xml(text: str, has_entities: bool = False) -> list[Element]:
     """The document and all its elements, in order.
 
-    Raise NMTError if it is malformed or nested too deeply, or declares entities, which can grow.
+    Raise NMTError if it is malformed or nested too deeply, or declares entities, which can grow. A
+    file that `has_entities` may declare them; its references to them are text.
     """
+    checked = without_entities(text) if has_entities else text
     # First, because the pattern below relies on what expat has checked.
-    check_well_formed(text)
+    check_well_formed(checked)
     document = Element(text, "", "", 0, 0, len(text), len(text))
     elements = [document]
     opened = [document]
-    for markup in MARKUP.finditer(text):
+    for markup in MARKUP.finditer(checked):
         begin, end = markup.span()
         if markup["end"]:
             element = opened.pop()
