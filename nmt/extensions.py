@@ -149,6 +149,9 @@ class DocumentEntry(Entry["type[Document]"]):
 
     kind = "document"
     suffixes: tuple[str, ...] = field(kw_only=True)
+    content: str = field(default="", kw_only=True)
+    """A regular expression for the beginning of a file. A file with one of the suffixes is in this
+    format only if its content matches; empty if the suffixes decide."""
     is_by_line: bool = field(default=False, kw_only=True)
     """Whether `nmt translate` translates such files line by line, as they arrive."""
     options: str = field(default="", kw_only=True)

@@ -1,5 +1,6 @@
 """Options of translators, and of jobs that translate many lines."""
 
+import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any
@@ -12,6 +13,8 @@ from nmt.errors import NMTError, SettingError, require
 from nmt.extensions import DocumentEntry
 from nmt.registry import entries_of
 
+HEAD_BYTES = 4096
+"""Bytes at the beginning of a file that decide its format, if other files have its suffix."""
 BY_LINE = ("tsv", "jsonl")
 """Formats with a record for each line and each of its translations."""
 
@@ -25,13 +28,27 @@ def documents() -> dict[str, DocumentEntry]:
 def document_format(name: str) -> str | None:
     """The document format that a (plain or compressed) file's name indicates.
 
-    None for lines of text.
+    None for lines of text. If other files have the same suffix, the content of the file decides.
     """
     suffix = PurePath(without_compression(name.lower())).suffix
     for format, entry in documents().items():
-        if suffix in entry.suffixes:
+        if suffix in entry.suffixes and (not entry.content or begins_with(name, entry.content)):
             return format
     return None
+
+
+def begins_with(name: str, pattern: str) -> bool:
+    """Whether a file exists whose first bytes match a pattern."""
+    file = Path(name)
+    if not file.is_file():
+        return False
+    try:
+        with file.open("rb") as stream:
+            head = stream.read(HEAD_BYTES)
+    # The program that opens the file to translate it reports the problem.
+    except OSError:
+        return False
+    return re.match(pattern, head.decode("utf-8-sig", "replace")) is not None
 
 
 @dataclass(frozen=True)

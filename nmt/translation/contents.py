@@ -29,7 +29,8 @@ SOURCE_CODE = Kind("source code", FROM_CODE)
 ZIP = Kind("a ZIP archive", "name the format of a document, such as format=docx")
 HTML = Kind("HTML", "pass format=html", "html")
 XLIFF = Kind("XLIFF", "pass format=xliff", "xliff")
-QT_CATALOG = Kind("a Qt catalog", ADVICE_BY_SUFFIX["ts"])
+QT_CATALOG = Kind("a Qt catalog", "pass format=qt", "qt")
+TMX = Kind("TMX", "pass format=tmx", "tmx")
 ANDROID_STRINGS = Kind("Android strings", THROUGH_XLIFF)
 XML = Kind("XML", THROUGH_XLIFF)
 PHP = Kind("PHP", ADVICE_BY_SUFFIX["php"])
@@ -51,7 +52,7 @@ PROGRAM = Kind("a program", FROM_CODE)
 
 STRING = rb'"(?:[^"\\\n]|\\.){0,200}"'
 BEFORE_ROOT = rb"(?:<\?xml[^>]*>\s*)?(?:<!--(?:[^-]|-(?!->)){0,2000}-->\s*)*"
-ROOTS = rb"article|book|concept|plist|reference|resources|root|rss|svg|task|tmx|topic|usx"
+ROOTS = rb"article|book|concept|plist|reference|resources|root|rss|svg|task|topic|usx"
 TAG_OR_COMMENT = rb"(?:<(?:[A-Za-z/][\w:.-]*(?:\s[^<>\n]{0,2000})?|!--[^\n]{0,2000}?--)>[ \t]*)"
 
 
@@ -70,6 +71,7 @@ CONTENTS = (
     Content(rb"(?i:<!DOCTYPE\s+html|<html[\s>])", HTML),
     Content(BEFORE_ROOT + rb"<xliff\s", XLIFF),
     Content(BEFORE_ROOT + rb"(?:<!DOCTYPE TS|<TS[\s>])", QT_CATALOG),
+    Content(BEFORE_ROOT + rb"(?:<!DOCTYPE tmx\b|<tmx\s)", TMX),
     Content(BEFORE_ROOT + rb"<resources[\s>]", ANDROID_STRINGS),
     Content(rb"<\?xml\s|<!DOCTYPE\s|<[\w:.-]+\s[^<>]{0,2000}\bxmlns\b", XML),
     # A line of tags, before another tag or the end of an element.

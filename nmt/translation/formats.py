@@ -37,7 +37,6 @@ CATALOGS = {
     "resx": "resx",
     "sub": "ass ssa sub",
     "toml": "toml",
-    "ts": "ts",
     "yaml": "yaml yml",
 }
 """The suffixes of files that translate-toolkit converts to PO, by the names of its converters."""
@@ -59,8 +58,8 @@ ADVICE = {
     "arb": "remove its keys that begin with `@`, and save it as .json",
     "strings stringsdict xcstrings": FROM_XCODE,
     "dfxp lrc sami sbv smi stl ttml usf vtt": "convert it to SRT, for example with Subtitle Edit",
-    "mqxliff mxliff sdlxliff txlf txml xlz": "export it as XLIFF 1.2 from your translation tool",
-    "tbx tmx": "export the text to translate as XLIFF 1.2; `nmt preprocess` trains on TMX",
+    "txml xlz": "export it as XLIFF 1.2 from your translation tool",
+    "tbx": "export the text to translate as XLIFF 1.2; `nmt preprocess` trains on TMX",
     "sgm": "extract its segments to a text file, one per line",
     "dita ditamap gpx kml plist resw rss svg usx xsd xsl xslt": THROUGH_XLIFF,
     "asp aspx astro ejs erb haml hbs j2 jinja jsp liquid mustache pug svelte twig vue": FROM_CODE,

@@ -1,5 +1,6 @@
 """Which files are translated line by line, by their names and contents."""
 
+import codecs
 import gzip
 import json
 import subprocess
@@ -93,7 +94,7 @@ def test_lines_of_text_are_accepted(tmp_path, name):
 
 KNOWN = (
     "ipynb usfm sfm arb xml dita adoc ftl toml php xcstrings stringsdict strings usx org svg doc "
-    "xls docm tsv csv jsonl yaml yml ini properties resx rst tex rtf tmx sbv ttml ass ssa sdlxliff "
+    "xls docm tsv csv jsonl yaml yml ini properties resx rst tex rtf sbv ttml ass ssa "
     "vue jsx tsx c java go rs rb py pdf odg ppt mdx bin fodt jsonc json5 jsonld resw docbook man "
     "pod lrc sgm"
 )
@@ -123,12 +124,11 @@ def test_other_suffixes_are_refused_with_advice(checkpoint, tmp_path, suffix):
         (XML, "XML"),
         (b"\xef\xbb\xbf\n" + XML, "XML"),
         (XML.decode().encode("utf-16"), "XML"),
-        (b"<!DOCTYPE TS>\n<TS version='2.1'>\n", "a Qt catalog"),
         (
             b"<!DOCTYPE topic PUBLIC '-//OASIS//DTD DITA Topic//EN' 'topic.dtd'>\n<topic id='a'>",
             "XML",
         ),
-        (b'<tmx version="1.4">\n<body>\n<tu>', "XML"),
+        (b'<tmx version="1.4">\n<body>\n<tu>', "TMX"),
         (b"<!-- a -->\n<root>\n", "XML"),
         (b'<div class="a">\n<p>Hello</p>', "XML"),
         (b"en:\n  hello: Hello\n", "YAML"),
@@ -217,11 +217,33 @@ def test_suffixes_of_languages_and_of_code(tmp_path):
     assert check(tmp_path, "x.en", CODE) == ""  # a corpus of code
 
 
+QT = b"<?xml version='1.0'?>\n<!DOCTYPE TS>\n<TS version='2.1'>\n"
+
+
+def test_the_content_of_a_ts_file_decides_its_format(tmp_path):
+    assert check(tmp_path, "x.ts", QT) == ""
+    for name, content, format in (
+        ("x.ts", QT, "qt"),
+        ("x.ts", codecs.BOM_UTF8 + QT, "qt"),
+        ("x.ts", b"Yindlu leyi i ya khale.\n", "text"),
+        ("x.ts", CODE, "text"),
+        ("x.txt", QT, "text"),
+    ):
+        path = tmp_path / name
+        path.write_bytes(content)
+        assert translate_config("no such model", input=str(path)).format == format
+    # Only the suffix of an existing file is examined.
+    assert translate_config("no such model", input=str(tmp_path / "y.ts")).format == "text"
+    for name in ("x", "x.txt", "x.de"):
+        assert "a Qt catalog" in check(tmp_path, name, QT)
+
+
 def test_advice_names_the_format(tmp_path):
     assert "pass format=json;" in check(tmp_path, "input", b'{"a": "Hello"}')
     assert "no such model" in check(tmp_path, "input.foo", LINES)
     assert "pass format=markdown;" in check(tmp_path, "input.mdx", LINES)
-    assert "ts2po" in check(tmp_path, "input.ts", b"<!DOCTYPE TS>\n<TS>\n")
+    assert "pass format=qt;" in check(tmp_path, "input", b"<!DOCTYPE TS>\n<TS>\n")
+    assert "pass format=tmx;" in check(tmp_path, "input", b'<tmx version="1.4">\n')
     assert "soffice --convert-to docx" in check(tmp_path, "input.doc", LINES)
     assert "such as format=docx;" in check(tmp_path, "input", b"PK\3\4 and so on")
     assert "Office document" in check(tmp_path, "input", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")

@@ -12,6 +12,7 @@ from nmt.plugins.documents.languages import change_of, declared
 from nmt.plugins.documents.markup import Sentence
 from nmt.plugins.documents.nested import Paragraph, marked, paragraph_parts
 from nmt.plugins.documents.nodes import MarkupToken
+from nmt.plugins.documents.placeholder_codes import is_placeholder
 from nmt.plugins.documents.scripts import join_scripts
 from nmt.plugins.documents.xml_tokens import (
     AROUND,
@@ -140,6 +141,8 @@ class Flow(MarkedUp):
         # Without content, it is a tag between words, like any other.
         if child.name in AROUND | RUBY and child.inside < child.outside:
             return self.tokens_around(child, separates, notes)
+        if is_coded and not separates and is_placeholder(placeholder_of(child)):
+            return [MarkupToken("copy", child.raw, placeholder_of(child))]
         if child.name in CODES:
             return spaced(code_token(child), separates)
         if child.name == READING:  # in letters that people pronounce
@@ -204,8 +207,9 @@ def copied(element: Element) -> MarkupToken:
 
 def code_token(element: Element) -> MarkupToken:
     """The token of an inline code of XLIFF; the two codes of a pair share an id."""
-    # `rid` connects the two codes of a pair, whose ids may differ.
-    shared_id = element.attributes.get("rid") or element.attributes.get("id", "")
+    attributes = element.attributes
+    # `rid` connects the two codes of a pair, whose ids may differ; in TMX, `i` does.
+    shared_id = attributes.get("rid") or attributes.get("i") or attributes.get("id", "")
     return MarkupToken(CODES[element.name], element.raw, name=shared_id)
 
 
@@ -226,10 +230,23 @@ def is_protected(element: Element) -> bool:
 def code_separates_words(element: Element) -> bool:
     """Whether the code that an element of XLIFF stands for separates words, as line breaks do."""
     # `equiv-text` says what a code means; otherwise, its content is the original code.
+    attributes = element.attributes
+    return separates_words(code_of(element), attributes.get("ctype") or attributes.get("type", ""))
+
+
+def code_of(element: Element) -> str:
+    """The code that an element of XLIFF or TMX stands for; empty if the file does not have it."""
     code = element.attributes.get("equiv-text", "")
     if not code and element.name in CODES:
         code = element.text
-    return separates_words(code, element.attributes.get("ctype", ""))
+    return code
+
+
+def placeholder_of(element: Element) -> str:
+    """What a single code of XLIFF or TMX stands for, or else its name; empty for other elements."""
+    if element.name not in ("x", "ph"):
+        return ""
+    return code_of(element) or element.attributes.get("id", "")
 
 
 def spaced(token: MarkupToken, separates: bool) -> list[MarkupToken]:
