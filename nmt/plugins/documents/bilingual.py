@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from nmt.items import COPY
+from nmt.plugins.documents.code_pairs import with_pairs
 from nmt.plugins.documents.document import Part, notice_of
 from nmt.plugins.documents.elements import Element, escaped, parse_xml
 from nmt.plugins.documents.markup import Sentence
@@ -22,6 +23,7 @@ from nmt.translation import Translated
 LINE_BREAK = re.compile(r"((?:[ ]*(?:[\t\r\n]|&#(?:[xX]0*[aAdD9]|0*(?:9|10|13));))+[ ]*)")
 REFUSED = "units left untranslated because the model lost their placeholders"
 UNREADABLE = "units left untranslated because nmt cannot parse their ICU syntax"
+SUBFLOWS = "texts inside of codes (<sub>), which are left untranslated"
 REORDERED = "units left untranslated because their codes must keep their order"
 
 
@@ -104,6 +106,8 @@ class Bilingual(Flow):
         fixed: Sequence[str] = (),
     ) -> Part:
         """The text of an element with these tokens; the codes `fixed` must keep their order."""
+        self.left[SUBFLOWS] += count_subflows(element)
+        tokens = with_pairs(tokens)
         joined = join_scripts(with_scripts(tokens))
         # A message may contain single codes, but no pairs of tags. If all scripts were joined, the
         # results are single codes, too.
@@ -130,6 +134,16 @@ class Bilingual(Flow):
             lacking(messages, self.target),
         )
         return content
+
+
+def count_subflows(element: Element) -> int:
+    """The number of texts inside of codes, such as the title of an image."""
+    count = 0
+    for child in element.children:
+        if child.name == "sub":
+            count += any(map(str.isalpha, child.text))
+        count += count_subflows(child)
+    return count
 
 
 def copied_texts(

@@ -67,7 +67,10 @@ class Element:
     @property
     def spans(self) -> dict[str, tuple[int, int]]:
         """The spans of the values of attributes, by their names without prefixes."""
-        return {name.rpartition(":")[2]: span for name, span in self.full_spans.items()}
+        spans = self.full_spans
+        short = {name.rpartition(":")[2]: span for name, span in spans.items()}
+        # Of `version` and `m:version`, the first is the one of the format itself.
+        return short | {name: span for name, span in spans.items() if ":" not in name}
 
     @property
     def full_spans(self) -> dict[str, tuple[int, int]]:

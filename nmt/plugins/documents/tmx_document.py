@@ -1,5 +1,6 @@
 """TMX 1.4b (https://www.gala-global.org/tmx-14b), whose units get a variant in another language."""
 
+from nmt.config import NMTError
 from nmt.plugins.documents.bilingual import Bilingual, copied_texts
 from nmt.plugins.documents.document import Part
 from nmt.plugins.documents.elements import Element
@@ -16,6 +17,8 @@ class Tmx(Bilingual):
     """A translation memory; units without text in the target language are translated."""
 
     def parts_of_file(self, elements: list[Element]) -> list[Part]:
+        if not any(element.name == "tmx" for element in elements):
+            raise NMTError("not a translation memory: it has no <tmx>")
         self.default_language = ""
         parts = list[Part]()
         for element in elements:

@@ -10,11 +10,12 @@ from nmt.plugins.documents.document import Part
 from nmt.plugins.documents.elements import Element, text_of
 from nmt.plugins.documents.nodes import MarkupToken
 from nmt.plugins.documents.phrase_tags import is_of_phrase, phrase_tokens
-from nmt.plugins.documents.tool_states import (
+from nmt.plugins.documents.tool_dialects import (
     has_own_states,
     is_locked,
     locked_segments,
     new_states,
+    tag_definitions,
 )
 from nmt.plugins.documents.xliff2 import Units2
 from nmt.plugins.documents.xml_tokens import CODES
@@ -47,9 +48,9 @@ class TargetPlace:
 class Xliff(Bilingual):
     """Units without a translation are translated, segment by segment if they have segments."""
 
-    has_phrase_tags = False
-
     def parts_of_file(self, elements: list[Element]) -> list[Part]:
+        self.has_phrase_tags = False
+        self.definitions = tag_definitions(elements)
         for root in elements:
             if root.name == "xliff":
                 if root.attributes.get("version", "").startswith("2"):
@@ -62,6 +63,10 @@ class Xliff(Bilingual):
     def text_tokens(self, raw: str) -> list[MarkupToken]:
         tokens = super().text_tokens(raw)
         return phrase_tokens(tokens) if self.has_phrase_tags else tokens
+
+    def code_of(self, element: Element) -> str:
+        code = super().code_of(element)
+        return code or self.definitions.get(element.attributes.get("id", ""), "")
 
     def sentences(self, element: Element, translate: str = "") -> list[Part]:
         # Inside a unit or group, `translate` applies until an element declares it again.

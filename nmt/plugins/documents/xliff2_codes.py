@@ -54,7 +54,8 @@ class Codes:
             return spaced(self.half_of_pair(child), self.separates(child))
         separates = self.separates(child)
         code = self.code_of(child)
-        if child.name == "ph" and not separates and is_placeholder(code):
+        names = (code, attributes.get("equiv", ""))
+        if child.name == "ph" and not separates and any(map(is_placeholder, names)):
             return [MarkupToken("copy", child.raw, code)]
         return [MarkupToken("point", child.raw, breaks=separates)]
 

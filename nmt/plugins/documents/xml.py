@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from html import escape
 
+from nmt.plugins.documents.code_pairs import name_of_code
 from nmt.plugins.documents.directions import turn_of
 from nmt.plugins.documents.document import MarkedUp, Part, Spliced
 from nmt.plugins.documents.elements import Element, escaped, parse_xml
@@ -137,12 +138,13 @@ class Flow(MarkedUp):
         is_coded = child.name in CODED
         if is_coded and is_protected(child):
             return [copied(child) if child.text else MarkupToken("point", child.raw, child.text)]
-        separates = is_coded and code_separates_words(child)
+        separates = is_coded and self.code_separates_words(child)
         # Without content, it is a tag between words, like any other.
         if child.name in AROUND | RUBY and child.inside < child.outside:
             return self.tokens_around(child, separates, notes)
-        if is_coded and not separates and is_placeholder(placeholder_of(child)):
-            return [MarkupToken("copy", child.raw, placeholder_of(child))]
+        placeholder = self.placeholder_of(child)
+        if placeholder and not separates:
+            return [MarkupToken("copy", child.raw, placeholder)]
         if child.name in CODES:
             return spaced(code_token(child), separates)
         if child.name == READING:  # in letters that people pronounce
@@ -151,6 +153,28 @@ class Flow(MarkedUp):
         if is_field:
             return [copied(child)]
         return [self.point(child, separates, notes)]
+
+    def code_of(self, element: Element) -> str:
+        """The code that an element of XLIFF or TMX stands for; empty if the file lacks it."""
+        code = element.attributes.get("equiv-text", "")
+        # Otherwise, its content is the original code.
+        if not code and element.name in CODES:
+            code = element.text
+        return code
+
+    def code_separates_words(self, element: Element) -> bool:
+        """Whether the code that an element stands for separates words, as line breaks do."""
+        attributes = element.attributes
+        kind = attributes.get("ctype") or attributes.get("type", "")
+        return separates_words(self.code_of(element), kind)
+
+    def placeholder_of(self, element: Element) -> str:
+        """The placeholder that an element of XLIFF or TMX stands for; empty for any other code."""
+        if element.name not in ("x", "ph"):
+            return ""
+        name = element.attributes.get("id", "")
+        code = self.code_of(element) or name
+        return code if is_placeholder(code) or is_placeholder(name) else ""
 
     def point(self, child: Element, separates: bool, notes: list[Spliced] | None) -> MarkupToken:
         """The token of an element between words."""
@@ -206,11 +230,8 @@ def copied(element: Element) -> MarkupToken:
 
 
 def code_token(element: Element) -> MarkupToken:
-    """The token of an inline code of XLIFF; the two codes of a pair share an id."""
-    attributes = element.attributes
-    # `rid` connects the two codes of a pair, whose ids may differ; in TMX, `i` does.
-    shared_id = attributes.get("rid") or attributes.get("i") or attributes.get("id", "")
-    return MarkupToken(CODES[element.name], element.raw, name=shared_id)
+    """The token of an inline code of XLIFF or TMX."""
+    return MarkupToken(CODES[element.name], element.raw, name=name_of_code(element.attributes))
 
 
 def overriding_text(cell: Element) -> Iterator[Part]:
@@ -225,28 +246,6 @@ def is_protected(element: Element) -> bool:
     """Whether an element of XLIFF marks text that must not be translated."""
     attributes = element.attributes
     return attributes.get("translate") == "no" or attributes.get("mtype") == "protected"
-
-
-def code_separates_words(element: Element) -> bool:
-    """Whether the code that an element of XLIFF stands for separates words, as line breaks do."""
-    # `equiv-text` says what a code means; otherwise, its content is the original code.
-    attributes = element.attributes
-    return separates_words(code_of(element), attributes.get("ctype") or attributes.get("type", ""))
-
-
-def code_of(element: Element) -> str:
-    """The code that an element of XLIFF or TMX stands for; empty if the file does not have it."""
-    code = element.attributes.get("equiv-text", "")
-    if not code and element.name in CODES:
-        code = element.text
-    return code
-
-
-def placeholder_of(element: Element) -> str:
-    """What a single code of XLIFF or TMX stands for, or else its name; empty for other elements."""
-    if element.name not in ("x", "ph"):
-        return ""
-    return code_of(element) or element.attributes.get("id", "")
 
 
 def spaced(token: MarkupToken, separates: bool) -> list[MarkupToken]:

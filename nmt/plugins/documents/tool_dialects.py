@@ -1,4 +1,4 @@
-"""The states of segments in the dialects of XLIFF 1.2 that translation tools write.
+"""The states and tags of segments in the dialects of XLIFF 1.2 that translation tools write.
 
 memoQ, Phrase (Memsource) and Trados Studio keep them in attributes of their own, so the tool shows
 new text as machine translation that nobody has reviewed. The attributes and values are those that
@@ -7,7 +7,7 @@ https://developers.phrase.com/en/guides/mxliff/structure; Trados Studio: the enu
 `ConfirmationLevel` of https://developers.rws.com/studio-api-docs.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from nmt.plugins.documents.declared_languages import end_of_attributes
 from nmt.plugins.documents.document import Part
@@ -84,3 +84,16 @@ def with_attributes(element: Element, values: dict[str, str]) -> Iterator[Part]:
     if added:
         at = end_of_attributes(element)
         yield Part(at, at, otherwise=added)
+
+
+def tag_definitions(elements: Iterable[Element]) -> dict[str, str]:
+    """The codes of a file of Trados Studio, which are defined in its header, by the ids of tags."""
+    codes = dict[str, str]()
+    for element in elements:
+        if element.name == "tag-defs":
+            for tag in element.children:
+                # The opening code, or the only one.
+                definitions = [child for child in tag.children if child.name in ("bpt", "ph")]
+                if definitions:
+                    codes[tag.attributes.get("id", "")] = definitions[0].text
+    return codes
