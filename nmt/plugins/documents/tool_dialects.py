@@ -4,7 +4,7 @@ memoQ, Phrase (Memsource) and Trados Studio keep them in attributes of their own
 new text as machine translation that nobody has reviewed. The attributes and values are those that
 https://docs.memoq.com/current/en/Globalese/How_Globalese_processes_XLIFF_files.html lists; Phrase:
 https://developers.phrase.com/en/guides/mxliff/structure; Trados Studio: the enumeration
-`ConfirmationLevel` of https://developers.rws.com/studio-api-docs.
+ConfirmationLevel of https://developers.rws.com/studio-api-docs.
 """
 
 from collections.abc import Iterable, Iterator
