@@ -65,23 +65,19 @@ class Linguist(MarkedUp):
         translation = children.get("translation")
         if source is None or translation is None:
             return
-        state = translation.attributes.get("type", "")
+        is_unfinished = translation.attributes.get("type") == UNFINISHED
         is_plural = element.attributes.get("numerus") == "yes"
         forms = number_of_forms(self.target) if is_plural else 0
-        if is_translated(translation, forms if state == UNFINISHED else 0):
+        # In a finished plural, forms may be missing on purpose.
+        if is_translated(translation, forms if is_unfinished else 0):
             return
         text, codes = text_and_codes(source)
         string = String(text)
-        if state != UNFINISHED:
-            # Obsolete and vanished messages are no longer in the program.
-            self.left[FINISHED] += state == "" and bool(string.lines)
-        elif has_variants(translation):
-            self.left[VARIANTS] += 1
-        elif not string.is_readable:
-            self.left[UNPARSED] += 1
-        elif not string.lines:
-            self.left[WITHOUT_WORDS] += bool(text.strip())
-        else:
+        reason = reason_to_leave(translation, string)
+        if reason:
+            # A message without any text needs no translation.
+            self.left[reason] += bool(text.strip())
+        elif is_unfinished:
             self.messages.append(message_of(source, translation, string, codes, forms))
 
     def join(self, translations: Sequence[Translated]) -> bytes:
@@ -192,6 +188,23 @@ def is_translated(translation: Element, forms: int) -> bool:
         return bool(translation.text.strip() or "<byte" in translation.raw_inside)
     texts = [form.text.strip() for form in forms_of(translation)]
     return len(texts) >= forms and all(texts)
+
+
+def reason_to_leave(translation: Element, string: String) -> str:
+    """Why a message without a translation stays untranslated; empty if it is translated.
+
+    Also empty for obsolete and vanished messages, which are no longer in the program.
+    """
+    state = translation.attributes.get("type", "")
+    if state not in ("", UNFINISHED):
+        return ""
+    if state == "":
+        return FINISHED if string.lines else ""
+    if has_variants(translation):
+        return VARIANTS
+    if not string.is_readable:
+        return UNPARSED
+    return "" if string.lines else WITHOUT_WORDS
 
 
 def has_variants(translation: Element) -> bool:

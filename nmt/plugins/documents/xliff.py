@@ -89,18 +89,24 @@ class Xliff(Bilingual):
         if source is None:
             return []
         segments = list(segments_of(segmented)) if segmented else []
-        is_done = target is not None and is_translated(target)
         if is_locked(unit):
-            self.left[LOCKED] += has_words(source.text) and not is_done
+            self.count_locked(source, target)
             return []
         # Only segments that are still empty are filled; all other text stays.
-        if target and is_done:
+        if target and is_translated(target):
             return self.filled(unit, target, segments)
-        # Without segments, the whole source is like one segment.
-        content = segmented if segmented and segments else source
         # A new target follows the source and its segments, as the standard orders them.
         place = place_of(target) if target else place_behind(source, segmented or source)
-        return self.new_target(unit, content, segments or [source], place)
+        if segmented and segments:
+            return self.new_target(unit, segmented, segments, place)
+        # Without segments, the whole source is like one segment.
+        return self.new_target(unit, source, [source], place)
+
+    def count_locked(self, source: Element, target: Element | None) -> None:
+        """Count a locked unit, unless it has a translation or needs none."""
+        is_done = target is not None and is_translated(target)
+        if not is_done and has_words(source.text):
+            self.left[LOCKED] += 1
 
     def new_target(
         self,

@@ -137,7 +137,7 @@ class Flow(MarkedUp):
         # element.
         is_coded = child.name in CODED
         if is_coded and is_protected(child):
-            return [copied(child) if child.text else MarkupToken("point", child.raw, child.text)]
+            return [protected(child)]
         separates = is_coded and self.code_separates_words(child)
         # Without content, it is a tag between words, like any other.
         if child.name in AROUND | RUBY and child.inside < child.outside:
@@ -227,6 +227,11 @@ class Flow(MarkedUp):
 def copied(element: Element) -> MarkupToken:
     """The token of an element that is copied with its text."""
     return MarkupToken("copy", element.raw, element.text)
+
+
+def protected(element: Element) -> MarkupToken:
+    """The token of an element that must not be translated."""
+    return copied(element) if element.text else MarkupToken("point", element.raw)
 
 
 def code_token(element: Element) -> MarkupToken:
