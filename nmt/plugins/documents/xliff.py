@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from nmt.config import NMTError
 from nmt.plugins.documents.bilingual import Bilingual, copied_texts
 from nmt.plugins.documents.declared_languages import LanguageAttributes
 from nmt.plugins.documents.document import Part
@@ -57,8 +56,6 @@ class Xliff(Bilingual):
                 if root.attributes.get("version", "").startswith("2"):
                     return Units2(self).parts(root)
                 self.has_phrase_tags = is_of_phrase(root)
-        if not any(element.name in ("xliff", "trans-unit") for element in elements):
-            raise NMTError("not XLIFF: it has no <xliff>")
         files = [element for element in elements if element.name == "file"]
         parts = LANGUAGES.settled(files, self.source, self.target)
         return [*parts, *self.sentences(elements[0])]
