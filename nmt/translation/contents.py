@@ -27,10 +27,11 @@ SOURCE_CODE = Kind("source code", FROM_CODE)
 ZIP = Kind("a ZIP archive", "name the format of a document, such as format=docx")
 HTML = Kind("HTML", "pass format=html", "html")
 XLIFF = Kind("XLIFF", "pass format=xliff", "xliff")
-QT_CATALOG = Kind("a Qt catalog", ADVICE_BY_SUFFIX["ts"])
+QT_CATALOG = Kind("a Qt catalog", "pass format=qt", "qt")
 ANDROID_STRINGS = Kind("Android strings", "pass format=android", "android")
 PROPERTY_LIST = Kind("a property list", "pass format=stringsdict", "stringsdict")
 TTML = Kind("TTML", "pass format=ttml", "ttml")
+TMX = Kind("TMX", "pass format=tmx", "tmx")
 XML = Kind("XML", THROUGH_XLIFF)
 PHP_ARRAY = Kind("an array of PHP", "pass format=php", "php")
 PHP = Kind("PHP", FROM_CODE)
@@ -71,6 +72,7 @@ OF_DOCBOOK = (
     rb"DocBook|(?:refentry|chapter|sect1)[\s>]|[a-z]\w*\s[^<>]{0,2000}docbook\.org/ns/docbook"
 )
 OF_DITA = rb"DITA|[a-zA-Z]+\s[^<>]{0,2000}(?:DITAArchVersion|class=['\"]- (?:topic|map)/)"
+ROOTS = rb"article|book|concept|plist|reference|resources|root|rss|svg|task|topic|usx"
 TAG_OR_COMMENT = rb"(?:<(?:[A-Za-z/][\w:.-]*(?:\s[^<>\n]{0,2000})?|!--[^\n]{0,2000}?--)>[ \t]*)"
 
 
@@ -89,6 +91,7 @@ CONTENTS = (
     Content(rb"(?i:<!DOCTYPE\s+html|<html[\s>])", HTML),
     Content(BEFORE_ROOT + rb"<xliff\s", XLIFF),
     Content(BEFORE_ROOT + rb"(?:<!DOCTYPE TS|<TS[\s>])", QT_CATALOG),
+    Content(BEFORE_ROOT + rb"(?:<!DOCTYPE tmx\b|<tmx\s)", TMX),
     Content(BEFORE_ROOT + rb"<resources[\s>]", ANDROID_STRINGS),
     Content(rb"(?:<\?xml[^>]*>\s*)?(?:<!DOCTYPE plist\b|<plist[\s>])", PROPERTY_LIST),
     Content(BEFORE_ROOT + rb"<(?:\w+:)?tt[\s>]", TTML),

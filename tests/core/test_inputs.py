@@ -1,5 +1,6 @@
 """Which files are translated line by line, by their names and contents."""
 
+import codecs
 import gzip
 import json
 import subprocess
@@ -88,9 +89,8 @@ def test_lines_of_text_are_accepted(tmp_path, name):
 
 
 KNOWN = (
-    "ipynb usfm sfm dita adoc toml php usx org svg doc xls docm tsv csv jsonl yaml yml "
-    "ini rst tex rtf tmx sdlxliff vue jsx tsx c java go rs rb py pdf odg ppt mdx bin fodt "
-    "jsonc json5 jsonld docbook man pod sgm"
+    "toml php org svg doc xls docm tsv csv jsonl yaml yml ini tex rtf vue jsx tsx c java "
+    "go rs rb py pdf odg ppt bin fodt jsonc json5 jsonld man pod sgm"
 )
 UNKNOWN = "dat foo log"
 
@@ -118,7 +118,6 @@ def test_other_suffixes_are_refused_with_advice(checkpoint, tmp_path, suffix):
         (XML, "XML"),
         (b"\xef\xbb\xbf\n" + XML, "XML"),
         (XML.decode().encode("utf-16"), "XML"),
-        (b"<!DOCTYPE TS>\n<TS version='2.1'>\n", "a Qt catalog"),
         (
             b"<!DOCTYPE topic PUBLIC '-//OASIS//DTD DITA Topic//EN' 'topic.dtd'>\n<topic id='a'>",
             "DITA",
@@ -216,6 +215,27 @@ def test_suffixes_of_languages_and_of_code(tmp_path):
         check(tmp_path, "x.ts", b"Yindlu leyi i ya khale.\nMbyana yi tsutsuma ebyanyini.\n") == ""
     )
     assert check(tmp_path, "x.en", CODE) == ""  # a corpus of code
+
+
+QT = b"<?xml version='1.0'?>\n<!DOCTYPE TS>\n<TS version='2.1'>\n"
+
+
+def test_the_content_of_a_ts_file_decides_its_format(tmp_path):
+    assert check(tmp_path, "x.ts", QT) == ""
+    for name, content, format in (
+        ("x.ts", QT, "qt"),
+        ("x.ts", codecs.BOM_UTF8 + QT, "qt"),
+        ("x.ts", b"Yindlu leyi i ya khale.\n", "text"),
+        ("x.ts", CODE, "text"),
+        ("x.txt", QT, "text"),
+    ):
+        path = tmp_path / name
+        path.write_bytes(content)
+        assert translate_config("no such model", input=str(path)).format == format
+    # Only the suffix of an existing file is examined.
+    assert translate_config("no such model", input=str(tmp_path / "y.ts")).format == "text"
+    for name in ("x", "x.txt", "x.de"):
+        assert "a Qt catalog" in check(tmp_path, name, QT)
 
 
 def test_advice_names_the_format(tmp_path):

@@ -56,22 +56,33 @@ class Element:
         return self.file[self.begin : self.end]
 
     @property
+    def raw_inside(self) -> str:
+        return self.file[self.inside : self.outside]
+
+    @property
     def text(self) -> str:
         if self.name == "noBreakHyphen":  # of Word
             return "-"
-        return text_of(self.file[self.inside : self.outside])
+        return text_of(self.raw_inside)
 
     @property
     def spans(self) -> dict[str, tuple[int, int]]:
         """The spans of the values of attributes, by their names without prefixes."""
+        spans = self.full_spans
+        short = {name.rpartition(":")[2]: span for name, span in spans.items()}
+        # Of `version` and `m:version`, the first is the one of the format itself.
+        return short | {name: span for name, span in spans.items() if ":" not in name}
+
+    @property
+    def full_spans(self) -> dict[str, tuple[int, int]]:
+        """The spans of the values of attributes, by their names with prefixes."""
         spans = dict[str, tuple[int, int]]()
         behind_name = self.begin + 1 + len(self.tag)
         # The file is well-formed, so each value has quotes.
         for match in ATTRIBUTE.finditer(self.file, behind_name, self.inside):
             if match["value"]:
-                name = match["name"].rpartition(":")[2]
                 begin, end = match.span("value")
-                spans[name] = (begin + 1, end - 1)  # without the quotes
+                spans[match["name"]] = (begin + 1, end - 1)  # without the quotes
         return spans
 
     @property

@@ -36,8 +36,9 @@ class MessageUnit(Part):
 
 def message_unit(element: Element, tokens: Sequence[MarkupToken]) -> MessageUnit | None:
     """The ICU message that the tokens of an element form; None if they form none."""
-    # Codes may split the syntax of a message, so look at all tokens together.
-    if not icu.is_message("".join(token.text for token in tokens)):
+    # Codes may split the syntax of a message, so look at all tokens together. A code may itself
+    # stand for another message.
+    if not icu.is_message("".join(token.text for token in tokens if token.kind == "text")):
         return None
     text = ""
     codes = dict[str, str]()

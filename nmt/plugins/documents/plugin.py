@@ -13,21 +13,19 @@ SUBTITLES = (
 )
 """The formats of subtitles, with their readers and suffixes."""
 
+XLIFF = (".xlf", ".xliff", ".mqxliff", ".mxliff", ".sdlxliff")
+MARKDOWN = (".md", ".markdown", ".mdown", ".mkd", ".mkdn", ".qmd", ".rmd")
+
 
 def register(add: Add) -> None:
     # Addresses instead of classes, so that a reader is imported only for a document of its format.
     here = "nmt.plugins.documents"
     add(DocumentEntry("html", f"{here}.html:Html", suffixes=(".html", ".htm", ".xhtml")))
     add(OptionsEntry("document.markdown", f"{here}.markdown:MarkdownConfig", is_inline=True))
-    markdown = (".md", ".markdown", ".mdown", ".mkd", ".mkdn", ".qmd", ".rmd")
-    add(
-        DocumentEntry(
-            "markdown",
-            f"{here}.markdown:Markdown",
-            suffixes=markdown,
-            options="markdown",
-        )
+    markdown = DocumentEntry(
+        "markdown", f"{here}.markdown:Markdown", suffixes=MARKDOWN, options="markdown"
     )
+    add(markdown)
     add(DocumentEntry("mdx", f"{here}.markdown:Mdx", suffixes=(".mdx",), options="markdown"))
     add(DocumentEntry("ipynb", f"{here}.notebooks:Notebook", suffixes=(".ipynb",)))
     add(DocumentEntry("po", f"{here}.catalogs:Catalog", suffixes=(".po", ".pot")))
@@ -40,7 +38,10 @@ def register(add: Add) -> None:
     for name, reader, suffixes in SUBTITLES:
         path = f"{here}.{reader}"
         add(DocumentEntry(name, path, suffixes=suffixes, options="subtitles"))
-    add(DocumentEntry("xliff", f"{here}.xliff:Xliff", suffixes=(".xlf", ".xliff")))
+    add(DocumentEntry("xliff", f"{here}.xliff:Xliff", suffixes=XLIFF))
+    add(DocumentEntry("tmx", f"{here}.tmx_document:Tmx", suffixes=(".tmx",)))
+    # Files of TypeScript and texts in Tsonga have this suffix, too.
+    add(DocumentEntry("qt", f"{here}.qt:Linguist", suffixes=(), shared_suffixes=(".ts",)))
     add(DocumentEntry("json", f"{here}.json_strings:Strings", suffixes=(".json",)))
     for name in ("docx", "pptx", "xlsx", "odt", "odp", "ods", "epub"):
         add(DocumentEntry(name, f"{here}.archives:Archive", suffixes=(f".{name}",)))

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from html import escape
 
+from nmt.plugins.documents.code_pairs import name_of_code
 from nmt.plugins.documents.directions import turn_of
 from nmt.plugins.documents.document import MarkedUp, Part, Spliced
 from nmt.plugins.documents.elements import Element, escaped, parse_xml
@@ -12,6 +13,7 @@ from nmt.plugins.documents.languages import change_of, declared
 from nmt.plugins.documents.markup import Sentence
 from nmt.plugins.documents.nested import Paragraph, marked, paragraph_parts
 from nmt.plugins.documents.nodes import MarkupToken
+from nmt.plugins.documents.placeholder_codes import is_placeholder
 from nmt.plugins.documents.scripts import join_scripts
 from nmt.plugins.documents.xml_tokens import (
     AROUND,
@@ -135,11 +137,14 @@ class Flow(MarkedUp):
         # element.
         is_coded = child.name in CODED
         if is_coded and is_protected(child):
-            return [copied(child) if child.text else MarkupToken("point", child.raw, child.text)]
-        separates = is_coded and code_separates_words(child)
+            return [protected(child)]
+        separates = is_coded and self.code_separates_words(child)
         # Without content, it is a tag between words, like any other.
         if child.name in AROUND | RUBY and child.inside < child.outside:
             return self.tokens_around(child, separates, notes)
+        placeholder = self.placeholder_of(child)
+        if placeholder and not separates:
+            return [MarkupToken("copy", child.raw, placeholder)]
         if child.name in CODES:
             return spaced(code_token(child), separates)
         if child.name == READING:  # in letters that people pronounce
@@ -148,6 +153,28 @@ class Flow(MarkedUp):
         if is_field:
             return [copied(child)]
         return [self.point(child, separates, notes)]
+
+    def code_of(self, element: Element) -> str:
+        """The code that an element of XLIFF or TMX stands for; empty if the file lacks it."""
+        code = element.attributes.get("equiv-text", "")
+        # Otherwise, its content is the original code.
+        if not code and element.name in CODES:
+            code = element.text
+        return code
+
+    def code_separates_words(self, element: Element) -> bool:
+        """Whether the code that an element stands for separates words, as line breaks do."""
+        attributes = element.attributes
+        kind = attributes.get("ctype") or attributes.get("type", "")
+        return separates_words(self.code_of(element), kind)
+
+    def placeholder_of(self, element: Element) -> str:
+        """The placeholder that an element of XLIFF or TMX stands for; empty for any other code."""
+        if element.name not in ("x", "ph"):
+            return ""
+        name = element.attributes.get("id", "")
+        code = self.code_of(element) or name
+        return code if is_placeholder(code) or is_placeholder(name) else ""
 
     def point(self, child: Element, separates: bool, notes: list[Spliced] | None) -> MarkupToken:
         """The token of an element between words."""
@@ -202,11 +229,14 @@ def copied(element: Element) -> MarkupToken:
     return MarkupToken("copy", element.raw, element.text)
 
 
+def protected(element: Element) -> MarkupToken:
+    """The token of an element that must not be translated."""
+    return copied(element) if element.text else MarkupToken("point", element.raw)
+
+
 def code_token(element: Element) -> MarkupToken:
-    """The token of an inline code of XLIFF; the two codes of a pair share an id."""
-    # `rid` connects the two codes of a pair, whose ids may differ.
-    shared_id = element.attributes.get("rid") or element.attributes.get("id", "")
-    return MarkupToken(CODES[element.name], element.raw, name=shared_id)
+    """The token of an inline code of XLIFF or TMX."""
+    return MarkupToken(CODES[element.name], element.raw, name=name_of_code(element.attributes))
 
 
 def overriding_text(cell: Element) -> Iterator[Part]:
@@ -221,15 +251,6 @@ def is_protected(element: Element) -> bool:
     """Whether an element of XLIFF marks text that must not be translated."""
     attributes = element.attributes
     return attributes.get("translate") == "no" or attributes.get("mtype") == "protected"
-
-
-def code_separates_words(element: Element) -> bool:
-    """Whether the code that an element of XLIFF stands for separates words, as line breaks do."""
-    # `equiv-text` says what a code means; otherwise, its content is the original code.
-    code = element.attributes.get("equiv-text", "")
-    if not code and element.name in CODES:
-        code = element.text
-    return separates_words(code, element.attributes.get("ctype", ""))
 
 
 def spaced(token: MarkupToken, separates: bool) -> list[MarkupToken]:

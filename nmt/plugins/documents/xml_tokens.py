@@ -10,6 +10,8 @@ AROUND = frozenset(
         # XLIFF
         "g",
         "mrk",
+        # TMX
+        "hi",
         # OpenDocument, where `a` is a link and `meta` a field with text
         "span",
         "a",
@@ -51,10 +53,11 @@ CODES: dict[str, Kind] = {
     "ex": "close",
     "ph": "point",
     "it": "point",
+    "ut": "point",
 }
-"""Elements of XLIFF with code of the original file; opening and closing codes share an id."""
-CODED = frozenset(["mrk", "g", "x", *CODES])
-"""Elements of XLIFF that stand for code of the original file."""
+"""Elements of XLIFF and TMX with code of the original file; two codes of a pair share an id."""
+CODED = frozenset(["mrk", "hi", "g", "x", *CODES])
+"""Elements of XLIFF and TMX that stand for code of the original file."""
 
 
 def text_token(raw: str) -> MarkupToken:

@@ -93,7 +93,6 @@ CODES = """
 <x id="2" ctype="x-p" equiv-text="&lt;p&gt;"/>|apart
 <x id="2" equiv-text="&lt;br/&gt;"/>|apart
 <x id="2"/>|together
-<x id="INTERPOLATION" equiv-text="{{n}}"/>|together
 <ph id="2">&lt;br/&gt;</ph>|apart
 <ph id="2">&amp;lt;br/&amp;gt;</ph>|apart
 <ph id="2">\\n</ph>|apart
