@@ -85,7 +85,7 @@ class JobConfig:
     translator: TranslatorOptions = inline(TranslatorOptions())
     # No translation depends on its neighbors, so the number of lines at a time may change.
     buffer: int = number(2000, 1, 10**9, affects_output=False)
-    """Maximum number of lines to hold in memory, sort by length and search in batches."""
+    """Number of lines to hold in memory, sort by length and search in batches."""
     # A job that resumes compares the content of its input, whether text or a file.
     text: str | None = running_text(None, affects_output=False)
     """Line of text to translate instead of an input file; may be given without text= if it has no =

@@ -72,19 +72,27 @@ def read_folder(
             continue
         if not path.is_file():  # a pipe or device
             continue
-        is_chosen = matches(name, options)
-        format_of_this = format_in_folder(path, format) if is_chosen else ""
-        # A pattern names files that the user expects to be translated.
-        if is_chosen and options.include and not format_of_this:
-            raise NMTError(
-                f"{path}: nmt cannot tell its format; pass format=NAME for all files that include "
-                "matches, or exclude this file"
-            )
-        new_name = translated_name(name, options.names, *languages) if format_of_this else name
-        group = content.files if format_of_this else content.others
-        group.append(FolderFile(name, new_name, format_of_this))
+        chosen_format = format_in_folder(path, format) if matches(name, options) else ""
+        if chosen_format:
+            new_name = translated_name(name, options.names, *languages)
+            content.files.append(FolderFile(name, new_name, chosen_format))
+        else:
+            content.others.append(FolderFile(name, name, ""))
+    check_formats(content.others, options)
     check_names(content.files)
     return content
+
+
+def check_formats(others: Sequence[FolderFile], options: FolderOptions) -> None:
+    """Raise NMTError if the user asks for a file whose format nmt cannot tell."""
+    if not options.include:
+        return
+    for file in others:
+        if matches(file.name, options):
+            raise NMTError(
+                f"{file.name}: nmt cannot tell its format; pass format=NAME for all files that "
+                "folder.include matches, or exclude this file"
+            )
 
 
 def matches(name: str, options: FolderOptions) -> bool:

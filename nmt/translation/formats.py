@@ -36,6 +36,8 @@ CATALOGS = {
 }
 """The suffixes of files that translate-toolkit converts to PO, by the names of its converters."""
 ADVICE = {
+    "php": FROM_CODE,
+    "yaml yml": "pass format=yaml to translate all its strings",
     "xml": THROUGH_XLIFF,
     "doc docm dot dotm dotx fodt ott rtf sxw wpd wps": THROUGH_OFFICE.format("docx"),
     "fods ots sxc xls xlsb xlsm xlt xltm xltx": THROUGH_OFFICE.format("xlsx"),

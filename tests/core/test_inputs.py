@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nmt.config import NMTError
-from nmt.translation import check_lines
+from nmt.translation import check_lines, format_of_file
 from tests.helpers.options import translate_config
 from tests.helpers.preloaded import python
 
@@ -125,7 +125,7 @@ def test_other_suffixes_are_refused_with_advice(checkpoint, tmp_path, suffix):
         (b'<usx version="3.0">\n<book code="GEN">', "USX"),
         (b"<?xml version='1.0'?>\n<book xmlns='http://docbook.org/ns/docbook'>", "DocBook"),
         (b'<!DOCTYPE book PUBLIC "-//OASIS//DTD DocBook XML V4.5//EN" "a">', "DocBook"),
-        (b'<tmx version="1.4">\n<body>\n<tu>', "XML"),
+        (b'<tmx version="1.4">\n<body>\n<tu>', "TMX"),
         (b"<!-- a -->\n<root>\n", "XML"),
         (b'<div class="a">\n<p>Hello</p>', "XML"),
         (b"en:\n  hello: Hello\n", "a locale of Rails"),
@@ -221,7 +221,6 @@ QT = b"<?xml version='1.0'?>\n<!DOCTYPE TS>\n<TS version='2.1'>\n"
 
 
 def test_the_content_of_a_ts_file_decides_its_format(tmp_path):
-    assert check(tmp_path, "x.ts", QT) == ""
     for name, content, format in (
         ("x.ts", QT, "qt"),
         ("x.ts", codecs.BOM_UTF8 + QT, "qt"),
@@ -231,9 +230,8 @@ def test_the_content_of_a_ts_file_decides_its_format(tmp_path):
     ):
         path = tmp_path / name
         path.write_bytes(content)
-        assert translate_config("no such model", input=str(path)).format == format
-    # Only the suffix of an existing file is examined.
-    assert translate_config("no such model", input=str(tmp_path / "y.ts")).format == "text"
+        assert (format_of_file(str(path)) or "text") == format
+    assert format_of_file(str(tmp_path / "y.ts")) == ""
     for name in ("x", "x.txt", "x.de"):
         assert "a Qt catalog" in check(tmp_path, name, QT)
 
@@ -242,7 +240,7 @@ def test_advice_names_the_format(tmp_path):
     assert "pass format=json;" in check(tmp_path, "input", b'{"a": "Hello"}')
     assert "no such model" in check(tmp_path, "input.foo", LINES)
     assert "pass format=markdown;" in check(tmp_path, "input.mdwn", LINES)
-    assert "ts2po" in check(tmp_path, "input.ts", b"<!DOCTYPE TS>\n<TS>\n")
+    assert "pass format=qt;" in check(tmp_path, "input", b"<!DOCTYPE TS>\n<TS>\n")
     assert "soffice --convert-to docx" in check(tmp_path, "input.doc", LINES)
     assert "such as format=docx;" in check(tmp_path, "input", b"PK\3\4 and so on")
     assert "Office document" in check(tmp_path, "input", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")

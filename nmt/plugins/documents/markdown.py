@@ -73,8 +73,8 @@ class MarkdownConfig:
     """Options of Markdown and MDX."""
 
     front_matter: list[str] = setting([USUAL])
-    """Keys of front matter to translate: usual (title, description and similar keys), or a list
-    such as [title,sidebar.label] that may include usual."""
+    """Keys of front matter to translate, such as [title,sidebar.label]; usual: titles, descriptions
+    and similar keys."""
 
 
 class Markdown(Text):

@@ -10,7 +10,7 @@ class SubtitlesConfig:
     """Limits for translated subtitles."""
 
     max_line: int | None = number(None, 10, 1000)
-    """Columns per line of a subtitle: longer lines are wrapped again, into no more lines than the
+    """Columns per line of a subtitle; longer lines are wrapped again, into no more lines than the
     source has; a wide character, such as 字, counts as 2 columns; null: place line breaks between
     the words where the source has them."""
     max_cps: float | None = number(None, 1, 1000)

@@ -269,7 +269,7 @@ UNIT = "<body><trans-unit><source>a</source></trans-unit></body>"
             ' target-language="zh-Hans"',
         ),
         ('<file source-language="en-us" target-language="">', "zh_CN", ' target-language="zh-CN"'),
-        ('<file original="x">', "zh_CN", ""),
+        ('<file original="x">', "zh_CN", ' target-language="zh-CN"'),
         ('<file source-language="en">', "", ""),
     ],
 )
