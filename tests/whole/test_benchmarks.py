@@ -25,6 +25,7 @@ ARGUMENTS = {
     "characters.py": ["MODEL", "F/long.en", "F/long.de"],
     "documents.py": ["F/page.html", "F/seite.html"],
     "exactness.py": ["small", "1", "1"],
+    "formats.py": ["F/formats"],
     "growth.py": ["MODEL", "F/test.en", "planning", "--sizes", "3", "--results", "a.json", "--figure", "a.svg"],
     "inline_code.py": ["pairs", "F/test.en", "F/test.de"],
     "int8.py": ["MODEL", "F/test.en", "F/test.de", "20"],
@@ -47,6 +48,11 @@ ARGUMENTS = {
     "train.py": ["small", "1"],
     "translate.py": ["MODEL", "F/test.en", "5", "1"],
 }  # fmt: skip
+FILES_OF_FORMATS = {
+    "android": '<resources>\n<string name="a">A red dog</string>\n</resources>\n',
+    "json": '{"a": "A red dog", "b": ["Two dogs"]}\n',
+    "rst": "Title\n=====\n\nA *red* dog.\n",
+}
 # Benchmarks that have other tests, or need what a test cannot have.
 REASONS = {
     **dict.fromkeys(
@@ -128,6 +134,10 @@ def inputs(tmp_path_factory, finished) -> Path:
             shutil.copy(folder / f"{source}.{side}", folder / f"{name}.{side}")
     (folder / "words.tsv").write_text("ka\tka\nlo\tlo\nmi\tmi\n")
     write_pages(folder)
+    for format, text in FILES_OF_FORMATS.items():
+        path = folder / "formats" / format / "file"
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
     (folder / "ids.source").write_text("5 6 7\n8 9 10 11\n" * 50)
     (folder / "ids.target").write_text("7 6 5\n11 10 9 8\n" * 50)
     catalogs = folder / "catalogs"
