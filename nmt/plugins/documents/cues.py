@@ -15,14 +15,13 @@ from nmt.plugins.documents.subtitle_layout import (
     rewrapped,
     shown_lines,
 )
-from nmt.plugins.documents.subtitle_options import SubtitlesConfig
+from nmt.plugins.documents.subtitle_options import NO_LIMITS, SubtitlesConfig
 from nmt.translation import Translated
 
 NAMED = 5
 """The maximum number of lines or subtitles that a notice lists."""
 BESIDE = 200
 """The number of characters beside a sentence in which the rest of its lines is searched."""
-NO_LIMITS = SubtitlesConfig()
 
 
 @dataclass(frozen=True)

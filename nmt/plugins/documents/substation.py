@@ -9,13 +9,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from nmt.config import NMTError
-from nmt.plugins.documents.cues import NO_LIMITS, Cue, Notation, listed, notice_of_limits
-from nmt.plugins.documents.document import Part, Text
+from nmt.plugins.documents.cues import Cue, Notation, listed, notice_of_limits
+from nmt.plugins.documents.document import Part
 from nmt.plugins.documents.override_blocks import override_insets
 from nmt.plugins.documents.string_markup import MASK, UNSPACED
 from nmt.plugins.documents.string_reader import Kind
 from nmt.plugins.documents.subtitle_layout import Markup
-from nmt.plugins.documents.subtitle_options import SubtitlesConfig
+from nmt.plugins.documents.subtitle_options import SubtitleText
 from nmt.translation import Translated
 
 LINE = re.compile(r"[^\r\n]+")
@@ -75,18 +75,8 @@ class Event:
     seconds: float
 
 
-class SubStation(Text):
+class SubStation(SubtitleText):
     """The texts of the lines that begin with `Dialogue:`."""
-
-    def __init__(
-        self,
-        content: bytes,
-        source: str = "",
-        target: str = "",
-        options: SubtitlesConfig = NO_LIMITS,
-    ) -> None:
-        self.options = options
-        super().__init__(content, source, target)
 
     def parts(self, text: str, target: str) -> list[Part]:
         parts = list[Part]()

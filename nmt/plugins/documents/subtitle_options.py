@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from nmt.config import number
+from nmt.plugins.documents.document import Text
 
 
 @dataclass
@@ -15,3 +16,21 @@ class SubtitlesConfig:
     the words where the source has them."""
     max_cps: float | None = number(None, 1, 1000)
     """Report subtitles with more characters per second than this; null: no report."""
+
+
+NO_LIMITS = SubtitlesConfig()
+
+
+class SubtitleText(Text):
+    """A text file of subtitles, with options for their lines."""
+
+    def __init__(
+        self,
+        content: bytes,
+        source: str = "",
+        target: str = "",
+        options: SubtitlesConfig = NO_LIMITS,
+    ) -> None:
+        self.source = source
+        self.options = options
+        super().__init__(content, source, target)

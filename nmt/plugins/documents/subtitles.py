@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from functools import partial
 from html import escape, unescape
 
-from nmt.plugins.documents.cues import NO_LIMITS, Cue, Notation, listed, notice_of_limits
-from nmt.plugins.documents.document import Part, Spliced, Text
+from nmt.plugins.documents.cues import Cue, Notation, listed, notice_of_limits
+from nmt.plugins.documents.document import Part, Spliced
 from nmt.plugins.documents.readings import READINGS_LEFT_OUT, lost_readings
 from nmt.plugins.documents.string_markup import BEGINS_PARAGRAPH, DASH, LINE, string_markup
 from nmt.plugins.documents.string_reader import Kind
 from nmt.plugins.documents.subtitle_layout import Markup
-from nmt.plugins.documents.subtitle_options import SubtitlesConfig
+from nmt.plugins.documents.subtitle_options import SubtitleText
 from nmt.plugins.documents.subtitle_rows import Row, is_webvtt, rows_of, texts_of
 from nmt.plugins.documents.subtitle_times import duration
 from nmt.text import direction, direction_of_text, language_tag, match_language
@@ -59,19 +59,8 @@ OVERRIDES = re.compile(r"(?:\{\\[^{}]*\})+")
 """Style overrides at the beginning of a subtitle."""
 
 
-class Subtitles(Text):
+class Subtitles(SubtitleText):
     """The text below each line of times up to the next such line, even after an empty line."""
-
-    def __init__(
-        self,
-        content: bytes,
-        source: str = "",
-        target: str = "",
-        options: SubtitlesConfig = NO_LIMITS,
-    ) -> None:
-        self.source = source
-        self.options = options
-        super().__init__(content, source, target)
 
     def parts(self, text: str, target: str) -> list[Part]:
         self.is_rtl = bool(target) and direction(target) == "rtl"

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from nmt.config import NMTError
-from nmt.plugins.documents.cues import NO_LIMITS, Cue, Notation, notice_of_limits
-from nmt.plugins.documents.document import Part, Text
+from nmt.plugins.documents.cues import Cue, Notation, notice_of_limits
+from nmt.plugins.documents.document import Part
 from nmt.plugins.documents.string_markup import BEGINS_PARAGRAPH, DASH, STYLE_OVERRIDE, UNSPACED
 from nmt.plugins.documents.string_reader import Kind
 from nmt.plugins.documents.subtitle_layout import Markup
-from nmt.plugins.documents.subtitle_options import SubtitlesConfig
+from nmt.plugins.documents.subtitle_options import SubtitleText
 from nmt.plugins.documents.subtitles import IN_SUBRIP
 from nmt.translation import Translated
 
@@ -66,22 +66,12 @@ class Place(NamedTuple):
     seconds: float = 0
 
 
-class Timed(Text):
+class Timed(SubtitleText):
     """A file whose subtitles begin with times."""
 
     notation = IN_CAPTIONS
     times = CLOCKS
     name = "a file with subtitles"
-
-    def __init__(
-        self,
-        content: bytes,
-        source: str = "",
-        target: str = "",
-        options: SubtitlesConfig = NO_LIMITS,
-    ) -> None:
-        self.options = options
-        super().__init__(content, source, target)
 
     def places(self, text: str) -> Iterator[Place]:
         """The texts: each is between its times and the next ones."""

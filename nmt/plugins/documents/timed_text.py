@@ -3,13 +3,13 @@
 import re
 from collections.abc import Sequence
 
-from nmt.plugins.documents.cues import NO_LIMITS, Subtitle, Wrapped, notice_of_limits
+from nmt.plugins.documents.cues import Subtitle, Wrapped, notice_of_limits
 from nmt.plugins.documents.document import Part, Spliced, notice_of
 from nmt.plugins.documents.elements import Element
 from nmt.plugins.documents.nodes import MarkupToken
 from nmt.plugins.documents.readings import READINGS_LEFT_OUT
 from nmt.plugins.documents.subtitle_layout import Markup
-from nmt.plugins.documents.subtitle_options import SubtitlesConfig
+from nmt.plugins.documents.subtitle_options import NO_LIMITS, SubtitlesConfig
 from nmt.plugins.documents.xml import Flow
 from nmt.text import language_tag, match_language
 from nmt.translation import Translated
