@@ -16,7 +16,7 @@ from nmt.items import readable
 from nmt.translation.directions import Direction
 from nmt.translation.documents import Document, Translated, read_document
 from nmt.translation.folder_files import FolderContent, read_folder
-from nmt.translation.folder_record import FolderRecord, TranslatedFile, hash_of
+from nmt.translation.folder_record import FolderRecord, TranslatedFile, hash_of, hash_of_file
 from nmt.translation.folder_report import (
     EDITED,
     EXISTS,
@@ -75,8 +75,7 @@ def translate_folder(config: TranslateConfig) -> FolderReport:
             try:
                 job.translate(todo, stack)
             finally:
-                # Also after Ctrl-C: the same command then continues with the other files.
-                job.record.save()
+                job.record.close()
         result = FolderReport(reports, links=len(content.links))
         copy_others(config, content, result)
         translated_names = {file.translated_name for file in content.files}
@@ -110,8 +109,8 @@ class FolderJob:
         )
         if not content.files:
             raise NMTError(
-                f"{config.input}: no file to translate; pass include=[PATTERN], or format=NAME for "
-                "files whose format nmt cannot tell"
+                f"{config.input}: no file to translate; pass folder.include=[PATTERN], or "
+                "format=NAME for files whose format nmt cannot tell"
             )
         return content
 
@@ -143,8 +142,12 @@ class FolderJob:
         before = self.record.files.get(item.file.translated_name)
         if before is None:
             return EXISTS
+        now = hash_of_file(path)
+        # nmt was stopped before it wrote the translation.
+        if now == before.before:
+            return TO_TRANSLATE
         # A person's corrections must not be lost, even if the model has changed.
-        is_edited = hash_of(read_bytes(path)) != before.translation
+        is_edited = now != before.translation
         if before.source == item.source_hash and (is_edited or before.options == self.options):
             return UNCHANGED
         return EDITED if is_edited else TO_TRANSLATE
@@ -244,8 +247,14 @@ class FolderJob:
             fail(item, error)
             return
         path = self.output / name
+        translated = TranslatedFile(
+            source=item.source_hash,
+            translation=hash_of(content),
+            options=self.options,
+            before=hash_of_file(path),
+        )
+        self.record.add(name, translated)
         write_in_folder(path, content)
-        self.record.add(name, TranslatedFile(item.source_hash, hash_of(content), self.options))
         item.status = TRANSLATED
         self.written += 1
         self.show(self.written)

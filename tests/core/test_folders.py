@@ -60,7 +60,7 @@ def test_documents_and_text_are_translated_and_the_rest_is_counted(word_model, s
     output = run(site, word_model)
     printed = capsys.readouterr().out
     files = sorted(path.name for path in output.rglob("*") if path.is_file())
-    assert files == [".nmt-translations.json", "index.md", "notes.txt", "strings.json"]
+    assert files == [".nmt-translations.jsonl", "index.md", "notes.txt", "strings.json"]
     assert (output / "index.md").read_text().startswith("# ")
     assert (output / "index.md").read_text() != PAGE
     assert list(json.loads((output / "sub/strings.json").read_text())) == ["key"]
@@ -114,6 +114,22 @@ def test_what_a_person_has_edited_or_written_is_kept(word_model, site, capsys):
     run(site, word_model, "overwrite=true")
     assert (output / "index.md").read_text() != "edited"
     assert (output / "new.md").read_text() != "written"
+
+
+def test_a_command_that_was_killed_before_it_wrote_a_file_continues(word_model, site, capsys):
+    output = run(site, word_model)
+    expected = (output / "index.md").read_text()
+    # The record is written before the file.
+    (output / "index.md").unlink()
+    run(site, word_model)
+    assert (output / "index.md").read_text() == expected
+    (site / "index.md").write_text("mika pe\n")
+    run(site, word_model)
+    (output / "index.md").write_text(expected)
+    capsys.readouterr()
+    run(site, word_model)
+    assert statuses(capsys) == {"index.md": "translated"}
+    assert (output / "index.md").read_text() != expected
 
 
 def test_a_damaged_file_fails_alone(word_model, site, capsys):
@@ -188,12 +204,12 @@ def test_another_process_that_writes_the_folder_is_reported(word_model, site):
 
 @pytest.mark.parametrize(
     ("record", "problem"),
-    [("[]", "not a mapping"), ('{"files": {"a": {"x": "y"}}}', "not a record of nmt"), ("{", "")],
+    [("[]", "line 1"), ('{"file": "a", "x": "y"}', "not a record of nmt"), ("\n{", "line 1")],
 )
 def test_a_damaged_record_is_reported(word_model, site, record, problem):
     output = site.with_name("out")
     output.mkdir()
-    (output / ".nmt-translations.json").write_text(record)
+    (output / ".nmt-translations.jsonl").write_text(record)
     with pytest.raises(NMTError, match=f"nmt-translations.json.*{problem}"):
         run(site, word_model)
 

@@ -78,6 +78,6 @@ def declared_entities(text: str) -> dict[str, str]:
 
 
 def character_of(name: str) -> str:
-    """The character that all DTDs name so, such as a dash for `mdash`; empty for other names."""
+    """The character that all DTDs name so, such as a dash for mdash; empty for other names."""
     code = name2codepoint.get(name, UNDECLARED)
     return unescape(f"&{name};") if code < UNDECLARED else ""
