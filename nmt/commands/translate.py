@@ -111,7 +111,7 @@ def run_folder(config: TranslateConfig) -> None:
     failed = result.count(translation.FAILED)
     if failed:
         of_total = f"{failed:,} of {len(result.files):,} files"
-        raise NMTError(f"{config.input}: {of_total} failed; the table has the reasons")
+        raise NMTError(f"{config.input}: {of_total} failed; see the messages above")
 
 
 def print_report(result: "translation.FolderReport") -> None:
@@ -125,6 +125,10 @@ def print_report(result: "translation.FolderReport") -> None:
     if rows:
         print_tables(rows)
     print(summary_of(result))
+    # Not in the table, in which long sentences would be cut.
+    for item in result.files:
+        if item.problem:
+            translation.warn(f"{item.file.name}: {item.problem}")
 
 
 def row_of(item: "translation.FileReport") -> dict[str, Any]:
@@ -138,7 +142,6 @@ def row_of(item: "translation.FileReport") -> dict[str, Any]:
         "segments": item.lines,
         "words": item.words,
         "status": item.status,
-        "problem": item.problem,
     }
 
 
@@ -153,6 +156,7 @@ def summary_of(result: "translation.FolderReport") -> str:
         "other files copied": result.copied,
         "other files left out": result.left,
         "links left out": result.links,
+        "translations into other languages left out": result.translations,
         "translations without a source": len(result.gone),
     }
     for name, number in others.items():

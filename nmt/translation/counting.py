@@ -29,7 +29,12 @@ def count_folder(config: TranslateConfig) -> FolderReport:
             count_file(item, job.document_of(item))
         except NMTError as error:
             fail(item, error)
-    return FolderReport(reports, left=len(content.others), links=len(content.links))
+    return FolderReport(
+        reports,
+        left=len(content.others),
+        links=len(content.links),
+        translations=len(content.translations),
+    )
 
 
 def languages_of(config: TranslateConfig) -> Direction:

@@ -2,17 +2,16 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from nmt.config import FolderOptions, NMTError, without_compression
 from nmt.text import language_tag
 from nmt.translation.directions import Direction
+from nmt.translation.folder_languages import NamedLanguages, in_target_language
 from nmt.translation.inputs import format_of_file
 
 TEXT_SUFFIX = ".txt"
-REGION = r"(?:[-_](?:[A-Za-z]{2}|\d{3}|[A-Z][a-z]{3}))?"
-"""A region or script behind a language, as in en-US, es-419 and zh-Hant."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,9 @@ class FolderContent:
     """The files to translate."""
     others: list[FolderFile]
     """The other files, such as images."""
-    links: list[str]
+    translations: list[str] = field(default_factory=list)
+    """The files whose names show another language than the source."""
+    links: list[str] = field(default_factory=list)
     """The links, which are not followed."""
 
 
@@ -64,16 +65,21 @@ def read_folder(
     name, or if no file matches the patterns.
     """
     is_inside = output is not None and output.is_dir() and not output.samefile(folder)
-    content = FolderContent([], [], [])
-    for path in walk(folder, output if is_inside else None):
-        name = path.relative_to(folder).as_posix()
+    content = FolderContent([], [])
+    paths = [*walk(folder, output if is_inside else None)]
+    names = [path.relative_to(folder).as_posix() for path in paths]
+    source_tag = language_tag(languages.source) or languages.source
+    named = NamedLanguages(names, source_tag)
+    for path, name in zip(paths, names, strict=True):
         if path.is_symlink():
             content.links.append(name)
             continue
         if not path.is_file():  # a pipe or device
             continue
         chosen_format = format_in_folder(path, format) if matches(name, options) else ""
-        if chosen_format:
+        if chosen_format and named.is_translation(name):
+            content.translations.append(name)
+        elif chosen_format:
             new_name = translated_name(name, options.names, *languages)
             content.files.append(FolderFile(name, new_name, chosen_format))
         else:
@@ -163,22 +169,6 @@ def translated_name(name: str, template: str | None, source: str, target: str) -
     return "/".join(parts)
 
 
-def in_target_language(part: str, source: str, target: str) -> str:
-    """A part of a path in which the target language stands for the source language.
-
-    For English and German, en.yml becomes de.yml, app_en-US.arb app_de.arb, en.lproj de.lproj, and
-    index.en.md index.de.md.
-    """
-    language = source.partition("-")[0]
-    code = re.compile(
-        rf"(?P<before>|.*[._-])(?i:{re.escape(language)}){REGION}(?P<after>(?:\.[^.]*)?)"
-    ).fullmatch(part)
-    # A name such as en, with or without a suffix, or one that ends in _en, -en or .en.
-    if not code:
-        return part
-    return f"{code['before']}{target}{code['after']}"
-
-
 def check_names(files: Sequence[FolderFile]) -> None:
     """Raise NMTError if two translations would have the same name."""
     by_name = dict[str, str]()
@@ -186,6 +176,6 @@ def check_names(files: Sequence[FolderFile]) -> None:
         other = by_name.setdefault(file.translated_name, file.name)
         if other != file.name:
             raise NMTError(
-                f"{other} and {file.name} would both become {file.translated_name}: pass names= "
-                "with {folder}, {stem} and {suffix}, or exclude one of them"
+                f"{other} and {file.name} would both become {file.translated_name}: pass "
+                "'folder.names={folder}{stem}.{target}{suffix}', or exclude one of them"
             )

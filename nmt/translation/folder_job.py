@@ -15,7 +15,7 @@ from nmt.files import cannot_write, read_bytes, write_file
 from nmt.items import readable
 from nmt.translation.directions import Direction
 from nmt.translation.documents import Document, Translated, read_document
-from nmt.translation.folder_files import FolderContent, read_folder
+from nmt.translation.folder_files import FolderContent, FolderFile, read_folder
 from nmt.translation.folder_record import FolderRecord, TranslatedFile, hash_of, hash_of_file
 from nmt.translation.folder_report import (
     EDITED,
@@ -76,10 +76,13 @@ def translate_folder(config: TranslateConfig) -> FolderReport:
                 job.translate(todo, stack)
             finally:
                 job.record.close()
-        result = FolderReport(reports, links=len(content.links))
+        result = FolderReport(
+            reports,
+            links=len(content.links),
+            translations=len(content.translations),
+        )
         copy_others(config, content, result)
-        translated_names = {file.translated_name for file in content.files}
-        result.gone = sorted(job.record.files.keys() - translated_names)
+        result.gone = job.translations_without_source()
     summarize(job.counts)
     return result
 
@@ -120,6 +123,7 @@ class FolderJob:
         todo = list[FileReport]()
         self.options = self.hash_of_options()
         for item in reports:
+            item.file = self.with_recorded_format(item.file)
             path = self.output / item.file.translated_name
             source = self.source / item.file.name
             try:
@@ -148,14 +152,34 @@ class FolderJob:
             return TO_TRANSLATE
         # A person's corrections must not be lost, even if the model has changed.
         is_edited = now != before.translation
-        if before.source == item.source_hash and (is_edited or before.options == self.options):
+        is_current = before.options == self.options and before.format == item.file.format
+        if before.source == item.source_hash and (is_edited or is_current):
             return UNCHANGED
         return EDITED if is_edited else TO_TRANSLATE
 
+    def translations_without_source(self) -> list[str]:
+        """The translations whose source has been deleted."""
+        names = list[str]()
+        for translated_name, file in self.record.files.items():
+            if not (self.source / file.name).exists():
+                names.append(translated_name)
+        return sorted(names)
+
+    def with_recorded_format(self, file: FolderFile) -> FolderFile:
+        """A file in the format of its earlier translation, unless the user names one.
+
+        For example, `format=wrapped` is then needed only once.
+        """
+        before = self.record.files.get(file.translated_name)
+        if before is None or before.name != file.name or self.config.format != "auto":
+            return file
+        return replace(file, format=before.format)
+
     def hash_of_options(self) -> str:
-        """The SHA-256 of everything besides the source that determines a translation."""
+        """The SHA-256 of what determines a translation, besides a source and its format."""
         settled = with_engine(self.config.translator, lambda words: None)
         decides = what_affects_output(replace(self.config, translator=settled))
+        decides.pop("format")
         return hash_of(json.dumps(decides, sort_keys=True, default=str).encode())
 
     def document_of(self, item: FileReport) -> Document:
@@ -248,6 +272,8 @@ class FolderJob:
             return
         path = self.output / name
         translated = TranslatedFile(
+            name=item.file.name,
+            format=item.file.format,
             source=item.source_hash,
             translation=hash_of(content),
             options=self.options,

@@ -16,6 +16,9 @@ RECORD = ".nmt-translations.jsonl"
 class TranslatedFile:
     """A translation that nmt has written, or was about to write when it was stopped."""
 
+    name: str
+    """The source, as a path in the input folder."""
+    format: str
     source: str
     """The SHA-256 of the source."""
     translation: str

@@ -41,6 +41,8 @@ class FolderReport:
     left: int = 0
     """The number of other files that were not copied."""
     links: int = 0
+    translations: int = 0
+    """The number of files that are translations into other languages."""
     gone: list[str] = field(default_factory=list)
     """Translations whose source is no longer there."""
 

@@ -11,6 +11,7 @@ from nmt.commands import COMMANDS
 from nmt.commands.translate import run as translate
 from nmt.config import FolderOptions, NMTError, compose
 from nmt.translation import Direction, count_folder, read_folder, translated_name
+from nmt.translation.folder_record import RECORD
 
 GERMAN = Direction("en", "de")
 PAGE = "# va so\n\ntu *pe* mika.\n"
@@ -249,6 +250,62 @@ def test_mistakes(word_model, site, words, problem):
 )
 def test_a_language_in_a_name_becomes_the_target_language(name, translation):
     assert translated_name(name, None, *GERMAN) == translation
+
+
+@pytest.mark.parametrize(
+    ("names", "translations"),
+    [
+        (
+            "res/values/a.xml res/values-fr/a.xml res/values-pt-rBR/a.xml res/values-night/a.xml",
+            [1, 2],
+        ),
+        ("en.yml de.yml fr.yml pt-BR.yml other.yml", [1, 2, 3]),
+        ("de.yml fr.yml", []),
+        ("messages.properties messages_de.properties messages_de_AT.properties", [1, 2]),
+        ("en.lproj/a.strings de.lproj/a.strings", [1]),
+        ("Base.lproj/a.strings zh-Hans.lproj/a.strings", [1]),
+        ("docs/en/a.md docs/de/a.md docs/it/b.md", [1, 2]),
+        ("it/a.md other/a.md", []),
+        ("index.md index.fr.md", [1]),
+        ("how.md how_to.md sign.md sign-in.md", []),
+        ("en/a.json en-GB/b.json", []),
+    ],
+)
+def test_translations_into_other_languages_are_left_out(tmp_path, names, translations):
+    paths = names.split()
+    for name in paths:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("<resources>\n<string name='a'>b</string></resources>")
+    content = read_folder(tmp_path, None, FolderOptions(include=["*"]), GERMAN, format="text")
+    assert sorted(content.translations) == sorted(paths[index] for index in translations)
+    assert len(content.files) == len(paths) - len(translations)
+
+
+def test_a_translation_that_is_there_is_kept(word_model, site, capsys):
+    (site / "sub/strings.json").unlink()
+    for name in ("en.json", "de.json"):
+        (site / "sub" / name).write_text('{"key": "va so"}')
+    words = [str(site), f"run={word_model}", f"output={site}", "engine=torch", "source=en"]
+    translate(compose(COMMANDS["translate"], [*words, "folder.include=[*.json]"]))
+    printed = capsys.readouterr().out
+    assert "left out: 1" in printed
+
+
+def test_the_format_of_an_earlier_command_is_kept(word_model, site, capsys):
+    run(site, word_model, "format=wrapped", "folder.include=[*.txt]")
+    before = (site.with_name("out") / "sub/notes.txt").read_text()
+    capsys.readouterr()
+    run(site, word_model)
+    assert "sub/notes.txt" not in statuses(capsys)
+    (site / "sub/notes.txt").write_text("va so\ntu pe\n\nmika\n")
+    output = run(site, word_model)
+    assert (output / "sub/notes.txt").read_text().startswith(before)
+    formats = [json.loads(line)["format"] for line in (output / RECORD).read_text().splitlines()]
+    assert sorted(formats) == ["json", "markdown", "wrapped"]
+    assert "without a source" not in capsys.readouterr().out
+    (site / "sub/notes.txt").unlink()
+    run(site, word_model)
+    assert "translations without a source: 1" in capsys.readouterr().out
 
 
 def test_a_template_names_translations():

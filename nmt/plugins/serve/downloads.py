@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import regex
 
-from nmt.plugins.serve.parsing import file_name, file_suffix, formats_of_documents
+from nmt.plugins.serve.parsing import file_name, file_suffix, supported_suffixes
 from nmt.text import is_language
 
 KEPT_SECONDS = 600
@@ -59,7 +59,7 @@ def safe_name(name: str, target: str) -> str:
     stem = stem.encode()[:MOST_NAME_BYTES].decode(errors="ignore")
     if not stem:
         stem = "file"
-    names_language = suffix not in formats_of_documents() and is_language(suffix[1:])
+    names_language = suffix not in supported_suffixes() and is_language(suffix[1:])
     if names_language:
         return f"{stem}.{target}"
     return f"{stem}_{target}{suffix.lower()}"

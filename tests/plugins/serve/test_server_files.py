@@ -81,6 +81,7 @@ def test_untranslated_parts_of_a_file_are_in_the_answer(server):
         ("原稿", "原稿_de"),
         ("Notes of Mr. Smith", "Notes of Mr. Smith_de"),
         ("test.en", "test.de"),
+        ("app.ts", "app_de.ts"),
         ("原稿.zh_CN", "原稿.de"),
         ("a:\x7f;c.txt", "a_c_de.txt"),
         ("a\u0308\u202egpj.txt", "ä_gpj_de.txt"),
