@@ -42,7 +42,7 @@ COMMANDS = Commands()
 SUMMARIES = {
     "preprocess": "Prepare a parallel corpus for training.",
     "train": "Train a model or resume a run.",
-    "translate": "Translate text, line by line, or a document.",
+    "translate": "Translate text, line by line, a document, or a folder of files.",
     "score": "Score translations with metrics or with a model's probabilities.",
     "average": "Average checkpoints into a model.",
     "config": "Show what a run used, and what differs from the defaults or another run.",

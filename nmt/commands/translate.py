@@ -125,6 +125,8 @@ def print_report(result: "translation.FolderReport") -> None:
     if rows:
         print_tables(rows)
     print(summary_of(result))
+    for pattern in result.unused_patterns:
+        translation.warn(f"{pattern}: this pattern matches no file")
     # Not in the table, in which long sentences would be cut.
     for item in result.files:
         if item.problem:

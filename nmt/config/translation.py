@@ -170,6 +170,7 @@ class TranslateConfig(JobConfig):
                 key="input",
                 value=self.input,
             )
+        require(bool(self.output.strip()), "output: name a folder for the translations")
         output = Path(self.output)
         if output.exists() and not output.is_dir():
             raise SettingError(

@@ -9,7 +9,14 @@ from nmt.translation.directions import Direction
 from nmt.translation.documents import read_document
 from nmt.translation.folder_files import FolderFile
 from nmt.translation.folder_job import FolderJob
-from nmt.translation.folder_report import FileReport, FolderReport, count_file, fail
+from nmt.translation.folder_report import (
+    TO_TRANSLATE,
+    FileReport,
+    FolderReport,
+    count_file,
+    fail,
+    report_of,
+)
 from nmt.translation.inputs import check_lines
 from nmt.translation.job import input_lines, name_of_input, open_source, read_content
 from nmt.translation.models import find_models
@@ -18,23 +25,22 @@ from nmt.translation.models import find_models
 def count_folder(config: TranslateConfig) -> FolderReport:
     """The files in the folder `config.input` and their words; nothing is translated."""
     languages = languages_of(config)
-    can_compare = config.output != "-" and languages.source != ""
-    job = FolderJob(config, languages, Path(config.output) if can_compare else None)
+    has_model = languages.source != ""
+    output = None if config.output == "-" else Path(config.output)
+    job = FolderJob(config, languages, output, has_model)
     content = job.read()
-    reports = [FileReport(file) for file in content.files]
-    if can_compare:
-        job.select(reports)
-    for item in reports:
+    result = report_of(content)
+    if output is not None:
+        job.select(result.files)
+    for item in result.files:
+        if item.status != TO_TRANSLATE:
+            continue
         try:
             count_file(item, job.document_of(item))
         except NMTError as error:
             fail(item, error)
-    return FolderReport(
-        reports,
-        left=len(content.others),
-        links=len(content.links),
-        translations=len(content.translations),
-    )
+    result.left = len(content.others)
+    return result
 
 
 def languages_of(config: TranslateConfig) -> Direction:

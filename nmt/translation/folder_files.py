@@ -1,7 +1,6 @@
 """The files of a folder: which to translate, and what to name the translations."""
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -9,6 +8,8 @@ from nmt.config import FolderOptions, NMTError, without_compression
 from nmt.text import language_tag
 from nmt.translation.directions import Direction
 from nmt.translation.folder_languages import NamedLanguages, in_target_language
+from nmt.translation.folder_patterns import Patterns
+from nmt.translation.folder_record import RECORD
 from nmt.translation.inputs import format_of_file
 
 TEXT_SUFFIX = ".txt"
@@ -35,21 +36,45 @@ class FolderContent:
     others: list[FolderFile]
     """The other files, such as images."""
     translations: list[str] = field(default_factory=list)
-    """The files whose names show another language than the source."""
+    """The files that nmt has translated, or whose names show another language than the source."""
     links: list[str] = field(default_factory=list)
     """The links, which are not followed."""
+    unreadable: dict[str, str] = field(default_factory=dict)
+    """The folders that cannot be read, and why."""
+    unused_patterns: list[str] = field(default_factory=list)
+    """The patterns of the user that match no file."""
 
 
-def walk(folder: Path, leave_out: Path | None) -> Iterator[Path]:
-    """All files and links below a folder, except hidden ones and those in `leave_out`."""
-    for path in sorted(folder.iterdir()):
-        # Hidden folders are those of programs, such as .git.
-        if path.name.startswith("."):
-            continue
-        if path.is_symlink() or not path.is_dir():
-            yield path
-        elif leave_out is None or not path.samefile(leave_out):
-            yield from walk(path, leave_out)
+@dataclass
+class Walk:
+    """The paths below a folder, except hidden ones and those of translations."""
+
+    output: Path | None
+    """The output folder, which may be inside the folder."""
+    paths: list[Path] = field(default_factory=list)
+    unreadable: dict[Path, str] = field(default_factory=dict)
+    """The folders that cannot be read, and why."""
+
+    def enter(self, folder: Path) -> None:
+        try:
+            entries = sorted(folder.iterdir())
+        except OSError as error:
+            self.unreadable[folder] = error.strerror or str(error)
+            return
+        for path in entries:
+            # Hidden folders are those of programs, such as .git.
+            if path.name.startswith("."):
+                continue
+            if path.is_symlink() or not path.is_dir():
+                self.paths.append(path)
+            elif not self.has_translations(path):
+                self.enter(path)
+
+    def has_translations(self, folder: Path) -> bool:
+        """Whether a folder is the output of this command or of an earlier one."""
+        if self.output is not None and self.output.is_dir() and folder.samefile(self.output):
+            return True
+        return (folder / RECORD).is_file()
 
 
 def read_folder(
@@ -58,83 +83,45 @@ def read_folder(
     options: FolderOptions,
     languages: Direction,
     format: str = "auto",
+    translated: Collection[str] = (),
 ) -> FolderContent:
     """The files of a folder; `languages` are the codes of source and target, which may be empty.
 
-    `format` is that of all files, or auto. Raises NMTError if two translations would have the same
-    name, or if no file matches the patterns.
+    `format` is that of all files, or auto. `translated` are the names of earlier translations if
+    the output folder is the same. Raises NMTError if two translations would have the same name, or
+    if a pattern asks for a file whose format nmt cannot tell.
     """
-    is_inside = output is not None and output.is_dir() and not output.samefile(folder)
+    walk = Walk(output)
+    walk.enter(folder)
     content = FolderContent([], [])
-    paths = [*walk(folder, output if is_inside else None)]
-    names = [path.relative_to(folder).as_posix() for path in paths]
-    source_tag = language_tag(languages.source) or languages.source
-    named = NamedLanguages(names, source_tag)
-    for path, name in zip(paths, names, strict=True):
+    content.unreadable = {
+        path.relative_to(folder).as_posix(): problem for path, problem in walk.unreadable.items()
+    }
+    names = [path.relative_to(folder).as_posix() for path in walk.paths]
+    named = NamedLanguages(names, language_tag(languages.source) or languages.source)
+    patterns = Patterns(options)
+    for path, name in zip(walk.paths, names, strict=True):
         if path.is_symlink():
             content.links.append(name)
             continue
         if not path.is_file():  # a pipe or device
             continue
-        chosen_format = format_in_folder(path, format) if matches(name, options) else ""
-        if chosen_format and named.is_translation(name):
+        chosen_format = format_in_folder(path, format) if patterns.is_chosen(name) else ""
+        if chosen_format and (name in translated or named.is_translation(name)):
             content.translations.append(name)
         elif chosen_format:
             new_name = translated_name(name, options.names, *languages)
             content.files.append(FolderFile(name, new_name, chosen_format))
-        else:
-            content.others.append(FolderFile(name, name, ""))
-    check_formats(content.others, options)
-    check_names(content.files)
-    return content
-
-
-def check_formats(others: Sequence[FolderFile], options: FolderOptions) -> None:
-    """Raise NMTError if the user asks for a file whose format nmt cannot tell."""
-    if not options.include:
-        return
-    for file in others:
-        if matches(file.name, options):
+        elif patterns.is_named(name):
             raise NMTError(
-                f"{file.name}: nmt cannot tell its format; pass format=NAME for all files that "
+                f"{name}: nmt cannot tell its format; pass format=NAME for all files that "
                 "folder.include matches, or exclude this file"
             )
-
-
-def matches(name: str, options: FolderOptions) -> bool:
-    """Whether a file is to be translated, as far as patterns tell."""
-    path = PurePosixPath(name)
-    if any(match(path, pattern) for pattern in options.exclude):
-        return False
-    return not options.include or any(match(path, pattern) for pattern in options.include)
-
-
-def match(path: PurePosixPath, pattern: str) -> bool:
-    """Whether a path matches a pattern, in which ** stands for any folders.
-
-    A pattern without a slash matches the names of files in all folders.
-    """
-    if "/" not in pattern:
-        return path.match(pattern)
-    return pattern_of(pattern).fullmatch(str(path)) is not None
-
-
-def pattern_of(pattern: str) -> re.Pattern[str]:
-    """A pattern of paths as a regular expression."""
-    # Python 3.13 has PurePath.full_match, but nmt supports earlier versions.
-    translated = ""
-    for piece in re.split(r"(\*\*/|\*\*|\*|\?)", pattern):
-        if piece == "**/":
-            translated += "(?:.*/)?"
-        elif piece == "**":
-            translated += ".*"
-        elif piece == "*":
-            translated += "[^/]*"
-        elif piece == "?":
-            translated += "[^/]"
         else:
-            translated += re.escape(piece)
-    return re.compile(translated)
+            content.others.append(FolderFile(name, name, ""))
+    content.unused_patterns = sorted(patterns.unused)
+    check_names(content.files)
+    return content
 
 
 def format_in_folder(path: Path, format: str) -> str:

@@ -1,26 +1,27 @@
 """The job of `nmt translate` for a folder of files."""
 
-import fcntl
 import json
-import os
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nmt.config import NMTError, TranslateConfig, shown
-from nmt.files import cannot_write, read_bytes, write_file
+from nmt.files import read_bytes
 from nmt.items import readable
 from nmt.translation.directions import Direction
 from nmt.translation.documents import Document, Translated, read_document
 from nmt.translation.folder_files import FolderContent, FolderFile, read_folder
+from nmt.translation.folder_output import CannotWriteFolder, locked_folder, write_in_folder
 from nmt.translation.folder_record import FolderRecord, TranslatedFile, hash_of, hash_of_file
 from nmt.translation.folder_report import (
     EDITED,
     EXISTS,
+    FAILED,
     ITSELF,
+    KEPT,
     TO_TRANSLATE,
     TRANSLATED,
     UNCHANGED,
@@ -28,6 +29,7 @@ from nmt.translation.folder_report import (
     FolderReport,
     count_file,
     fail,
+    report_of,
 )
 from nmt.translation.identity import what_affects_output
 from nmt.translation.inputs import HEAD_BYTES, check_content, suffix_of
@@ -68,20 +70,15 @@ def translate_folder(config: TranslateConfig) -> FolderReport:
         stack.enter_context(locked_folder(output))
         job = FolderJob(config, languages, output)
         content = job.read()
-        reports = [FileReport(file) for file in content.files]
-        todo = job.select(reports)
-        if todo:
-            job.show = progress_of(config, "translate", 0, len(todo), stack, "files")
-            try:
+        result = report_of(content)
+        todo = job.select(result.files)
+        try:
+            if todo:
+                job.show = progress_of(config, "translate", 0, len(todo), stack, "files")
                 job.translate(todo, stack)
-            finally:
-                job.record.close()
-        result = FolderReport(
-            reports,
-            links=len(content.links),
-            translations=len(content.translations),
-        )
-        copy_others(config, content, result)
+            job.copy_others(content, result)
+        finally:
+            job.record.close()
         result.gone = job.translations_without_source()
     summarize(job.counts)
     return result
@@ -90,8 +87,15 @@ def translate_folder(config: TranslateConfig) -> FolderReport:
 class FolderJob:
     """Translates the files of a folder that need it."""
 
-    def __init__(self, config: TranslateConfig, languages: Direction, output: Path | None) -> None:
+    def __init__(
+        self,
+        config: TranslateConfig,
+        languages: Direction,
+        output: Path | None,
+        has_model: bool = True,
+    ) -> None:
         self.config = config
+        self.has_model = has_model
         self.languages = languages
         self.source = Path(config.input)
         self.output = output
@@ -107,8 +111,16 @@ class FolderJob:
 
     def read(self) -> FolderContent:
         config = self.config
+        translated = tuple[str, ...]()
+        if self.output is not None and self.output.is_dir() and self.output.samefile(self.source):
+            translated = tuple(self.record.files)
         content = read_folder(
-            self.source, self.output, config.folder, self.languages, config.format
+            self.source,
+            self.output,
+            config.folder,
+            self.languages,
+            config.format,
+            translated,
         )
         if not content.files:
             raise NMTError(
@@ -123,6 +135,8 @@ class FolderJob:
         todo = list[FileReport]()
         self.options = self.hash_of_options()
         for item in reports:
+            if item.status == FAILED:
+                continue
             item.file = self.with_recorded_format(item.file)
             path = self.output / item.file.translated_name
             source = self.source / item.file.name
@@ -152,7 +166,8 @@ class FolderJob:
             return TO_TRANSLATE
         # A person's corrections must not be lost, even if the model has changed.
         is_edited = now != before.translation
-        is_current = before.options == self.options and before.format == item.file.format
+        has_same_options = before.options == self.options or not self.has_model
+        is_current = has_same_options and before.format == item.file.format
         if before.source == item.source_hash and (is_edited or is_current):
             return UNCHANGED
         return EDITED if is_edited else TO_TRANSLATE
@@ -176,7 +191,12 @@ class FolderJob:
         return replace(file, format=before.format)
 
     def hash_of_options(self) -> str:
-        """The SHA-256 of what determines a translation, besides a source and its format."""
+        """The SHA-256 of what determines a translation, besides a source and its format.
+
+        "" without a model, for a count of words.
+        """
+        if not self.has_model:
+            return ""
         settled = with_engine(self.config.translator, lambda words: None)
         decides = what_affects_output(replace(self.config, translator=settled))
         decides.pop("format")
@@ -262,14 +282,29 @@ class FolderJob:
             self.write(pending.popleft())
 
     def write(self, pending: PendingFile) -> None:
-        assert self.output is not None
         item = pending.report
-        name = item.file.translated_name
         try:
             content = pending.document.join(pending.translations)
         except NMTError as error:
             fail(item, error)
             return
+        try:
+            self.store(item, content)
+        except CannotWriteFolder:
+            raise
+        except NMTError as error:
+            fail(item, error)
+            return
+        item.status = TRANSLATED
+        self.written += 1
+        self.show(self.written)
+        if pending.document.notice:
+            warn(f"{item.file.name}: {pending.document.notice}")
+
+    def store(self, item: FileReport, content: bytes) -> None:
+        """Write a file, and the folders around it; NMTError if that fails for this file alone."""
+        assert self.output is not None
+        name = item.file.translated_name
         path = self.output / name
         translated = TranslatedFile(
             name=item.file.name,
@@ -281,55 +316,43 @@ class FolderJob:
         )
         self.record.add(name, translated)
         write_in_folder(path, content)
+
+    def copy_others(self, content: FolderContent, result: FolderReport) -> None:
+        """Copy the files that are not translated, if the user asks for it."""
+        if not self.config.folder.copy:
+            result.left = len(content.others)
+            return
+        for file in content.others:
+            item = FileReport(file)
+            try:
+                self.copy(item)
+            except CannotWriteFolder:
+                raise
+            except NMTError as error:
+                fail(item, error)
+            result.copied += item.status == TRANSLATED
+            result.left += item.status in KEPT
+            if item.status == FAILED:
+                result.files.append(item)
+
+    def copy(self, item: FileReport) -> None:
+        """Copy a file, unless the copy is up to date or not nmt's."""
+        assert self.output is not None
+        path = self.output / item.file.translated_name
+        source = self.source / item.file.name
+        content = read_bytes(source)
+        item.source_hash = hash_of(content)
+        if path.exists():
+            if path.samefile(source):
+                item.status = ITSELF
+                return
+            if hash_of_file(path) == item.source_hash:
+                item.status = UNCHANGED
+                return
+            before = self.record.files.get(item.file.translated_name)
+            is_copy = before is not None and hash_of_file(path) == before.translation
+            if not is_copy and not self.config.overwrite:
+                item.status = EXISTS
+                return
+        self.store(item, content)
         item.status = TRANSLATED
-        self.written += 1
-        self.show(self.written)
-        if pending.document.notice:
-            warn(f"{item.file.name}: {pending.document.notice}")
-
-
-def write_in_folder(path: Path, content: bytes) -> None:
-    """Write a file, and the folders around it."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_file(path, content)
-    except OSError as error:
-        raise cannot_write(path, error) from error
-
-
-def copy_others(config: TranslateConfig, content: FolderContent, result: FolderReport) -> None:
-    """Copy the files that are not translated, if the user asks for it."""
-    for file in content.others:
-        path = Path(config.output, file.translated_name)
-        is_there = path.exists() and not config.overwrite
-        if not config.folder.copy or is_there:
-            result.left += not is_there
-            continue
-        source = Path(config.input, file.name)
-        if path.exists() and path.samefile(source):
-            continue
-        write_in_folder(path, read_bytes(source))
-        result.copied += 1
-
-
-@contextmanager
-def locked_folder(folder: Path) -> Iterator[None]:
-    """Create a folder, and hold a lock on it; NMTError if another process holds the lock."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        # The folder itself, because a lock file would be published with the translations.
-        descriptor = os.open(folder, os.O_RDONLY)
-    except OSError as error:
-        raise cannot_write(folder, error) from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        os.close(descriptor)
-        problem = f"output={folder}: another nmt process is writing it; name another folder"
-        raise NMTError(problem) from error
-    except OSError:  # a file system without locks
-        pass
-    try:
-        yield
-    finally:
-        os.close(descriptor)

@@ -80,7 +80,8 @@ class FolderRecord:
 
 
 def line_of(name: str, file: TranslatedFile) -> str:
-    return json.dumps({"file": name, **asdict(file)}, ensure_ascii=False) + "\n"
+    # In ASCII, because names of files need not be valid Unicode.
+    return json.dumps({"file": name, **asdict(file)}) + "\n"
 
 
 def hash_of(content: bytes) -> str:

@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass, field
 
+from nmt.config import NMTError
 from nmt.text import words
 from nmt.translation.documents import Document
-from nmt.translation.folder_files import FolderFile
+from nmt.translation.folder_files import FolderContent, FolderFile
 
 TRANSLATED = "translated"
 UNCHANGED = "unchanged"
@@ -36,6 +37,8 @@ class FolderReport:
     """What became of all files of a folder."""
 
     files: list[FileReport]
+    unused_patterns: list[str] = field(default_factory=list)
+    """The patterns of the user that match no file."""
     copied: int = 0
     """The number of other files that were copied."""
     left: int = 0
@@ -58,3 +61,18 @@ def count_file(item: FileReport, document: Document) -> None:
 def fail(item: FileReport, error: Exception) -> None:
     item.status = FAILED
     item.problem = str(error)
+
+
+def report_of(content: FolderContent) -> FolderReport:
+    """The report about a folder before its files are translated."""
+    reports = [FileReport(file) for file in content.files]
+    for name, problem in content.unreadable.items():
+        item = FileReport(FolderFile(name, name, ""))
+        fail(item, NMTError(f"cannot read this folder ({problem})"))
+        reports.append(item)
+    return FolderReport(
+        reports,
+        links=len(content.links),
+        translations=len(content.translations),
+        unused_patterns=content.unused_patterns,
+    )

@@ -226,6 +226,7 @@ def test_a_damaged_record_is_reported(word_model, site, record, problem):
         (["folder.names=a.md"], "would both become a.md"),
         (["folder.include=[*.png]"], "cannot tell its format"),
         (["folder.include=[*.rst]"], "no file to translate"),
+        (["output="], "name a folder for the translations"),
     ],
 )
 def test_mistakes(word_model, site, words, problem):
@@ -314,6 +315,65 @@ def test_a_template_names_translations():
     assert translated_name("b.md", "{source}-{target}/{stem}{suffix}", *GERMAN) == "en-de/b.md"
 
 
+@pytest.mark.parametrize("names", [None, "{folder}{stem}.{target}{suffix}"])
+def test_translations_in_the_same_folder_are_no_sources(word_model, site, capsys, names):
+    (site / "index.md").rename(site / "page.en.md")
+    words = [str(site), f"run={word_model}", f"output={site}", "engine=torch"]
+    words += ["folder.include=[*.md]"]
+    if names:
+        words.append(f"folder.names={names}")
+    translate(compose(COMMANDS["translate"], words))
+    files = sorted(path.name for path in site.iterdir())
+    capsys.readouterr()
+    translate(compose(COMMANDS["translate"], words))
+    assert sorted(path.name for path in site.iterdir()) == files
+    assert "unchanged: 1" in capsys.readouterr().out
+
+
+def test_the_output_of_another_command_is_no_source(word_model, site, capsys):
+    for language in ("de", "fr"):
+        words = [str(site), f"run={word_model}", f"output={site / language}", "engine=torch"]
+        translate(compose(COMMANDS["translate"], words))
+    assert not (site / "fr/de").exists()
+
+
+def test_configuration_and_licenses_stay_out_unless_a_pattern_names_them(word_model, site, capsys):
+    for name in ("package.json", "requirements-dev.txt", "LICENSE.txt"):
+        (site / name).write_text('{"a": "va so"}')
+    output = run(site, word_model)
+    assert "other files left out: 4" in capsys.readouterr().out
+    run(site, word_model, "folder.include=[package.json]")
+    assert (output / "package.json").exists()
+
+
+def test_names_that_are_not_unicode_or_too_long_fail_alone(word_model, site, capsys):
+    (site / "l\udce9.md").write_text("va so\n")
+    (site / f"{'x' * 250}.md").write_text("va so\n")
+    with pytest.raises(NMTError, match="1 of 5 files failed"):
+        run(site, word_model)
+    assert "its name is too long" in capsys.readouterr().err
+    assert (site.with_name("out") / "l\udce9.md").exists()
+
+
+def test_copies_follow_their_sources_unless_a_person_has_edited_them(word_model, site, capsys):
+    output = run(site, word_model, "folder.copy=true")
+    (site / "logo.png").write_text("another image")
+    run(site, word_model, "folder.copy=true")
+    assert (output / "logo.png").read_text() == "another image"
+    (output / "logo.png").write_text("edited")
+    (site / "logo.png").write_text("a third image")
+    run(site, word_model, "folder.copy=true")
+    assert (output / "logo.png").read_text() == "edited"
+
+
+def test_a_count_without_a_model_knows_what_is_unchanged(word_model, site, capsys):
+    run(site, word_model)
+    (site / "index.md").write_text("va so mika\n")
+    report = count_folder(job(site, Path("no-such-model"), "dry_run=true"))
+    assert report.count("to translate") == 1
+    assert sum(item.words for item in report.files) == 3
+
+
 @pytest.mark.parametrize(
     ("pattern", "names"),
     [
@@ -323,6 +383,10 @@ def test_a_template_names_translations():
         ("x/**", ["x/a.md", "x/b.txt", "x/y/b.md"]),
         ("**/b.*", ["x/b.txt", "x/y/b.md"]),
         ("?.md", ["a.md", "x/a.md", "x/y/b.md"]),
+        ("x", ["x/a.md", "x/b.txt", "x/y/b.md"]),
+        ("./x/", ["x/a.md", "x/b.txt", "x/y/b.md"]),
+        ("/x/y/**", ["x/y/b.md"]),
+        ("[a].md", []),
     ],
 )
 def test_patterns(tmp_path, pattern, names):
@@ -331,6 +395,7 @@ def test_patterns(tmp_path, pattern, names):
         (tmp_path / name).write_text("a")
     included = read_folder(tmp_path, None, FolderOptions(include=[pattern]), GERMAN)
     assert [file.name for file in included.files] == names
+    assert included.unused_patterns == ([] if names else [pattern])
     excluded = read_folder(tmp_path, None, FolderOptions(exclude=[pattern]), GERMAN)
     assert [file.name for file in excluded.others] == names
 
