@@ -13,7 +13,7 @@ from nmt.text import reading
 from nmt.translation.identity import changed_names
 from nmt.translation.job import check_not_input
 from nmt.translation.output import Output, open_output
-from nmt.translation.parts import READ_BYTES, PartRecord, open_slice, read_record
+from nmt.translation.parts import READ_BYTES, PartRecord, measure, read_record
 
 MOST_RANGES = 10
 """The maximum number of ranges of missing parts that a message lists."""
@@ -157,18 +157,8 @@ def check_lines_of_input(parts: Sequence[ComputedPart], name: str) -> None:
     size = Path(name).stat().st_size
     for item in parts:
         record = item.record
-        digest = hashlib.sha256()
-        lines = 0
-        with reading(name), open_slice(name, record.begin, record.end) as file:
-            while content := file.read(READ_BYTES):
-                digest.update(content)
-                lines += content.count(b"\n")
-                has_end = content.endswith(b"\n")
-        # The last line of the input may have no line end.
-        if record.end > record.begin and not has_end:
-            lines += 1
-        is_same = (size, lines) == (record.input_bytes, record.lines)
-        if not is_same or digest.hexdigest() != record.sha256:
+        lines, digest = measure(name, record.begin, record.end)
+        if (size, lines, digest) != (record.input_bytes, record.lines, record.sha256):
             raise item.refusal(f"{name} has changed since this part was computed")
 
 

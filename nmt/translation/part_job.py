@@ -17,7 +17,7 @@ from nmt.translation.job import Job, check_not_input, lines_to_do
 from nmt.translation.output import Output, OutputFile, open_output
 from nmt.translation.parts import (
     PartRecord,
-    count_line_ends,
+    count_lines_before,
     is_unchanged,
     make_folder,
     open_slice,
@@ -64,7 +64,7 @@ def open_part(config: JobConfig, command: str, stack: ExitStack) -> Job:
 def new_record(config: JobConfig, command: str, part: Part) -> PartRecord:
     """The record of a part that is not computed yet; NMTError if its lines are not text."""
     cut = slice_of(config.input, part)
-    lines_before = count_line_ends(config.input, cut.begin)
+    lines_before = count_lines_before(config.input, cut.begin)
     lines = 0
     digest = hashlib.sha256()
     # Through `raw_lines`, so that a line that is too long is an error before the first translation.

@@ -132,18 +132,33 @@ def open_slice(name: str, begin: int, end: int) -> "io.BufferedReader[Any]":
         return io.BufferedReader(SliceReader(io.FileIO(name), begin, end), READ_BYTES)
 
 
-def count_line_ends(name: str, end: int) -> int:
-    """The number of lines of a file that end before byte `end`."""
+def measure(name: str, begin: int, end: int) -> tuple[int, str]:
+    """The number of lines of a slice, and its SHA-256."""
+    digest = hashlib.sha256()
     lines = 0
+    last = b"\n"
+    with reading(name), open_slice(name, begin, end) as file:
+        while content := file.read(READ_BYTES):
+            digest.update(content)
+            lines += content.count(b"\n")
+            last = content[-1:]
+    return lines + unfinished(last), digest.hexdigest()
+
+
+def count_lines_before(name: str, end: int) -> int:
+    """The number of lines of a file that begin before byte `end`, where a line or the file ends."""
+    lines = 0
+    last = b"\n"
     with reading(name), open_slice(name, 0, end) as file:
         while content := file.read(READ_BYTES):
             lines += content.count(b"\n")
-    return lines
+            last = content[-1:]
+    return lines + unfinished(last)
 
 
-def hash_of_slice(name: str, begin: int, end: int) -> str:
-    with reading(name), open_slice(name, begin, end) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def unfinished(last: bytes) -> int:
+    """The number of lines without a line end, 0 or 1, in content that ends with this byte."""
+    return 0 if last == b"\n" else 1
 
 
 def make_folder(output: str) -> Path:
