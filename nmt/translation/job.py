@@ -156,6 +156,11 @@ def open_job(config: JobConfig, command: str, stack: ExitStack) -> Job:
         from nmt.translation.part_job import open_part  # it imports this module
 
         return open_part(config, command, stack)
+    return open_whole(config, command, stack)
+
+
+def open_whole(config: JobConfig, command: str, stack: ExitStack) -> Job:
+    """Open the whole input, and an output for it."""
     source = open_source(config, stack)
     total: int | None = None
     identity: Identity = ""
@@ -169,12 +174,11 @@ def open_job(config: JobConfig, command: str, stack: ExitStack) -> Job:
     before = options_before(config)
     opening = open_output(config.output, identity, config.overwrite, before)
     output = stack.enter_context(opening)
-    show = progress_of(config, command, output.notes.lines, total, stack)
-    lines = raw_lines(source, name_of_input(config))
-    job = Job(lines_to_do(lines, output, total), output, show)
+    lines = lines_to_do(raw_lines(source, name_of_input(config)), output, total)
     if source.isatty():
         warn("type one line at a time; Ctrl-D ends the input")
-    return job
+    show = progress_of(config, command, output.notes.lines, total, stack)
+    return Job(lines, output, show)
 
 
 def lines_to_do(

@@ -55,9 +55,9 @@ def open_part(config: JobConfig, command: str, stack: ExitStack) -> Job:
     # Before the output has its name: a kill between the two leaves a partial output to resume.
     output.before_renaming = partial(complete_record, record, record_path)
     source = stack.enter_context(open_slice(config.input, record.begin, record.end))
-    show = progress_of(config, command, output.notes.lines, record.lines, stack)
     lines = raw_lines(source, config.input, record.lines_before + 1)
     rest = lines_to_do(lines, output, record.lines, record.lines_before)
+    show = progress_of(config, command, output.notes.lines, record.lines, stack)
     return Job(rest, output, show, record.lines_before)
 
 
