@@ -69,22 +69,32 @@ def computed_parts(output: str) -> list[ComputedPart]:
         raise NMTError(f"{folder}: no such folder of parts; {advice}")
     count = number_of_parts(folder)
     parts = [Part(number, count) for number in range(1, count + 1)]
+    check_all_exist(folder, parts)
+    return [computed_part(folder, part) for part in parts]
+
+
+def check_all_exist(folder: Path, parts: Sequence[Part]) -> None:
+    """Raise NMTError with the numbers of the parts that have no output or no record."""
     # Listed once: a folder on a network file system answers each question slowly.
     names = {path.name for path in folder.iterdir()}
-    missing = [part for part in parts if not {part.name, part.record_in(folder).name} <= names]
+    missing = []
+    for part in parts:
+        if not {part.name, part.record_in(folder).name} <= names:
+            missing.append(part)
     if missing:
         listed = ranges_in_words([part.number for part in missing])
         advice = f"run the command of a missing part again, as with part={missing[0]}"
-        raise NMTError(f"{folder}: missing parts: {listed} of {count}; {advice}")
-    computed = []
-    for part in parts:
-        try:
-            record = read_record(part.record_in(folder))
-        except NMTError as error:
-            advice = f"compute the part again with part={part} overwrite=true"
-            raise NMTError(f"{error}; {advice}") from error
-        computed.append(ComputedPart(part, part.output_in(folder), record))
-    return computed
+        raise NMTError(f"{folder}: missing parts: {listed} of {len(parts)}; {advice}")
+
+
+def computed_part(folder: Path, part: Part) -> ComputedPart:
+    """A part with its record; NMTError if the record is damaged."""
+    try:
+        record = read_record(part.record_in(folder))
+    except NMTError as error:
+        advice = f"compute the part again with part={part} overwrite=true"
+        raise NMTError(f"{error}; {advice}") from error
+    return ComputedPart(part, part.output_in(folder), record)
 
 
 def number_of_parts(folder: Path) -> int:
