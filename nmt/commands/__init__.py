@@ -43,6 +43,7 @@ SUMMARIES = {
     "preprocess": "Prepare a parallel corpus for training.",
     "train": "Train a model or resume a run.",
     "translate": "Translate text, line by line, a document, or a folder of files.",
+    "gather": "Join the parts that several `nmt translate part=I/N` have written.",
     "score": "Score translations with metrics or with a model's probabilities.",
     "average": "Average checkpoints into a model.",
     "config": "Show what a run used, and what differs from the defaults or another run.",

@@ -96,7 +96,7 @@ def run(config: TranslateConfig) -> None:
                     candidate.flags += flags_of(line, candidate)
             where = f"line {number}"
             more = translation.report(translator.stages, line, translations[0], where, counts)
-            job.output.write(render(number, line, translations, config.format, more), number)
+            job.write(render(number, line, translations, config.format, more), number)
     # After the output is closed, so that it ends the messages.
     translation.summarize(counts)
 

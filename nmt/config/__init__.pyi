@@ -57,6 +57,10 @@ from .sources import SourceConfig as SourceConfig
 from .sources import held_out_name as held_out_name
 from .sources import check_targets_are_tagged as check_targets_are_tagged
 from .sources import languages_of as languages_of
+from .parts import PARTS_SUFFIX as PARTS_SUFFIX
+from .parts import Part as Part
+from .parts import part_of_name as part_of_name
+from .parts import parts_folder as parts_folder
 from .sources import sources_of as sources_of
 from .stored import build_stored as build_stored
 from .stored import value_before as value_before

@@ -9,6 +9,7 @@ from nmt.config.corpus import SOURCE_TAG, without_compression
 from nmt.config.decoding import DecodeConfig
 from nmt.config.fields import choice, inline, number, plugin_options, running_text, setting
 from nmt.config.folders import FolderOptions
+from nmt.config.parts import Part, parse_part
 from nmt.errors import NMTError, SettingError, require
 from nmt.extensions import DocumentEntry
 from nmt.registry import entries_of
@@ -97,11 +98,21 @@ class JobConfig:
     .zst; after a crash, the same command resumes; -: standard output."""
     overwrite: bool = setting(False, affects_output=False)
     """Replace the output file if it exists, and start again instead of resuming."""
+    # The parts of an output are compared with each other, so they must have one identity.
+    part: str | None = setting(None, affects_output=False)
+    """Process only part I of N of the input file, as in 3/16; `nmt gather` joins the parts."""
 
     def __post_init__(self) -> None:
+        if self.part is not None:
+            parse_part(self.part)
         if self.text is not None:
             self.check_text(self.text)
         self.check_paths()
+
+    @property
+    def part_of_input(self) -> Part | None:
+        """The part to process; None: the whole input."""
+        return None if self.part is None else parse_part(self.part)
 
     def check_paths(self) -> None:
         """Raise NMTError unless input and output may be files."""
@@ -146,6 +157,7 @@ class TranslateConfig(JobConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.settle_format()
+        self.check_part()
         self.check_format()
         # A line given on the command line may name its target language itself, as in '<2fr> Hello'.
         has_tags = SOURCE_TAG.match((self.text or "").lstrip()) is not None
@@ -194,6 +206,26 @@ class TranslateConfig(JobConfig):
             self.format = document or "text"
             # Only then may the content of the file contradict that it is lines of text.
             self.is_guess = document is None
+
+    def check_part(self) -> None:
+        """Raise NMTError for a part of an input that has no independent lines."""
+        if self.part is None:
+            return
+        if self.is_folder:
+            advice = f"divide the files of {self.input} into several folders instead"
+            raise SettingError(
+                "only a file of lines can be cut into parts",
+                key="part",
+                value=self.part,
+                advice=advice,
+            )
+        if self.is_document:
+            raise SettingError(
+                f"{self.input} is a document, which is translated as a whole",
+                key="part",
+                value=self.part,
+                advice="omit part",
+            )
 
     def check_format(self) -> None:
         """Raise NMTError for what the format cannot hold."""

@@ -52,6 +52,7 @@ from .compression import MAGIC as MAGIC
 from .compression import compressor as compressor
 from .files import LINE_BYTES as LINE_BYTES
 from .files import TOO_LONG as TOO_LONG
+from .files import UTF_16 as UTF_16
 from .files import MalformedLine as MalformedLine
 from .files import decode as decode
 from .files import decoded as decoded

@@ -86,15 +86,15 @@ def open_bytes(name: str) -> BufferedReader:
         raise NMTError(f"{name}: {words_of(error)}") from error
 
 
-def bounded_lines(file: BufferedReader, name: str | Path) -> Iterator[bytes]:
-    """UTF-8 lines with line endings, yielded as soon as they are read.
+def bounded_lines(file: BufferedReader, name: str | Path, first: int = 1) -> Iterator[bytes]:
+    """UTF-8 lines with line endings, yielded as soon as they are read, numbered from `first`.
 
     Lines over LINE_BYTES are cut, but stay longer than that. Raises NMTError for binary content.
     """
     with reading(name):
         # Cut, not refused: the caller decides whether a long line is an error or only counted.
-        lines = pieces_of_lines(file)
-        for number, line in enumerate(lines, 1):
+        lines = pieces_of_lines(file, first)
+        for number, line in enumerate(lines, first):
             # A binary file shows itself at once; checking every line would cost time.
             if number <= LINES_TO_CHECK:
                 problem = problem_of(line, number == 1)
@@ -107,11 +107,11 @@ def bounded_lines(file: BufferedReader, name: str | Path) -> Iterator[bytes]:
             yield line
 
 
-def pieces_of_lines(file: BufferedReader) -> Iterator[bytes]:
-    """Lines in UTF-8; those over LINE_BYTES come in several pieces."""
+def pieces_of_lines(file: BufferedReader, first: int = 1) -> Iterator[bytes]:
+    """Lines in UTF-8, numbered from `first`; those over LINE_BYTES come in several pieces."""
     # One byte more than allowed: such a piece tells that
     # the line is too long without reading all of it.
-    if not UTF_16.match(file.peek(4)):
+    if first > 1 or not UTF_16.match(file.peek(4)):
         return iter(partial(file.readline, LINE_BYTES + 1), b"")
     # By default, a carriage return would end a line, too.
     text = io.TextIOWrapper(file, "utf-16", "replace", newline="\n")
@@ -119,12 +119,13 @@ def pieces_of_lines(file: BufferedReader) -> Iterator[bytes]:
     return (line.encode() for line in texts)
 
 
-def raw_lines(file: BufferedReader, name: str | Path) -> Iterator[bytes]:
-    """UTF-8 lines with line endings, yielded as soon as they are read.
+def raw_lines(file: BufferedReader, name: str | Path, first: int = 1) -> Iterator[bytes]:
+    """UTF-8 lines with line endings, yielded as soon as they are read, numbered from `first`.
 
-    Raises NMTError if a line is too long or not text.
+    `first` is greater than 1 if the beginning of a file has been left out. Raises NMTError if a
+    line is too long or not text.
     """
-    for number, line in enumerate(bounded_lines(file, name), 1):
+    for number, line in enumerate(bounded_lines(file, name, first), first):
         if len(line) > LINE_BYTES:
             raise NMTError(f"{name}, line {number}: {TOO_LONG}")
         yield line

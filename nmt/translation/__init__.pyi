@@ -5,6 +5,10 @@ from .contents import kind_of_content as kind_of_content
 from .corpora import best_translations as best_translations
 from .corpora import kind_of_corpus as kind_of_corpus
 from .flagging import flagger as flagger
+from .gathering import check_identity as check_identity
+from .gathering import computed_parts as computed_parts
+from .gathering import gather as gather
+from .gathering import remove_parts as remove_parts
 from .identity import is_same as is_same
 from .identity import options_before as options_before
 from .identity import what_affects_output as what_affects_output

@@ -18,6 +18,7 @@ from nmt.text import decoded, open_bytes, raw_lines, reading, without_end
 from nmt.translation.identity import Identity, options_before, what_affects_output
 from nmt.translation.inputs import HEAD_BYTES, check_content
 from nmt.translation.output import Output, open_output
+from nmt.translation.parts import check_can_be_cut, open_slice, slice_of
 from nmt.translation.reporting import progress_of, warn
 
 Result = TypeVar("Result")
@@ -49,7 +50,7 @@ def open_source(config: JobConfig, stack: ExitStack) -> "io.BufferedReader[Any]"
     # As bytes, text from the command line is decoded and cut into lines in the same way as a file.
     if config.text is not None:
         return io.BufferedReader(cast(Any, io.BytesIO(config.text.encode())))
-    source = open_bytes(config.input)
+    source = open_input(config)
     # `check_lines` has already read the beginning of a file, and a user at a terminal types text.
     is_pipe = not Path(config.input).is_file() and not source.isatty()
     if isinstance(config, TranslateConfig) and config.is_guess and is_pipe:
@@ -64,6 +65,16 @@ def open_source(config: JobConfig, stack: ExitStack) -> "io.BufferedReader[Any]"
         stack.enter_context(source)
     check_not_input(Path(config.output), config.input)
     return source
+
+
+def open_input(config: JobConfig) -> "io.BufferedReader[Any]":
+    """Open the input, or the part of it that the job processes."""
+    part = config.part_of_input
+    if part is None:
+        return open_bytes(config.input)
+    check_can_be_cut(config)
+    cut = slice_of(config.input, part)
+    return open_slice(config.input, cut.begin, cut.end)
 
 
 def check_not_input(output: Path, source: str) -> None:
@@ -103,11 +114,13 @@ class Job:
     output: Output
     show: Callable[[int], None]
     """Shows how many lines are done."""
+    lines_before: int = 0
+    """The number of lines of the input before the part that this job processes."""
 
     def run(
         self, stream: Callable[[Iterator[str]], Iterator[Result]]
     ) -> Iterator[tuple[int, str, Result]]:
-        """Yield each line's number (from 1), the line, and its result.
+        """Yield each line's number in the whole input (from 1), the line, and its result.
 
         `stream` yields the results of lines, and may read ahead.
         """
@@ -121,12 +134,16 @@ class Job:
                 pending.append(line)
                 yield line
 
-        first = self.output.notes.lines + 1
+        first = self.lines_before + self.output.notes.lines + 1
         for number, result in enumerate(stream(remembered()), first):
             yield number, pending.popleft(), result
             # After the yield: the caller has written the
             # line by now, so progress counts written lines.
-            self.show(number)
+            self.show(number - self.lines_before)
+
+    def write(self, text: str, number: int) -> None:
+        """Write the output for the lines up to `number`; NMTError if the disk is full."""
+        self.output.write(text, number - self.lines_before)
 
 
 def open_job(config: JobConfig, command: str, stack: ExitStack) -> Job:
@@ -135,6 +152,15 @@ def open_job(config: JobConfig, command: str, stack: ExitStack) -> Job:
     Resumes a partial output if the command, input, models and keys are the same, unless
     config.overwrite is set.
     """
+    if config.part is not None:
+        from nmt.translation.part_job import open_part  # it imports this module
+
+        return open_part(config, command, stack)
+    return open_whole(config, command, stack)
+
+
+def open_whole(config: JobConfig, command: str, stack: ExitStack) -> Job:
+    """Open the whole input, and an output for it."""
     source = open_source(config, stack)
     total: int | None = None
     identity: Identity = ""
@@ -148,16 +174,23 @@ def open_job(config: JobConfig, command: str, stack: ExitStack) -> Job:
     before = options_before(config)
     opening = open_output(config.output, identity, config.overwrite, before)
     output = stack.enter_context(opening)
-    # A resumed job splits the input again from its start, because lines have no index to seek by.
-    lines = raw_lines(source, name_of_input(config))
+    lines = lines_to_do(raw_lines(source, name_of_input(config)), output, total)
+    if source.isatty():
+        warn("type one line at a time; Ctrl-D ends the input")
+    show = progress_of(config, command, output.notes.lines, total, stack)
+    return Job(lines, output, show)
+
+
+def lines_to_do(
+    lines: Iterator[bytes], output: Output, total: int | None, lines_before: int = 0
+) -> Iterator[str]:
+    """The lines after those that an earlier command has written to the output."""
     done = output.notes.lines
+    # A resumed job splits the input again from its start, because lines have no index to seek by.
     skip(lines, done)
     if done:
         warn(f"resuming after {done:,} of {total:,} lines")
-    if source.isatty():
-        warn("type one line at a time; Ctrl-D ends the input")
-    show = progress_of(config, command, done, total, stack)
-    return Job(input_lines(lines, done + 1), output, show)
+    return input_lines(lines, lines_before + done + 1)
 
 
 def count_lines(path: str) -> tuple[int, str]:

@@ -15,6 +15,7 @@ from nmt.registry import entries_of
 from nmt.translation.language_tags import languages
 from nmt.translation.limits import Limits, limits_of
 from nmt.translation.models import Models, find_models, tag_of_languages
+from nmt.translation.parts import check_part
 from nmt.translation.reporting import warn
 from nmt.translation.stages import Stage
 from nmt.translation.translator import Translator
@@ -199,6 +200,7 @@ def open_translator(config: JobConfig, stack: ExitStack) -> "Translator | Device
     # Before loading, which takes long.
     if config.input != "-" and not Path(config.input).exists():
         raise NMTError(f"{config.input}: No such file or directory")
+    check_part(config)
     if config.translator.compute.devices == 1:
         return load_translator(config.translator, warn)
     from nmt.translation.devices import on_devices  # it imports the modules for processes

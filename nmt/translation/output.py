@@ -15,7 +15,7 @@ import shutil
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -86,6 +86,7 @@ class OutputFile(Output):
         super().__init__(name, file)
         self.partial = partial
         self.path = path
+        self.before_renaming: Callable[[Path], None] = ignore
 
     def recorded(self) -> Notes | None:
         """The notes of an earlier command; None if there are none that fit the partial file."""
@@ -146,6 +147,7 @@ class OutputFile(Output):
         """Move the file to its path, compressed if its name asks for it."""
         try:
             sync(self.partial)
+            self.before_renaming(self.partial)
             content = self.partial
             suffix = compression_of(self.name, self.path)
             if suffix:
@@ -179,6 +181,10 @@ class OutputFile(Output):
                 if not self.save():
                     self.remove()
             raise
+
+
+def ignore(partial: Path) -> None:
+    """Do nothing with a complete file before it is renamed."""
 
 
 def notes_of(partial: Path) -> Path:
@@ -245,20 +251,26 @@ def open_file(name: str, overwrite: bool) -> Output:
         partial = path.with_name(f".{path.name}.nmt-partial")
         # Not truncated, because an earlier command may have written lines to resume after.
         file = os.fdopen(create(partial, os.O_RDWR), "r+b")
-        lock(file, name)
+        lock(file, partial, name)
     except OSError as error:
         raise NMTError(f"{name}: {error.strerror}") from error
     return OutputFile(name, file, partial, path)
 
 
-def lock(file: BinaryIO, name: str) -> None:
-    """Lock a partial file; NMTError if another process is writing it."""
+def lock(file: BinaryIO, partial: Path, name: str) -> None:
+    """Lock a partial file; NMTError if another process is writing it or has just completed it."""
+    refusal = f"output={name}: another nmt process is writing it; wait for it, or name another file"
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         file.close()
-        problem = f"output={name}: another nmt process is writing it; name another file"
-        raise NMTError(problem) from error
+        raise NMTError(refusal) from error
+    # Between opening and locking, another process may have completed its output. The opened file
+    # is then the complete one, which must not be truncated.
+    is_same_file = partial.exists() and os.path.samestat(os.fstat(file.fileno()), partial.stat())
+    if not is_same_file:
+        file.close()
+        raise NMTError(refusal)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from nmt.config import NMTError, build, keys_of, to_yaml
 
 NEEDED = {
     "extend": ["output=x", "languages=[aa]", "like=[bb]"],
+    "gather": ["output=x"],
     "score": ["reference=x"],
     "attention": ["sentence=x"],
     "import": ["path=x", "output=y"],

@@ -123,6 +123,7 @@ def check_commands(text, folder):
             if not word.startswith(("-", "$")) and word not in ("FOLDER", ".")
         ]
         overrides = [re.sub(r"(?<=^data.target=)\$.*", "xx", word) for word in overrides]
+        overrides = [re.sub(r"(?<=^part=)\$\w+", "1", word) for word in overrides]
         overrides = [
             re.sub(
                 r"(?<=rate=)\$.*|(?<=dropout=)\$.*|(?<=^seed=)\$.*",

@@ -47,7 +47,7 @@ def run(config: ParseConfig) -> None:
 
         for number, line, translations in job.run(stream):
             tree, repairs = choose_tree(translations, line)
-            job.output.write(tree.bracketed() + "\n", number)
+            job.write(tree.bracketed() + "\n", number)
             counts["repaired"] += 1 if repairs else 0
     repaired = counts["repaired"]
     if repaired:

@@ -27,6 +27,7 @@ OFFERED = (
     "terms",
     "split",
     "protect",
+    "part",
 )
 """The keys that this command shares with `nmt translate`."""
 

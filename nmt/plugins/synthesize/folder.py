@@ -2,6 +2,8 @@
 
 identity.json       identity of the translations: hashes of the input and the model, settings
 translations.jsonl  one object per line, with all its translations, best first
+translations.jsonl.parts/
+                    the translations of jobs with part=I/N, which the job without it joins
 train.LANGUAGE      the chosen pairs, one file for each side
 summary.json        numbers of pairs that were kept, and of pairs dropped for each reason
 .lock               held by the process that works in the folder
@@ -12,11 +14,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from nmt.config import NMTError
+from nmt.config import NMTError, parts_folder
 from nmt.files import LOCK, parse_json, read_mapping, write_file
 
 IDENTITY = "identity.json"
 TRANSLATIONS = "translations.jsonl"
+PARTS = parts_folder(TRANSLATIONS).name
 SUMMARY = "summary.json"
 
 
@@ -26,7 +29,7 @@ def check_ours(folder: Path) -> None:
         return
     # A killed command may have left temporary files before it could write its identity.
     names = {path.name for path in folder.iterdir() if not path.name.endswith(".nmt-tmp")}
-    if IDENTITY not in names and not names <= {LOCK}:
+    if IDENTITY not in names and not names <= {LOCK, PARTS}:
         raise NMTError(f"output={folder} has unrelated files: name a new or empty folder")
 
 
@@ -35,8 +38,9 @@ def claim(folder: Path, identity: dict[str, Any], before: Mapping[str, Any]) -> 
 
     `before` has the values of options that an older version of nmt did not store.
     """
-    has_translations = any(folder.glob(f"*{TRANSLATIONS}*"))  # complete or partial
-    if has_translations:
+    # Complete or partial. Parts have records of their own, which are checked when they are joined.
+    names = {path.name for path in folder.glob(f"*{TRANSLATIONS}*")}
+    if names - {PARTS}:
         check_same(folder, identity, before)
     write_identity(folder, identity)
 

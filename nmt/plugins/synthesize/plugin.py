@@ -8,6 +8,7 @@ FILES = (
     r"summary\.json",
     r"train\.[\w.-]+",
     r"\.?translations\.jsonl[^/]*",
+    r"translations\.jsonl\.parts/[^/]*",
     r"\.lock",
 )
 

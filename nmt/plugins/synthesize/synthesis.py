@@ -9,12 +9,15 @@ from typing import Any
 
 import nmt.translation as steps
 from nmt import commands
-from nmt.config import JobConfig, NMTError
-from nmt.files import only_process, remove_leftovers, sha256
+from nmt.config import JobConfig, NMTError, parts_folder
+from nmt.files import cannot_write, only_process, remove_leftovers, sha256
 from nmt.plugins.synthesize.command import SynthesisConfig
 from nmt.plugins.synthesize.folder import TRANSLATIONS, check_ours, claim, start_again
 from nmt.plugins.synthesize.selection import choose_and_write
 from nmt.text import TARGET, parallel, read_lines, with_code
+
+NAME = "synthesize"
+"""The command in the identity of translations."""
 
 
 def synthesize(config: SynthesisConfig) -> None:
@@ -24,7 +27,8 @@ def synthesize(config: SynthesisConfig) -> None:
     translates nothing again.
     """
     folder = Path(config.output)
-    if config.reference is not None:
+    # A part is one of many jobs, and the job that joins the parts reads all lines.
+    if config.reference is not None and config.job.part is None:
         check_parallel(config.input, config.reference)
     # Before the engine, because `engine=auto` depends on what the models need.
     models = steps.find_models(config.job.translator.run)
@@ -35,11 +39,6 @@ def synthesize(config: SynthesisConfig) -> None:
         output=str(folder / TRANSLATIONS),
         overwrite=config.overwrite,
     )
-    identity: dict[str, Any] = {
-        # By content: the same lines may come from another path.
-        "input": sha256(Path(config.input).resolve()),
-        **steps.what_affects_output(job),
-    }
     description = models.descriptions[0]
     # The pairs are in files with these names, so all lines have the same languages.
     direction = steps.require_languages(job.translator, models)
@@ -48,6 +47,14 @@ def synthesize(config: SynthesisConfig) -> None:
         raise NMTError(f"both sides are {with_code(sides[0])}; name two, such as {steps.EXAMPLE}")
     # Before the lock, which would create the folder or add a file to somebody else's.
     check_ours(folder)
+    if job.part is not None:
+        # Without the lock, because other processes write other parts.
+        make_folder(folder)
+        write_translations(job, models)
+        return
+    of_translations = steps.what_affects_output(job)
+    # By content: the same lines may come from another path.
+    identity = {"input": sha256(Path(config.input).resolve()), **of_translations}
     with only_process(folder, "output"):
         # Under the lock: no other process uses these files now.
         remove_leftovers(folder)
@@ -57,7 +64,10 @@ def synthesize(config: SynthesisConfig) -> None:
             claim(folder, identity, steps.options_before(job))
         # The job gives the file this name only when it is complete.
         if not Path(job.output).exists():
-            write_translations(job, models)
+            if parts_folder(job.output).is_dir():
+                gather_translations(job, of_translations)
+            else:
+                write_translations(job, models)
         with commands.talker().status("choosing pairs"):
             choose_and_write(config, models, sides)
 
@@ -68,11 +78,26 @@ def check_parallel(*names: str) -> None:
     deque(pairs, maxlen=0)  # reads all pairs and keeps none
 
 
+def make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_write(folder, error) from error
+
+
+def gather_translations(config: JobConfig, identity: dict[str, Any]) -> None:
+    """Join the translations of all parts; NMTError if this command would translate differently."""
+    identity = {"command": NAME, **identity}
+    for item in steps.computed_parts(config.output):
+        steps.check_identity(item, identity, "than this command", steps.options_before(config))
+    steps.gather(config.output, config.overwrite, config.input)
+
+
 def write_translations(config: JobConfig, models: steps.Models) -> None:
     """Translate to a JSON Lines file; a later call continues an unfinished file."""
     with ExitStack() as stack:
         translator = steps.open_translator(config, stack)
-        job = steps.open_job(replace(config, translator=translator.options), "synthesize", stack)
+        job = steps.open_job(replace(config, translator=translator.options), NAME, stack)
         flags_of = steps.flagger(models, models.direction(config.translator))
         counts = job.output.notes.counts
         results = job.run(lambda lines: translator.stream(lines, config.buffer))
@@ -94,5 +119,5 @@ def write_translations(config: JobConfig, models: steps.Models) -> None:
                 )
             # All translations are stored, so that another choice needs no new search.
             record = {"line": number, "source": line, "translations": records}
-            job.output.write(json.dumps(record, ensure_ascii=False) + "\n", number)
+            job.write(json.dumps(record, ensure_ascii=False) + "\n", number)
     steps.summarize(counts)

@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -302,3 +303,33 @@ def test_an_empty_input_is_one_line(nmt, mono, word_model):
     write("mono", [])
     words = ["synthesize", "mono", f"run={word_model}", *SEARCH]
     nmt(*words, "output=empty").refused("none of the 0 pairs")
+
+
+def test_joined_parts_have_the_pairs_of_one_job(make, nmt, mono, checkpoint):
+    one_by_one = ["decode.batch_tokens=1", "flagged=keep"]
+    pairs = make(*one_by_one)
+    words = ["synthesize", "mono", f"run={checkpoint}", *SEARCH, *one_by_one, "output=joined"]
+    for part in ("1/3", "3/3"):
+        assert nmt(*words, f"part={part}").code == 0
+    nmt(*words).refused("missing parts: 2 of 3")
+    assert nmt(*words, "part=2/3").code == 0
+    assert "part 2/3 is complete" in nmt(*words, "part=2/3").err
+    assert make(*one_by_one, output="joined") == pairs
+    parts = contents_of("joined/translations.jsonl.parts")
+    shutil.rmtree("joined/translations.jsonl.parts")
+    assert contents_of("joined") == contents_of("out")
+    assert sorted(parts)[0] == "001-of-003"
+    # Without the parts, the joined translations are those of any other job.
+    assert make(*one_by_one, "drop=0.5", output="joined") == make(*one_by_one, "drop=0.5")
+
+
+def test_parts_with_other_settings_are_not_joined(nmt, mono, checkpoint):
+    words = ["synthesize", "mono", f"run={checkpoint}", *SEARCH, "output=out"]
+    assert nmt(*words, "part=1/1").code == 0
+    nmt(*words, "split=never").refused(
+        "001-of-001: was computed with another split than this command", "part=1/1 overwrite=true"
+    )
+    write("mono", ["ka lo", *mono[1:]])
+    nmt(*words).refused("001-of-001: ", "was computed")
+    outcome = nmt("runs", "out")
+    assert "synthetic" in outcome.out
