@@ -77,6 +77,46 @@ class Walk:
         return (folder / RECORD).is_file()
 
 
+class FolderReader:
+    """Sorts the files of a folder into a `FolderContent`."""
+
+    def __init__(
+        self,
+        options: FolderOptions,
+        languages: Direction,
+        format: str,
+        translated: Collection[str],
+    ) -> None:
+        self.options = options
+        self.languages = languages
+        self.format = format
+        self.translated = translated
+        self.patterns = Patterns(options)
+        self.content = FolderContent([], [])
+
+    def add(self, path: Path, name: str, named: NamedLanguages) -> None:
+        """Add a file or link; `name` is its path in the folder."""
+        content = self.content
+        if path.is_symlink():
+            content.links.append(name)
+            return
+        if not path.is_file():  # a pipe or device
+            return
+        format = format_in_folder(path, self.format) if self.patterns.is_chosen(name) else ""
+        if format and (name in self.translated or named.is_translation(name)):
+            content.translations.append(name)
+        elif format:
+            new_name = translated_name(name, self.options.names, *self.languages)
+            content.files.append(FolderFile(name, new_name, format))
+        elif self.patterns.is_named(name):
+            raise NMTError(
+                f"{name}: nmt cannot tell its format; pass format=NAME for all files that "
+                "folder.include matches, or exclude this file"
+            )
+        else:
+            content.others.append(FolderFile(name, name, ""))
+
+
 def read_folder(
     folder: Path,
     output: Path | None,
@@ -93,33 +133,15 @@ def read_folder(
     """
     walk = Walk(output)
     walk.enter(folder)
-    content = FolderContent([], [])
-    content.unreadable = {
-        path.relative_to(folder).as_posix(): problem for path, problem in walk.unreadable.items()
-    }
     names = [path.relative_to(folder).as_posix() for path in walk.paths]
     named = NamedLanguages(names, language_tag(languages.source) or languages.source)
-    patterns = Patterns(options)
+    reader = FolderReader(options, languages, format, translated)
     for path, name in zip(walk.paths, names, strict=True):
-        if path.is_symlink():
-            content.links.append(name)
-            continue
-        if not path.is_file():  # a pipe or device
-            continue
-        chosen_format = format_in_folder(path, format) if patterns.is_chosen(name) else ""
-        if chosen_format and (name in translated or named.is_translation(name)):
-            content.translations.append(name)
-        elif chosen_format:
-            new_name = translated_name(name, options.names, *languages)
-            content.files.append(FolderFile(name, new_name, chosen_format))
-        elif patterns.is_named(name):
-            raise NMTError(
-                f"{name}: nmt cannot tell its format; pass format=NAME for all files that "
-                "folder.include matches, or exclude this file"
-            )
-        else:
-            content.others.append(FolderFile(name, name, ""))
-    content.unused_patterns = sorted(patterns.unused)
+        reader.add(path, name, named)
+    content = reader.content
+    for path, problem in walk.unreadable.items():
+        content.unreadable[path.relative_to(folder).as_posix()] = problem
+    content.unused_patterns = sorted(reader.patterns.unused)
     check_names(content.files)
     return content
 
