@@ -94,8 +94,8 @@ class JobConfig:
     input: str = setting("-", affects_output=False)
     """Input file, plain or compressed; -: standard input."""
     output: str = setting("-", affects_output=False)
-    """Output file, created once it is complete; compressed if its name ends in .gz, .bz2, .xz or .zst;
-    after a crash, the same command resumes; -: standard output."""
+    """Output file, created once it is complete; compressed if its name ends in .gz, .bz2, .xz or
+    .zst; after a crash, the same command resumes; -: standard output."""
     overwrite: bool = setting(False, affects_output=False)
     """Replace the output file if it exists, and start again instead of resuming."""
     # The parts of an output are compared with each other, so they must have one identity.
