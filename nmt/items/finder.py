@@ -12,6 +12,7 @@ from nmt.items.patterns import (
     ADDRESS,
     AFTER_ARGUMENT,
     ALL,
+    ANY_SIGN,
     ARGUMENT,
     BEFORE_ARGUMENT,
     BEFORE_GLUE,
@@ -83,7 +84,7 @@ def usual_spans(line: str) -> list[Span]:
     surroundings = None if line.isascii() else Surroundings(line)
     # Where the search for the next item begins.
     at = 0
-    while match := ALL.search(line, at):
+    while match := next_usual(line, at):
         start, end = match.span()
         at = max(end, start + 1)
         if WHOLE.match(line, start):
@@ -99,6 +100,20 @@ def usual_spans(line: str) -> list[Span]:
         else:
             spans.append((start, end))
     return spans
+
+
+def next_usual(line: str, at: int) -> re.Match[str] | None:
+    """The first match of ALL from an index of a line, which `ALL.search` finds more slowly."""
+    while sign := ANY_SIGN.search(line, at):
+        # An item begins in the word of its first sign or, as in "€ 10", in the word before it.
+        word = line.rfind(" ", at, sign.start())
+        begin = max(at, line.rfind(" ", at, max(word, at)))
+        for index in range(begin, sign.start() + 1):
+            match = ALL.match(line, index)
+            if match:
+                return match
+        at = sign.start() + 1
+    return None
 
 
 def whole_word(line: str, start: int, end: int) -> Span:

@@ -147,6 +147,8 @@ AFTER_ARGUMENT = re.compile(r"[\w=(/:.@+#\[\]~,%{}$)]{1,200}+", re.ASCII)
 SIGN = re.compile(
     r"[`{<%$@/\\\d_&*§¼-¾⅐-⅞↉²³¹⁰ⁱ⁴-ⁿ₀-₎]|\.\w|--|\(\)|\w\+\w|\[[\[\w/]|#\w|:[\w+-]|!\w|\|\|\|\|"
 )
+# Such a sign, or one of the few items without any: Ctrl++ and [#,text].
+ANY_SIGN = re.compile(rf"{SIGN.pattern}|\w\+[-+,.←-↓]|\[#,")
 # A placeholder without a name or number: {}, {:.2f}, %s, %-5d, %llu or %v.
 COUNTED = re.compile(
     r"\{[}:!]|%[-+0#', ]{0,5}(?:\d{0,9}|\*)(?:\.(?:\d{0,9}|\*))?"

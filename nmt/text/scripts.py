@@ -35,9 +35,12 @@ def script(character: str) -> str:
 
 def scripts_of_text(lines: Iterable[str]) -> frozenset[str]:
     """The scripts that each account for at least a tenth of a text's letters."""
+    text = "".join(lines)
+    if text.isascii():  # usual, and worth the speed
+        return frozenset(["LATIN"] if any(map(str.isalpha, text)) else [])
     letters = Counter[str]()
     # Counted by character first, because a text has far fewer different characters than letters.
-    for character, count in Counter("".join(lines)).items():
+    for character, count in Counter(text).items():
         letters[script(character)] += count
     del letters[""]
     fewest = letters.total() / 10

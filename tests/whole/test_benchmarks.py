@@ -23,6 +23,7 @@ ARGUMENTS = {
         "--neighbors", "1", "--rounds", "1", "--settings", "default", "OMP_NUM_THREADS=1",
     ],
     "characters.py": ["MODEL", "F/long.en", "F/long.de"],
+    "document_speed.py": ["5", "1"],
     "documents.py": ["F/page.html", "F/seite.html"],
     "exactness.py": ["small", "1", "1"],
     "formats.py": ["F/formats"],

@@ -16,7 +16,7 @@ from nmt.plugins.documents.nodes import MarkupToken
 from nmt.plugins.documents.readings import RUBY
 from nmt.plugins.documents.scanner import Scanner
 from nmt.plugins.documents.scripts import join_scripts
-from nmt.plugins.documents.syntax import CODE, LINE_PREFIX, SOFT_BREAK
+from nmt.plugins.documents.syntax import CODE, LINE_PREFIX, MAY_BE_MARKUP, SOFT_BREAK
 from nmt.plugins.documents.tags import tags_of
 from nmt.plugins.documents.trees import without_optional
 from nmt.translation import Translated
@@ -214,7 +214,9 @@ class Inline(Sentence):
             return False
         # Signs that form no emphasis appear to readers, unless the translation or the source has
         # them.
-        if after.signs > self.markup_of(plain).signs + self.literal:
+        # The plain translation is only parsed if its signs matter.
+        most = self.literal
+        if after.signs > most and after.signs > most + self.markup_of(plain).signs:
             return False
         # markdown-it takes each tag of HTML alone, and does not notice a closing tag before its
         # opening one.
@@ -233,6 +235,8 @@ class Inline(Sentence):
         """The markup of the block with `text` as its content."""
         tags = Counter[str]()
         signs = 0
+        if not MAY_BE_MARKUP.search(self.before + text + self.after):
+            return Markup(tags, signs)
         for token in self.tokens_of(text):
             if token.type not in TEXTS:
                 # With attributes and content, so that addresses, code and HTML are compared, too.

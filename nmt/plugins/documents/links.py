@@ -108,7 +108,7 @@ def share(words: range, number: int, count: int) -> range:
 
     `number` counts from 0. If there are fewer words than parts, parts share words.
     """
-    if not words:
+    if not words or count == 1:
         return words
     # Rounded down, but at least one word, and never behind the last one.
     first = min(len(words) * number // count, len(words) - 1)

@@ -67,12 +67,15 @@ class Sentence(Part):
         self.raw = "".join(token.raw for token in inside)
         self.escape = escape
         plain, self.nodes = text_and_nodes(inside)
-        self.plain, offsets = line_and_offsets(plain)
-        # The nodes count in the text with its line breaks, but translators and alignments see one
-        # line.
-        for node in all_nodes(self.nodes):
-            node.begin = offsets[node.begin]
-            node.end = offsets[node.end]
+        if not self.nodes and "\n" not in plain and "\r" not in plain:
+            self.plain = " ".join(plain.split())
+        else:
+            self.plain, offsets = line_and_offsets(plain)
+            # The nodes count in the text with its line breaks, but translators and alignments see
+            # one line.
+            for node in all_nodes(self.nodes):
+                node.begin = offsets[node.begin]
+                node.end = offsets[node.end]
         # Without letters, there is nothing to translate, and the tokens are written as they are.
         lines = [self.plain] if has_letters(inside) else []
         begin += offset
@@ -97,6 +100,10 @@ class Sentence(Part):
         # way.
         if text in ("", self.plain):
             return self.raw
+        # Without markup, there is nothing to place. Most sentences are such, and the alignment of
+        # words takes most of the time for the others.
+        if not nodes:
+            return escape(text)
         # The sentence is like an element, so elements at any level are placed in the same way.
         root = MarkupToken("open", "", end=len(self.plain), children=list(nodes))
         projection = Projection(self.plain, root, text, translations[0].alignment)

@@ -28,6 +28,7 @@ from nmt.plugins.documents.syntax import (
     LABEL,
     LINE_PREFIX,
     LONGEST_LABEL,
+    MAY_BE_MARKUP,
 )
 from nmt.plugins.documents.tags import COPIED, RAW, copied, is_fixed, tags_of
 from nmt.text import BETWEEN, BLOCKS, INLINE, SEPARATORS
@@ -81,7 +82,8 @@ class Scanner:
         # The state of markdown-it is only needed for `scanDelims`.
         self.state = StateInline(source, PARSER, {}, [])
         self.at = 0
-        while markup := dialect.markup.search(text, self.at):
+        may_be_markup = MAY_BE_MARKUP.search(text) is not None
+        while may_be_markup and (markup := dialect.markup.search(text, self.at)):
             self.add_text(self.at, markup.start())
             self.at = markup.end()
             self.add(markup)

@@ -99,6 +99,19 @@ class Reader:
         self.text = text
         self.begin = begin
         self.kind = kind
+        self.parts = list[Part]()
+        # The sentence that is being read: where it begins, its tokens, and what they contain.
+        self.first = 0
+        self.tokens = list[MarkupToken]()
+        self.notes = list[Spliced]()
+        self.is_after_tab = False
+        # A string without markup is one sentence. Most strings of a catalog are, and are short, so
+        # the search for elements would take most of the time. An element that stays unchanged may
+        # have tags that are not `markup`.
+        if not arguments and "<" not in text and not kind.markup.search(text):
+            self.add_text(0, len(text))
+            self.end_sentence(len(text), len(text))
+            return
         self.scanned = masked(text, arguments)
         # The names that are closed somewhere, and so are not placeholders.
         self.closed = {name.lower() for name in CLOSED.findall(text)}
@@ -108,12 +121,6 @@ class Reader:
         self.tag_at = {tag.begin: tag for tag in self.tags if kind.is_html}
         # Arguments that belong to the token of their tag, or to one of its attributes.
         self.arguments_in_tags = self.find_arguments_in_tags(arguments)
-        self.parts = list[Part]()
-        # The sentence that is being read: where it begins, its tokens, and what they contain.
-        self.first = 0
-        self.tokens = list[MarkupToken]()
-        self.notes = list[Spliced]()
-        self.is_after_tab = False
         self.read_all(arguments)
 
     def find_tags(self) -> list[Tag]:

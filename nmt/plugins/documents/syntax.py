@@ -84,5 +84,8 @@ MARKUP_OF_MDX = re.compile(
     BEFORE_TAGS + TAGS_OF_MDX + AFTER_TAGS + r"|(?P<tag>(?P<name>(?!)))",
     re.DOTALL,
 )
+MAY_BE_MARKUP = re.compile(r"[\\\n\r&{`<$%^#+=\[\]*_~!]|://|www\.", re.IGNORECASE)
+"""Every match of the patterns above, and all that markdown-it takes for inline markup, has such a
+sign. Most blocks have none, and searching for one is much faster."""
 ESCAPED = re.compile(rf"\\({PUNCTUATION})")
 LINE_PREFIX = re.compile(r"\n[ \t>]+")

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import cycle
+from itertools import chain, cycle
 
 from nmt.items import COPIES, copy_of
 from nmt.plugins.documents.nodes import MarkupToken, find_pairs
@@ -18,10 +18,12 @@ LINE_BREAK = re.compile(
 def unused_marks(text: str) -> Iterator[str]:
     """Marks that do not occur in a text; after the last one, they repeat."""
     # A mark that the text itself contains could not be told from one that stands for code.
-    used = set(text).intersection(COPIES)
-    marks = [mark for mark in COPIES if mark not in used]
+    used = set(text)
+    marks = (mark for mark in COPIES if mark not in used)
     # If a text uses all marks, a blank separates the words around the code.
-    return cycle(marks or [" "])
+    first = next(marks, " ")
+    # There are thousands of marks, and few of them are taken.
+    return cycle(chain(first, marks))
 
 
 class TreeBuilder:
@@ -36,9 +38,12 @@ class TreeBuilder:
 
     def node_of(self, token: MarkupToken) -> MarkupToken:
         """A node for a token that begins here."""
-        is_glued = bool(self.pieces and self.pieces[-1][-1:].strip())
-        # `replace` copies the reference to the list of children, so each node gets a new list.
-        return replace(token, begin=self.size, is_glued=is_glued, children=[])
+        node = token.copied()
+        node.begin = self.size
+        node.is_glued = bool(self.pieces and self.pieces[-1][-1:].strip())
+        # A copy has the token's own list of children, so each node gets a new list.
+        node.children = []
+        return node
 
     def add_single(self, token: MarkupToken) -> None:
         """Add text, code, or a tag without a partner."""
@@ -82,6 +87,8 @@ def text_and_nodes(tokens: Sequence[MarkupToken]) -> tuple[str, list[MarkupToken
     In the text, a marked item stands for each "copy". For example, <b>One</b> two is the text "One
     two" with one node, from 0 to 3.
     """
+    if all(token.kind == "text" and not token.breaks for token in tokens):
+        return "".join(token.text for token in tokens), []
     partners = find_pairs(tokens)
     marks: Iterator[str] = iter(())
     # The search for unused marks is slow, and few sentences have code.

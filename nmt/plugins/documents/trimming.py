@@ -93,6 +93,9 @@ def trimmed_sentence(tokens: Sequence[MarkupToken]) -> tuple[int, list[MarkupTok
     words become single tags. A line break absorbs the white space around it; any other tag between
     two spaces absorbs one of them.
     """
+    # One text is usual, and worth the speed. The rules below are about tags.
+    if len(tokens) == 1 and tokens[0].kind == "text" and not tokens[0].closing:
+        return trimmed_text(tokens[0])
     begin, end = worded_span(tokens)
     offset = sum(len(token.raw) for token in tokens[:begin])
     inside = without_empty(tokens[begin:end])
@@ -103,6 +106,16 @@ def trimmed_sentence(tokens: Sequence[MarkupToken]) -> tuple[int, list[MarkupTok
         strip(inside[-1], str.rstrip)
     absorb_blanks(inside)
     return offset, inside
+
+
+def trimmed_text(token: MarkupToken) -> tuple[int, list[MarkupToken]]:
+    """A text without the white space around it, and its offset in the whole text."""
+    if not has_text(token):
+        return 0, []
+    text = token.copied()
+    offset = len(strip(text, str.lstrip))
+    strip(text, str.rstrip)
+    return offset, [text]
 
 
 def worded_span(tokens: Sequence[MarkupToken]) -> tuple[int, int]:
@@ -146,7 +159,7 @@ def without_empty(tokens: Sequence[MarkupToken]) -> list[MarkupToken]:
             result.append(as_single_tag(tokens[at : last + 1]))
             at = last + 1
         else:
-            result.append(replace(tokens[at]))
+            result.append(tokens[at].copied())
             at += 1
     return result
 

@@ -30,6 +30,38 @@ def items_in(line: str, finder: Finder = USUAL) -> list[str]:
     return [item(line, stretch) for stretch in finder.stretches(line)]
 
 
+PIECES = [
+    *[
+        "a",
+        "bc",
+        "Ctrl",
+        "USD",
+        "quant",
+        "plural",
+        "py",
+        "km",
+        "x",
+        "é",
+        "の",
+        "中",
+        "v1",
+        "10",
+        "٣",
+    ],
+    *"+-[]{}#%$€/\\()_.:@!*`<>²½~=',;",
+    *["  ", " ", "\t", "\u00a0", "||||", "&amp;", "www.", "http://", "--", "§a", "Ctrl++", "[#,a]"],
+]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=20).map("".join))
+def test_signs_show_where_to_search_for_items(line: str) -> None:
+    """The search from sign to sign finds what a search from each index finds."""
+    if finder.SIGN.search(line) is None:
+        return
+    for at in range(len(line) + 1):
+        assert str(finder.next_usual(line, at)) == str(finder.ALL.search(line, at))
+
+
 @pytest.mark.parametrize(
     ("line", "items"),
     [
