@@ -87,8 +87,8 @@ def test_hostile_files_take_linear_time(format):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("piece", HOSTILE)
 @pytest.mark.parametrize("format", FILES)
-def test_a_long_hostile_file_takes_linear_time(format, piece):
+def test_a_long_hostile_file_takes_linear_time(format):
     seconds(format, "a")
-    assert is_linear(format, 200_000, [piece])
+    pieces = [piece for piece in HOSTILE if piece != MALFORMED]
+    assert is_linear(format, 200_000, pieces)
