@@ -32,10 +32,10 @@ def translate_document(config: TranslateConfig) -> None:
         models = find_models(config.translator.run)
         # A line of a document has no tag of its own.
         source, target = require_languages(config.translator, models)
+        name = "standard input" if config.input == "-" else config.input
         try:
             document = read_document(config.format, content, target, source, config.document)
         except NMTError as error:
-            name = "standard input" if config.input == "-" else config.input
             raise NMTError(f"{name}: {error}") from error
         counts = output.notes.counts
         lines = document.lines
@@ -47,7 +47,7 @@ def translate_document(config: TranslateConfig) -> None:
                 translations.append(best)
                 show(len(translations))
         else:
-            warn(f"{config.format}: the document has no text to translate")
+            warn(f"{name}: the document has no text to translate")
         # In one piece, because a format such as .docx is
         # an archive, which cannot be written by lines.
         output.write(document.join(translations), len(translations))

@@ -66,12 +66,14 @@ class Text(Document):
 
     charset: re.Pattern[bytes] | None = None
     """Matches an encoding declaration; group 1 is the encoding's name."""
+    convert = "save it as UTF-8"
+    """Advises the user what to do with a file in another encoding."""
 
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
         # The HTML standard requires the declaration within the first 1024 bytes.
         declared = self.charset.search(content[:1024]) if self.charset else None
         encoding = declared[1].decode() if declared else "utf-8"
-        text, self.mark, self.encoding = decode_file(content, encoding)
+        text, self.mark, self.encoding = decode_file(content, encoding, self.convert)
         self.text = Spliced(text, self.parts(text, target))
         self.lines = self.text.lines
 

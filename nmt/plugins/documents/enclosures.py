@@ -3,7 +3,11 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
+import regex
+
 from nmt.plugins.documents.words import TokenPair, Tokens
+
+ENDS_SENTENCE = regex.compile(r"\p{Sentence_Terminal}+")
 
 
 def trimmed(tokens: Tokens, run: range) -> range:
@@ -171,7 +175,19 @@ def with_own_brackets(
     # A final mark outside of the element stays outside.
     if source.is_final_mark(of_element[-1]):
         result = with_final_marks(target, result, run, is_free)
+        end = result.stop
+        # The mark may be aligned with another one, if several sentences are translated together.
+        if end not in run and is_same_mark(source, of_element[-1], target, end) and is_free(end):
+            result = range(result.start, end + 1)
     return result
+
+
+def is_same_mark(source: Tokens, mark: int, target: Tokens, token: int) -> bool:
+    """Whether both tokens end a sentence, or are the same mark."""
+    if not target.is_final_mark(token):
+        return False
+    marks = (source.of(mark), target.of(token))
+    return marks[0] == marks[1] or all(map(ENDS_SENTENCE.fullmatch, marks))
 
 
 def free_pairs(tokens: Tokens, run: range, is_free: Callable[[int], bool]) -> list[TokenPair]:

@@ -1,11 +1,12 @@
 """Override blocks of SubStation Alpha, such as {\\i1}: which text they format."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from nmt.plugins.documents.dialogs import SIGNS, TAGS
 from nmt.plugins.documents.nodes import MarkupToken
-from nmt.plugins.documents.string_markup import UNSPACED
+from nmt.plugins.documents.string_markup import STYLE_OVERRIDE
 from nmt.plugins.documents.string_reader import Inset
 
 NAMES = (
@@ -20,11 +21,13 @@ OF_WHOLE_LINE = frozenset(
 """The overrides that do not format only the text behind them."""
 ALIASES = {"1c": "c", "fr": "frz"}
 RESET = "r"
-ENDS_SENTENCE = re.compile(
-    r"\\[Nn](?=(?:\{[^{}]*+\}|[ \t])*+(?:[-*•\u2013♪♫♬]|" + UNSPACED + r"|\\[Nn]))"
-)
+ENDS_SENTENCE = re.compile(r"\\[Nn](?=(?:\{[^{}]*+\}|[ \t])*+(?:" + SIGNS + r"|\\[Nn]))")
 """A line break before the words of another person, or before an empty line."""
+ENDS_TURN = re.compile(rf"(?:\r\n?|\n)(?={TAGS}{SIGNS})")
+"""The same line break in SubRip."""
 OFF = ("", "0")
+TAG = re.compile(STYLE_OVERRIDE)
+"""A block in a file of another format, in which braces without overrides are text."""
 
 
 @dataclass(frozen=True)
@@ -64,24 +67,51 @@ def blocks_of(text: str) -> Iterator[Block]:
         end = text.find("}", begin) + 1
         if not end:
             return
-        overrides = dict[str, str]()
-        for name, value in OVERRIDE.findall(text[begin + 1 : end - 1]):
-            overrides[ALIASES.get(name, name)] = value.strip()
-        # An escaped brace, which only some players show, stays with its backslash.
-        is_escaped = text[begin - 1 : begin] == "\\"
-        yield Block(begin - 1 if is_escaped else begin, end, overrides)
+        yield block_at(text, begin, end)
         begin = text.find("{", end)
 
 
+def block_at(text: str, begin: int, end: int) -> Block:
+    overrides = dict[str, str]()
+    for name, value in OVERRIDE.findall(text[begin + 1 : end - 1]):
+        overrides[ALIASES.get(name, name)] = value.strip()
+    # An escaped brace, which only some players show, stays with its backslash.
+    is_escaped = text[begin - 1 : begin] == "\\"
+    return Block(begin - 1 if is_escaped else begin, end, overrides)
+
+
 def override_insets(text: str) -> list[Inset]:
-    """The override blocks, drawings and ends of sentences of an event.
+    """The override blocks, drawings and ends of sentences of an event."""
+    insets = insets_of(text, blocks_of(text))
+    return with_ends(text, insets, ENDS_SENTENCE)
+
+
+def insets_of_tags(text: str) -> list[Inset]:
+    """The override blocks, drawings and ends of sentences of a subtitle in SubRip."""
+    blocks = [block_at(text, *match.span()) for match in TAG.finditer(text)]
+    if not blocks:  # usual
+        return []
+    return with_ends(text, insets_of(text, blocks), ENDS_TURN)
+
+
+def with_ends(text: str, insets: list[Inset], pattern: re.Pattern[str]) -> list[Inset]:
+    """The insets and those of the line breaks that a pattern matches, in order."""
+    for line_break in pattern.finditer(text):
+        token = MarkupToken("point", line_break[0], name="p")
+        insets.append(Inset(*line_break.span(), token, is_element=True))
+    # The sort is stable, so tags at the same place keep their order.
+    return sorted(insets, key=lambda inset: inset.begin)
+
+
+def insets_of(text: str, blocks: Iterable[Block]) -> list[Inset]:
+    """The tokens of blocks, in which drawings are single tokens.
 
     A block and the one that sets its properties back are the tags of an element.
     """
     insets = list[Inset]()
     opened = list[tuple[str, set[str]]]()  # the names of elements, and their properties
     drawing = -1  # where a drawing begins
-    for block in blocks_of(text):
+    for block in blocks:
         if block.draws is False and drawing >= 0:
             insets.append(point(text, drawing, block.begin))
             drawing = -1
@@ -93,12 +123,10 @@ def override_insets(text: str) -> list[Inset]:
         insets += tokens_of(block, text, opened)
     if drawing >= 0:
         insets.append(point(text, drawing, len(text)))
-    # A style may continue to the end.
+    # A style may continue to the end. Line breaks at the end belong to no sentence.
+    end = len(text.rstrip())
     for name, _ in reversed(opened):
-        insets.append(closing(len(text), len(text), name, ""))
-    for line_break in ENDS_SENTENCE.finditer(text):
-        token = MarkupToken("point", line_break[0], name="p")
-        insets.append(Inset(*line_break.span(), token, is_element=True))
+        insets.append(closing(end, end, name, ""))
     return insets
 
 

@@ -80,13 +80,16 @@ DASH = rf"(?:\A|(?<=[\n\r]))[ \t]*(?:[-*•\u2013]\s+|(?:{UNSPACED})[ \t\u3000]*
 """The mark at the beginning of a line of a dialog or list."""
 
 
-def string_markup(line: str) -> str:
-    """A pattern for the markup of strings in which `line` is the pattern of a line break."""
+def string_markup(line: str, mark: str = DASH) -> str:
+    """A pattern for the markup of strings.
+
+    `line` is the pattern of a line break, and `mark` that of a mark at the beginning of a line.
+    """
     return "|".join(
         [
             rf"(?P<path>{PATH})",
             line,
-            DASH,
+            mark,
             TAB,
             rf"(?P<literal>{LITERAL}|{LATER})",
             HTML_TAG,

@@ -105,6 +105,8 @@ class Reader:
         self.tokens = list[MarkupToken]()
         self.notes = list[Spliced]()
         self.is_after_tab = False
+        self.begins_line = True
+        """Whether only tags precede on the same line."""
         # A string without markup is one sentence. Most strings of a catalog are, and are short, so
         # the search for elements would take most of the time. An element that stays unchanged may
         # have tags that are not `markup`.
@@ -196,19 +198,28 @@ class Reader:
         for markup in self.kind.markup.finditer(self.scanned, at, end):
             groups = markup.groupdict()
             # A path is text. It is matched only because its backslashes look like escapes.
-            if not groups.get("path"):
-                self.add_text(at, markup.start())
-                self.add_markup(markup, groups)
-                at = markup.end()
+            if groups.get("path"):
+                continue
+            # So is a dash behind words, such as a dash that only a tag separates from the words.
+            self.add_text(at, markup.start())
+            at = markup.start()
+            if groups.get("mark") and not self.begins_line:
+                continue
+            self.add_markup(markup, groups)
+            at = markup.end()
         self.add_text(at, end)
 
     def add_text(self, begin: int, end: int) -> None:
         if begin < end:
             raw = self.text[begin:end]
             self.tokens.append(MarkupToken("text", raw, self.kind.read(raw)))
+            if not raw.isspace():
+                self.begins_line = False
 
     def add_token(self, token: MarkupToken, note: Spliced | None) -> None:
         self.tokens.append(token)
+        if token.kind == "copy":
+            self.begins_line = False
         if note:
             self.notes.append(note)
 
@@ -225,6 +236,7 @@ class Reader:
             raw = self.text[begin:end]
             is_optional = self.kind.drops_lines
             self.tokens.append(MarkupToken("point", raw, breaks=True, optional=is_optional))
+            self.begins_line = True
         # Comments, escapes, mnemonics and the like are written as they are.
         elif not name:
             raw = self.text[begin:end]
@@ -326,6 +338,7 @@ class Reader:
         self.first = following
         self.tokens = []
         self.notes = []
+        self.begins_line = True
         # What follows may be a shortcut; see `is_shortcut`.
         self.is_after_tab = is_tab
 

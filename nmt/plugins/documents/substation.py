@@ -10,17 +10,20 @@ from dataclasses import dataclass
 
 from nmt.config import NMTError
 from nmt.plugins.documents.cues import Cue, Notation, listed, notice_of_limits
+from nmt.plugins.documents.dialogs import line_mark
 from nmt.plugins.documents.document import Part
 from nmt.plugins.documents.override_blocks import override_insets
-from nmt.plugins.documents.string_markup import MASK, UNSPACED
 from nmt.plugins.documents.string_reader import Kind
 from nmt.plugins.documents.subtitle_layout import Markup
 from nmt.plugins.documents.subtitle_options import SubtitleText
 from nmt.translation import Translated
 
-LINE = re.compile(r"[^\r\n]+")
+LINE = re.compile(r"([^\r\n]*)(?:\r\n?|\n|\Z)")
 SECTION = re.compile(r"\s*\[([^\]\r\n]{1,60})\]\s*", re.ASCII)
 EVENTS = "events"
+EVENT_KINDS = ("Comment", "Command", "Movie", "Picture", "Sound")
+"""Events without text to translate."""
+REMARKS = (";", "!:")
 FIELDS = (
     "layer",
     "start",
@@ -39,12 +42,13 @@ GENERATED = "fx"
 TIME = re.compile(r"\s*(\d{1,4}):(\d{1,2}):(\d{1,2}(?:\.\d{1,3})?)\s*", re.ASCII)
 PARENTHESES = str.maketrans("{}", "()")
 """Braces of a translation would hide the text inside."""
-# The reader sees override blocks as masks, and they end sentences at dashes.
+# The reader sees override blocks as masks, and they end sentences at dashes. A mark may follow the
+# letter of a line break; behind any other letter, the reader rejects it.
 EVENT_MARKUP = re.compile(
     "|".join(
         [
             r"(?P<line>\\[Nn])",
-            rf"(?:\A|(?<=\\[Nn])|(?<={MASK}))[ \t]*+(?:[-*•\u2013]\s+|(?:{UNSPACED})[ \t\u3000]*)",
+            line_mark("Nn"),
             r"(?P<hard_space>(?:\\h)+)",
         ]
     )
@@ -81,16 +85,22 @@ class SubStation(SubtitleText):
     def parts(self, text: str, target: str) -> list[Part]:
         parts = list[Part]()
         generated = list[int]()
-        for event in events_of(text):
+        damaged = list[int]()
+        for event in events_of(text, damaged):
             span = (event.begin, event.end)
             cue = Cue(text, span, NOTATION, self.options, event.number, event.seconds)
             if cue.lines and event.effect == GENERATED:
                 generated.append(event.number)
             elif cue.lines:
                 parts.append(cue)
-        self.left = ""
+        notices = list[str]()
         if generated:
-            self.left = f"generated effects (fx) left unchanged: {listed(generated, 'number')}"
+            numbers = listed(generated, "number")
+            notices.append(f"generated effects (fx) left unchanged: {numbers}")
+        if damaged:
+            lines = listed(damaged, "line")
+            notices.append(f"lines that are not valid as events left unchanged: {lines}")
+        self.left = "; ".join(notices)
         self.notice = self.left
         return parts
 
@@ -101,21 +111,24 @@ class SubStation(SubtitleText):
         return content
 
 
-def events_of(text: str) -> Iterator[Event]:
-    """The lines of dialogue of a file; raise NMTError if it has no section for them."""
+def events_of(text: str, damaged: list[int]) -> Iterator[Event]:
+    """The lines of dialogue of a file; raise NMTError if it has no section for them.
+
+    The numbers of lines that look like dialogue, but are none, are added to `damaged`.
+    """
     section = ""
     fields = list(FIELDS)
     number = 0
     has_events = False
-    for line in LINE.finditer(text):
-        heading = SECTION.fullmatch(line[0])
+    for place, line in enumerate(LINE.finditer(text), start=1):
+        heading = SECTION.fullmatch(line[1])
         if heading:
             section = heading[1].strip().lower()
             has_events = has_events or section == EVENTS
             continue
         if section != EVENTS:
             continue
-        kind, _, values = line[0].partition(":")
+        kind, _, values = line[1].partition(":")
         kind = kind.strip()
         if kind == "Format":
             fields = [name.strip().lower() for name in values.split(",")]
@@ -124,8 +137,18 @@ def events_of(text: str) -> Iterator[Event]:
             event = event_of(line, values, fields, number)
             if event:
                 yield event
+            else:
+                damaged.append(place)
+        elif is_damaged(kind, line[1]):
+            damaged.append(place)
     if not has_events:
         raise NMTError("not SubStation Alpha: it has no line [Events]")
+
+
+def is_damaged(kind: str, line: str) -> bool:
+    """Whether a line has text that no player shows, such as the rest of a broken line."""
+    is_other = kind in EVENT_KINDS or line.lstrip().startswith(REMARKS)
+    return not is_other and any(map(str.isalpha, line))
 
 
 def event_of(line: re.Match[str], values: str, fields: list[str], number: int) -> Event | None:
@@ -137,7 +160,7 @@ def event_of(line: re.Match[str], values: str, fields: list[str], number: int) -
     pieces = values.split(",", len(fields) - 1)
     if place >= len(pieces):
         return None
-    begin = line.end() - len(values) + sum(len(piece) + 1 for piece in pieces[:place])
+    begin = line.end(1) - len(values) + sum(len(piece) + 1 for piece in pieces[:place])
     named = dict(zip(fields, pieces, strict=False))
     times = (TIME.fullmatch(named.get("start", "")), TIME.fullmatch(named.get("end", "")))
     effect = named.get("effect", "").strip().lower()

@@ -24,6 +24,8 @@ NO_LIMITS = SubtitlesConfig()
 class SubtitleText(Text):
     """A text file of subtitles, with options for their lines."""
 
+    convert = "convert it, for example with `iconv -f windows-1252 -t utf-8 old.srt > new.srt`"
+
     def __init__(
         self,
         content: bytes,

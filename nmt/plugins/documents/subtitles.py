@@ -1,14 +1,17 @@
 """Subtitles: SubRip and WebVTT (https://www.w3.org/TR/webvtt1), told apart by their content."""
 
+import json
 import re
 from collections.abc import Sequence
 from functools import partial
 from html import escape, unescape
 
 from nmt.plugins.documents.cues import Cue, Notation, listed, notice_of_limits
+from nmt.plugins.documents.dialogs import BEGINS_TURN, SPEAKER, line_mark
 from nmt.plugins.documents.document import Part, Spliced
+from nmt.plugins.documents.override_blocks import insets_of_tags
 from nmt.plugins.documents.readings import READINGS_LEFT_OUT, lost_readings
-from nmt.plugins.documents.string_markup import BEGINS_PARAGRAPH, DASH, LINE, string_markup
+from nmt.plugins.documents.string_markup import string_markup
 from nmt.plugins.documents.string_reader import Kind
 from nmt.plugins.documents.subtitle_layout import Markup
 from nmt.plugins.documents.subtitle_options import SubtitleText
@@ -19,19 +22,22 @@ from nmt.translation import Translated
 
 # `\h` is the hard space of SubStation Alpha, which converters leave in SubRip files.
 HARD_SPACE = r"(?P<hard_space>(?:\\h)+)"
+MARK = line_mark(r"\n\r>}")
+LINE = rf"(?P<line>\r\n?|\n)(?P<paragraph>(?={BEGINS_TURN}|\d+[.)]))?"
+SUBRIP_MARKUP = re.compile(f"(?P<speaker>{SPEAKER})|{string_markup(LINE, MARK)}|{HARD_SPACE}")
 WEBVTT_MARKUP = re.compile(
     "|".join(
         [
-            rf"(?P<line>\r\n?|\n)(?P<paragraph>(?={BEGINS_PARAGRAPH}))?",
-            DASH,
+            rf"(?P<line>\r\n?|\n)(?P<paragraph>(?={BEGINS_TURN}))?",
+            MARK,
             # Another voice begins another sentence.
-            r"(?P<speaker><v(?:[.\s][^<>]*)?>)",
+            rf"(?P<speaker><v(?:[.\s][^<>]*)?>|{SPEAKER})",
             r"</?(?P<name>[a-zA-Z]\w*)?[^<>]*>",
         ]
     )
 )
 # An empty line would end the subtitle, so a line break may be dropped.
-SUBRIP = Kind(markup=re.compile(f"{string_markup(LINE)}|{HARD_SPACE}"), drops_lines=True)
+SUBRIP = Kind(markup=SUBRIP_MARKUP, drops_lines=True)
 WEBVTT = Kind(
     markup=WEBVTT_MARKUP,
     # WebVTT has character references, such as &amp;. In SubRip, they are text.
@@ -44,6 +50,7 @@ IN_SUBRIP = Notation(
     SUBRIP,
     Markup(unseen=r"</?[a-zA-Z][^<>]*+>|\{\\[^{}]*+\}", line_break=r"(?:\r\n?|\n)[ \t]*+"),
     fixed=re.compile(r"\\(?:pos|move|org|k)"),
+    insets=insets_of_tags,
 )
 IN_WEBVTT = Notation(
     WEBVTT,
@@ -70,13 +77,21 @@ class Subtitles(SubtitleText):
         self.left = notice_of_lines(rows, first)
         self.notice = self.left
         parts = list[Part]()
+        data = list[int]()
         if in_webvtt:
             parts += language_part(text, self.source, target)
         # Everything before the first times is the header of WebVTT, or no subtitle.
         for span, number, times in texts_of(rows[first:]):
+            if is_data(text[slice(*span)]):
+                data.append(number)
+                continue
             cue = Cue(text, span, notation, self.options, number, duration(times))
             if cue.lines:
                 parts.append(cue)
+        if data:
+            what = f"subtitles with data (JSON) left unchanged: {listed(data, 'number')}"
+            self.left = "; ".join(filter(None, [self.left, what]))
+            self.notice = self.left
         return parts
 
     def join(self, translations: Sequence[Translated]) -> bytes:
@@ -98,6 +113,19 @@ def language_part(text: str, source: str, target: str) -> list[Part]:
     if not declared or not target or not source or not match_language(declared[1], [source]):
         return []
     return [Part(*declared.span(1), otherwise=language_tag(target) or target)]
+
+
+def is_data(text: str) -> bool:
+    """Whether a subtitle is an object or array of JSON, as in tracks with metadata."""
+    text = text.strip()
+    # Usual text, and [music], need no parser.
+    if text[:1] + text[-1:] not in ("{}", "[]") or '"' not in text:
+        return False
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def can_encode(character: str, encoding: str) -> bool:

@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 from nmt.config import NMTError
 from nmt.plugins.documents.cues import Cue, Notation, notice_of_limits
+from nmt.plugins.documents.dialogs import BEGINS_TURN, SIGNS, SPEAKER, line_mark
 from nmt.plugins.documents.document import Part
-from nmt.plugins.documents.string_markup import BEGINS_PARAGRAPH, DASH, STYLE_OVERRIDE, UNSPACED
+from nmt.plugins.documents.string_markup import DASH, STYLE_OVERRIDE
 from nmt.plugins.documents.string_reader import Kind
 from nmt.plugins.documents.subtitle_layout import Markup
 from nmt.plugins.documents.subtitle_options import SubtitleText
@@ -32,19 +33,20 @@ LYRICS = re.compile(r"^(?:[ \t]*\[\d{1,3}:\d\d(?:[.:]\d{1,3})?\])+", re.MULTILIN
 LINE = re.compile(r"[^\r\n]*")
 CODES = r"(?:\{[a-zA-Z]:[^{}|]{0,99}\}|/(?=\S))*+"
 """Formatting at the beginning of a line of MicroDVD; a slash is for italic text."""
-BEGINS_DIALOG = rf"{CODES}[ \t]*(?:[-\u2013♪♫♬]|{UNSPACED})"
+BEGINS_DIALOG = rf"{CODES}[ \t]*{SIGNS}"
 FRAME_MARKUP = re.compile(
     rf"(?P<line>\|{CODES})(?P<paragraph>(?={BEGINS_DIALOG}|\|))?"
-    rf"|(?:\A|(?<=[|}}/]))[ \t]*(?:[-\u2013]\s+|(?:{UNSPACED})[ \t]*)"
+    rf"|{line_mark('|}/')}"
     r"|\A/(?=\S)|\{[a-zA-Z]:[^{}|]{0,99}\}"
 )
 IN_FRAMES = Notation(
     Kind(markup=FRAME_MARKUP, is_html=False, drops_lines=True),
     Markup(unseen=r"\{[a-zA-Z]:[^{}|]{0,99}\}", line_break=rf"\|{CODES}"),
 )
+MARKED_BEHIND = r"\n\r\]>}"
 CAPTION_MARKUP = re.compile(
-    rf"(?P<line>\[br ?/?\]|\r\n?|\n)(?P<paragraph>(?={BEGINS_PARAGRAPH}|\[br))?"
-    rf"|(?:\A|(?<=[\n\r\]]))[ \t]*(?:[-*•\u2013]\s+|(?:{UNSPACED})[ \t]*)"
+    rf"(?P<line>\[br ?/?\]|\r\n?|\n)(?P<paragraph>(?={BEGINS_TURN}|\[br))?"
+    rf"|{line_mark(MARKED_BEHIND)}|(?P<speaker>{SPEAKER})"
     rf"|</?(?P<name>[a-zA-Z]\w*)[^<>]*+>|{STYLE_OVERRIDE}"
 )
 IN_CAPTIONS = Notation(

@@ -5,11 +5,14 @@ from collections.abc import Sequence
 
 from nmt.plugins.documents.cues import Subtitle, Wrapped, notice_of_limits
 from nmt.plugins.documents.document import Part, Spliced, notice_of
-from nmt.plugins.documents.elements import Element
+from nmt.plugins.documents.elements import Element, escaped
+from nmt.plugins.documents.nested import Paragraph, paragraph_parts
 from nmt.plugins.documents.nodes import MarkupToken
 from nmt.plugins.documents.readings import READINGS_LEFT_OUT
+from nmt.plugins.documents.scripts import join_scripts
 from nmt.plugins.documents.subtitle_layout import Markup
 from nmt.plugins.documents.subtitle_options import NO_LIMITS, SubtitlesConfig
+from nmt.plugins.documents.timed_turns import turns_of
 from nmt.plugins.documents.xml import Flow
 from nmt.text import language_tag, match_language
 from nmt.translation import Translated
@@ -81,7 +84,13 @@ class TimedText(Flow):
 
     def paragraph(self, element: Element) -> list[Part]:
         self.number += element.name == "p"
-        parts = super().paragraph(element)
+        notes = list[Spliced]()
+        tokens = join_scripts(self.tokens_of(element, notes))
+        parts = list[Part]()
+        for begin, turn in turns_of(tokens, element.inside):
+            end = begin + sum(len(token.raw) for token in turn)
+            inside = [note for note in notes if begin <= note.begin < end]
+            parts += paragraph_parts(Paragraph(begin, turn, inside, escaped), inside)
         if not parts:
             return []
         if self.options.max_line:

@@ -4,11 +4,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
-from nmt.plugins.documents.document import Part, Text, notice_of
+from nmt.plugins.documents.cues import listed
+from nmt.plugins.documents.document import Part, Text
 from nmt.plugins.documents.markup import Sentence
 from nmt.plugins.documents.nodes import MarkupToken
 from nmt.plugins.documents.subtitle_layout import Flat, Layout, Markup, column_width
-from nmt.plugins.documents.wrapped_lines import ITEM, Line, Unit, lines_of, units_of
+from nmt.plugins.documents.wrapped_lines import ITEM, NUMBER, Line, Unit, lines_of, units_of
 from nmt.text import WITHOUT_BLANKS, blank_between
 from nmt.translation import Translated
 
@@ -25,7 +26,9 @@ LONGEST = 60
 NO_HYPHEN = "-"
 CONJUNCTIONS = frozenset(["and", "bzw", "oder", "or", "und"])
 """Words behind a hyphen that stays, as in "pre- and postwar"."""
-AT_BEGIN = re.compile(r"[-*+•o\u2013]|--|>.*|\(?(?:\d{1,3}|[a-zA-Z])[.)]|From")
+AT_BEGIN = re.compile(
+    rf"[-*+•o\u2013]|--|>.*|\(?(?:{NUMBER}|[a-zA-Z])[.)]|\[\d{{1,4}}\]|{NUMBER}|From"
+)
 """Words that would begin an item, a quotation or a signature at the beginning of a line."""
 WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 OFTEN = 0.02
@@ -68,16 +71,16 @@ class WrappedText(Text):
         lines = lines_of(text)
         self.hyphenation = Hyphenation(text, lines)
         parts = list[Part]()
-        left = 0
+        left = list[int]()
         for unit in units_of(lines):
             if unit.kind == "fixed":
-                left += sum(any(map(str.isalpha, line.text)) for line in unit.lines)
+                left += [line.number for line in unit.lines if any(map(str.isalpha, line.text))]
                 continue
             sentence, content = self.sentence(text, unit)
             if not sentence.lines:
                 continue
             parts.append(Filled(sentence, unit, content) if unit.kind == "paragraph" else sentence)
-        self.notice = notice_of((LEFT, left))
+        self.notice = f"{LEFT}: {listed(left, 'line')}" if left else ""
         return parts
 
     def sentence(self, text: str, unit: Unit) -> tuple[Sentence, int]:

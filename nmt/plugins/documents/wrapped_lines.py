@@ -6,12 +6,21 @@ from dataclasses import dataclass
 from typing import Literal
 
 from nmt.plugins.documents.subtitle_layout import column_width
+from nmt.plugins.documents.wrapped_code import code_lines
 
 LINE = re.compile(r"([^\r\n]*)(\r\n?|\n|\Z)")
+SMALL = "a-z\u00df-\u00ff\u03ac-\u03ce\u0430-\u045f"
+"""Letters that are not capitals."""
 QUOTATION = re.compile(r"(?:[ \t]?>)*+")
-ITEM = re.compile(r"(?:[-*+•o\u2013]|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)])[ \t]+(?=\S)")
-"""The mark of an item of a list."""
-NUMBERED = re.compile(r"\(?\w+[.)]")
+NUMBER = r"\d{1,3}(?:\.\d{1,3}){0,5}"
+"""The number of an item or section, such as 2 or 2.1.3."""
+ITEM = re.compile(
+    rf"(?:[-*+•o\u2013]|\(?(?:{NUMBER}|[a-zA-Z]|[ivx]{{1,4}})[.)]|\[\d{{1,4}}\])[ \t]+(?=\S)"
+    # Without another sign, it may also be a quantity: 2.1 million.
+    rf"|\d{{1,3}}(?:\.\d{{1,3}}){{1,5}}[ \t]+(?=[^\W\d_])(?![{SMALL}])"
+)
+"""The mark of an item of a list, or of a section."""
+NUMBERED = re.compile(r"[(\[]?\w+[.)\]]")
 HEADER = re.compile(
     r"(?:From|To|Cc|Bcc|Date|Subject|Sender|Reply-To|Message-ID|In-Reply-To|References|Received"
     r"|Return-Path|Delivered-To|Organization|Newsgroups|User-Agent|MIME-Version|Content-[\w-]+"
@@ -25,8 +34,6 @@ COLUMNS = re.compile(r"\S(?:[ ]{4,}|[ ]*\t[ \t]*)\S|[.\u2026]{5}|(?: \.){4}")
 GAP = re.compile(r"[^\s.:?!]['\")]? {2,}\S")
 SYMBOL = re.compile(r"[^\w\s.,;:!?'\"()\u2010-\u201f\u2026\u00ab\u00bb-]")
 BORDER = re.compile(r"[-=_*+|#~]{3,}|[|+] *$|^ *[|+]")
-COMMAND = re.compile(r"[$%#] \S|.*(?:[{};]|\\)$|\w[\w.]*\(.*\)$|<[^<>]+>$|[\w.]+ ?:?= ?\S")
-"""A line that looks like a command or source code."""
 BEGINS_UPPER = re.compile(r"\W*[A-Z\u00c0-\u00de\u0391-\u03a9\u0410-\u042f]")
 ENDS_SENTENCE = re.compile(r"[.:;!?,]['\")]?$")
 SYMBOLS = 0.12
@@ -50,6 +57,9 @@ class Line:
     indent: str
     text: str
     end_of_line: str
+    number: int
+    """The number of the line in its file, from 1."""
+    is_code: bool = False
 
     @property
     def level(self) -> int:
@@ -100,7 +110,8 @@ def lines_of(text: str) -> list[Line]:
         rest = content[len(marks) :]
         body = rest.strip()
         indent = rest[: len(rest) - len(rest.lstrip())] if body else ""
-        lines.append(Line(match.start(), marks, indent, body, match[2]))
+        number = len(lines) + 1
+        lines.append(Line(match.start(), marks, indent, body, match[2], number))
     return lines
 
 
@@ -163,6 +174,7 @@ def headers(block: Sequence[Line]) -> Iterator[Unit]:
 
 def split(block: list[Line], width: int) -> Iterator[Unit]:
     """The units of a block in a text of this width."""
+    mark_code(block)
     if is_table(block):
         yield Unit("fixed", block)
     elif is_verse(block, width):
@@ -174,6 +186,13 @@ def split(block: list[Line], width: int) -> Iterator[Unit]:
             kind: Kind = "fixed" if is_fixed(lines[0]) else "paragraph"
             own = max(line.right for line in lines)
             yield Unit(kind, lines, own if len(lines) > 1 else max(own, width))
+
+
+def mark_code(block: Sequence[Line]) -> None:
+    """Mark the lines of a block that are source code."""
+    are_code = code_lines([line.text for line in block], [line.left for line in block])
+    for line, is_code in zip(block, are_code, strict=True):
+        line.is_code = is_code
 
 
 def is_table(block: Sequence[Line]) -> bool:
@@ -207,7 +226,7 @@ def is_fixed(line: Line) -> bool:
     text = line.text
     if not any(map(str.isalpha, text)):
         return True
-    if COLUMNS.search(text) or (line.left >= 2 and COMMAND.match(text)):
+    if COLUMNS.search(text) or line.is_code:
         return True
     symbols = len(SYMBOL.findall(text))
     # Emphasis and a few signs are usual in text.

@@ -1,10 +1,15 @@
 """DocBook 4 and 5 (https://tdg.docbook.org)."""
 
+import re
+
 from nmt.plugins.documents import Element
 from nmt.plugins.prose.manual import Manual
 from nmt.plugins.prose.vocabulary import Vocabulary
 
 NAMESPACE = "http://docbook.org/ns/docbook"
+DOCUMENT_TYPE = "DTD DocBook"
+WITH_ID = re.compile(r"<\w[\w.-]*\s[^<>]*\bxml:id\s*=")
+"""A tag with an attribute of DocBook 5, which is `id` in DocBook 4."""
 ROOTS = """
     acknowledgements appendix article assembly bibliography book chapter colophon dedication
     glossary index part partintro preface refentry reference refsect1 refsect2 refsect3
@@ -91,4 +96,9 @@ class DocBook(Manual):
     def language_attribute(self, root: Element) -> str:
         # DocBook 5 has a namespace, and 4 a document type.
         opening = root.file[root.begin : root.inside]
-        return "xml:lang" if NAMESPACE in opening else "lang"
+        if NAMESPACE in opening:
+            return "xml:lang"
+        # Parts of a book, which another file includes, may have neither.
+        is_fourth = DOCUMENT_TYPE in root.file[: root.begin]
+        has_id = WITH_ID.search(root.file, root.begin) is not None
+        return "xml:lang" if has_id and not is_fourth else "lang"

@@ -83,6 +83,9 @@ def rendered(format: str, text: str, target: str, phrases: str) -> str:
             "(A)=（甲 (B)=）（乙）",
             "<b>（甲）</b><i>（乙）</i>",
         ),
+        # The final mark, even if another one is aligned with it.
+        ("<b>Wait.</b> Go.", "Warte. Geh.", "Wait=Warte Go.=Geh.", "<b>Warte.</b> Geh."),
+        ("<b>Wait!</b> Go.", "Warte. Geh.", "Wait=Warte Go.=Geh.", "<b>Warte.</b> Geh."),
         # The larger part, if the other sign is too far away.
         ("<b>Wait!</b> (ok all of you)", "待って（皆）", "Wait!=待って（", "<b>待って</b>（皆）"),
         # One sign alone in the source.

@@ -139,7 +139,6 @@ def test_damaged_times_stay_and_are_reported(times, index):
         "the days\n(01.02.2024 - 03.04.2024)\nin May",
         "the range\n(192.168.0.1 - 192.168.0.9)\nis ours",
         "It is\n10:30",
-        "Come in\n>> 10:30\nthere",
     ],
 )
 def test_times_of_a_day_are_text(text):

@@ -83,8 +83,67 @@ def test_other_lines(source, lines):
 def test_lines_that_stay_are_counted():
     source = "From: a\nDate: b\n\n    $ make it\n\nText\n\n--\nBob\n"
     assert pseudo("wrapped", source)[2] == (
-        "lines of tables, code, headers and signatures left unchanged: 4"
+        "lines of tables, code, headers and signatures left unchanged: 4 (line 1, 2, 4, 9)"
     )
+
+
+@pytest.mark.parametrize(
+    "mark", ["(2.1)", "2.1", "2.1.", "2.1.3", "(1.1.2)", "[1]", "[12]", "12.", "iv)", "•"]
+)
+def test_marks_of_items_and_sections_stay(mark):
+    lines, result, _ = pseudo("wrapped", f"{mark} One two\n")
+    assert (lines, result) == (["One two"], f"{mark} ONE TWO\n")
+
+
+def test_a_quantity_is_no_mark():
+    assert pseudo("wrapped", "2.1 million people live there\n")[0] == [
+        "2.1 million people live there"
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "  He saw the woman in the red shirt behind the house;\n  a child slept.",
+        "  1. the picture of a woman who rides a horse;",
+        "  The man is asleep;\n  In number, as leaves of trees;\n  AND SO IT IS;",
+        "  the man(s) and the woman are asleep;",
+        "  Choose File -> Open;",
+        "  We set the variable to\n  dir=/usr/share (which we would use by default) here.",
+        "  if you want to see the man in the house:",
+        "  for example, in this case:",
+        "  see the word(s)",
+        "  import duties",
+        "  return to the house;",
+    ],
+)
+def test_indented_text_is_no_code(text):
+    lines, _, notice = pseudo("wrapped", f"{text}\n")
+    words = " ".join(lines).split()
+    assert words == text.removeprefix("  1.").split()
+    assert notice == ""
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "def f(x):\n    return x + 1",
+        "if x == 3:\n    break\nelse:\n    pass",
+        "for name in names:\n    show(name)",
+        "#include <stdio.h>\nint main(void)\n{\n    int i;\n    return 0;\n}",
+        'printf("the man is in the house\\n");',
+        "const x = await foo();",
+        "std::cout << x << std::endl;",
+        "SELECT name FROM people WHERE id = 3;",
+        "for (i = 0; i < n; i++)\n    show(i);",
+        "x = 1\nimport os",
+    ],
+)
+def test_indented_code_stays(code):
+    source = "    " + code.replace("\n", "\n    ") + "\n"
+    lines, result, notice = pseudo("wrapped", source)
+    assert (lines, result) == ([], source)
+    assert notice.startswith("lines of tables, code, headers and signatures left unchanged: ")
 
 
 @pytest.mark.parametrize(

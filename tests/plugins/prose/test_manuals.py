@@ -144,6 +144,11 @@ def test_what_stays_is_counted():
             '<article lang="fr"><para lang="en-US">x</para></article>',
             '<article lang="de"><para lang="de">X</para></article>',
         ),
+        # A part of a book in DocBook 5.
+        (
+            '<sect1 xml:id="a"><para>x</para></sect1>',
+            '<sect1 xml:lang="de" xml:id="a"><para>X</para></sect1>',
+        ),
         ('<article lang="&language;"/>', '<article lang="&language;"/>'),
         (
             '<article lang="de"><!--x lang="en"--></article>',
