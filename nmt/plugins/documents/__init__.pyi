@@ -1,3 +1,4 @@
+from .declared_languages import check_source as check_source
 from .document import MarkedUp as MarkedUp
 from .document import Part as Part
 from .document import Spliced as Spliced
@@ -43,6 +44,8 @@ from .string_reader import Kind as Kind
 from .string_reader import Reader as Reader
 from .strings import String as String
 from .strings import has_items as has_items
+from .technical import StringOfProgram as StringOfProgram
+from .technical import is_technical as is_technical
 from .trees import without_optional as without_optional
 from .xml import Flow as Flow
 from .xml_tokens import attribute_escaped as attribute_escaped
