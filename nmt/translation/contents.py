@@ -66,13 +66,18 @@ PROGRAM = Kind("a program", FROM_CODE)
 STRING = rb'"(?:[^"\\\n]|\\.){0,200}"'
 BEFORE_ROOT = rb"(?:<\?xml[^>]*>\s*)?(?:<!--(?:[^-]|-(?!->)){0,2000}-->\s*)*"
 ROOTS = rb"article|book|concept|plist|reference|resources|root|rss|svg|task|tmx|topic|usx"
+# With the declarations of entities in a DOCTYPE.
+BEFORE_RESOURCES = (
+    rb"(?>(?:(?:<\?xml[^>]*>|<!--(?:[^-]|-(?!->)){0,2000}-->"
+    rb"|<!DOCTYPE\s+resources\b[^>\[]{0,500}(?:\[[^\]]{0,8000}\]\s*)?>)\s*)*)"
+)
+HAS_STRINGS = rb"(?=[\s\S]*?<(?:string|plurals|item\s[^<>]{0,200}type\s*=\s*[\"']string)\b)"
 BEFORE_MANUAL = rb"(?>(?:<\?xml[^>]*>|<!--(?:[^-]|-(?!->)){0,2000}-->)\s*)*+<"
 DOCTYPE = rb"!DOCTYPE\s+[\w:.-]+\s[^>\[]{0,500}"
 OF_DOCBOOK = (
     rb"DocBook|(?:refentry|chapter|sect1)[\s>]|[a-z]\w*\s[^<>]{0,2000}docbook\.org/ns/docbook"
 )
 OF_DITA = rb"DITA|[a-zA-Z]+\s[^<>]{0,2000}(?:DITAArchVersion|class=['\"]- (?:topic|map)/)"
-ROOTS = rb"article|book|concept|plist|reference|resources|root|rss|svg|task|topic|usx"
 PHP_SPACE = rb"(?:\s|(?://|#(?!\[))[^\n]*\n|/\*(?>(?:[^*]|\*(?!/))*)\*/)*+"
 PHP_BRACKET = rb"\s*+(?:\[|array\s*+\()"
 PHP_DECLARATION = rb"(?![ \t]*(?:(?:abstract|final)\s)?(?:class|function|interface|trait)\s)"
@@ -88,7 +93,9 @@ PHP_STRINGS = (
     rb"(?:\[\s*+(?:'[^'\n]{0,200}'|\"[^\"\n]{0,200}\")\s*+\]\s*+=\s*+(?:array\s*+\(|['\"\[])"
     rb"|=\s*+(?:array\s*+\(|\[))"
 )
-TAG_OR_COMMENT = rb"(?:<(?:[A-Za-z/][\w:.-]*(?:\s[^<>\n]{0,2000})?|!--[^\n]{0,2000}?--)>[ \t]*)"
+TAG_OR_COMMENT = (
+    rb"(?:<(?:[A-Za-z/][\w:.-]*(?:\s[^<>\n]{0,2000})?|!--(?:[^\n-]|-(?!->)){0,2000}--)>[ \t]*)"
+)
 
 
 @dataclass(frozen=True)
@@ -107,7 +114,9 @@ CONTENTS = (
     Content(BEFORE_ROOT + rb"<xliff\s", XLIFF),
     Content(BEFORE_ROOT + rb"(?:<!DOCTYPE TS|<TS[\s>])", QT_CATALOG),
     Content(BEFORE_ROOT + rb"(?:<!DOCTYPE tmx\b|<tmx\s)", TMX),
-    Content(BEFORE_ROOT + rb"<resources[\s>]", ANDROID_STRINGS),
+    Content(BEFORE_RESOURCES + rb"<resources[\s>]" + HAS_STRINGS, ANDROID_STRINGS),
+    # Colors, styles and the like.
+    Content(BEFORE_RESOURCES + rb"<resources[\s>]", XML),
     Content(rb"(?:<\?xml[^>]*>\s*)?(?:<!DOCTYPE plist\b|<plist[\s>])", PROPERTY_LIST),
     Content(BEFORE_ROOT + rb"<(?:\w+:)?tt[\s>]", TTML),
     Content(BEFORE_ROOT + rb"<root>\s*<(?:!--|xsd:schema|resheader|data)\b", RESOURCES),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nmt.config import NMTError
-from nmt.translation import check_lines, format_of_file
+from nmt.translation import check_lines, format_of_file, kind_of_content
 from tests.helpers.options import translate_config
 from tests.helpers.preloaded import python
 
@@ -141,6 +141,16 @@ def test_other_suffixes_are_refused_with_advice(checkpoint, tmp_path, suffix):
         (b"\\section{One}\nHello\n", "LaTeX"),
         (b'["Hello", "you"]\n', "JSON"),
         (b"<resources>\n  <string name='a'>Hello</string>\n", "Android strings"),
+        (b"<!-- a -->\n<resources><color name='a'>red</color><plurals", "Android strings"),
+        (b"<resources><item type='string' name='a'>Hello</item>", "Android strings"),
+        # Entities: the reader says what is wrong.
+        (
+            b"<!DOCTYPE resources [<!ENTITY a 'b'>]>\n<resources><string name='a'>",
+            "Android strings",
+        ),
+        # Other resources, which have no text.
+        (b"<resources><color name='a'>#fff</color></resources>", "XML"),
+        (b"<resources>\n<attr name='fill' format='color'/>", "XML"),
         (b"<svg xmlns='http://www.w3.org/2000/svg'><text>Hello</text></svg>", "XML"),
         (b"<!doctype HTML><p>Hello", "HTML"),
         (b"<?xml version='1.0'?>\n<!-- a -->\n<xliff version='1.2'>", "XLIFF"),
@@ -290,3 +300,8 @@ def test_the_content_of_standard_input_is_checked(checkpoint, tmp_path):
         assert b"standard input: its content is XML" in done.stderr
     text = subprocess.run([*command, "format=text"], input=XML, capture_output=True, timeout=300)
     assert text.returncode == 0
+
+
+def test_many_comments_take_little_time():
+    # A line of comments must have only one reading, or their number would multiply.
+    assert kind_of_content(b"<!-- a -->" * 6000 + b"\nb", may_be_code=False) is None

@@ -16,6 +16,7 @@ from nmt.plugins.documents import (
     String,
     escaped,
     has_items,
+    is_technical,
     join_surrogates,
 )
 from nmt.translation import Translated
@@ -32,9 +33,12 @@ QUOTED = re.compile(r'\s*"((?>(?:[^"\\]|\\.)*))"\s*', re.DOTALL)
 SECTION = r"<!\[CDATA\[((?:(?!]]>).)*+)]]>"
 CDATA = re.compile(rf"\s*{SECTION}\s*", re.DOTALL)
 COMMENT_OR_CDATA = re.compile(rf"<!--.*?-->|{SECTION}", re.DOTALL)
+BULLET = r"(?:[•・]|\\u2022|&#(?:8226|[xX]2022);)\s*+"
+ITEM_MARK = rf"(?:{BULLET}|(?:[-*\u2013]|\\u2013|&#(?:8211|[xX]2013);)\s++)"
+"""The mark at the beginning of a line of a list or dialog."""
 MARKUP = (
     r"(?P<path>\\\\)"  # a backslash, which is text, even before an n
-    r"|(?P<paragraph>(?:\\n\s*+){2,}+|\\n(?=\s{0,9}[-*•]\s))"
+    rf"|(?P<paragraph>\A\s*+{ITEM_MARK}|(?>(?:\\n\s*+)+){ITEM_MARK}|(?:\\n\s*+){{2,}}+)"
     r"|(?P<hard_space>\\u(?:00[aA][0dD]|0020|20[02][\da-fA-F]))"
     r"|(?P<literal>\\[nt])"
     r"|<!--(?:[^-]|-(?!->)){0,2000}+-->"
@@ -85,6 +89,8 @@ class AndroidString(String):
         super().__init__(text)
 
     def find_parts(self, text: str) -> list[Part]:
+        if is_technical(self.read_notation(text)):
+            return []
         insets = list[Inset]()
         for element in FIXED.finditer(text):
             shown = self.read_notation(element[2])

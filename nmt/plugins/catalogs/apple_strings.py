@@ -9,7 +9,7 @@ from functools import partial
 from nmt.config import NMTError
 from nmt.plugins.catalogs.plists import check_text, read_plist
 from nmt.plugins.catalogs.values import Value, Values
-from nmt.plugins.documents import String, join_surrogates
+from nmt.plugins.documents import StringOfProgram, join_surrogates
 
 IGNORED = r"(?:[\s\ufeff]++|/\*(?:[^*]|\*(?!/))*+\*/|//[^\n\r]*+)*+"
 STRING = r'"(?>(?:[^"\\]|\\.)*)"' + r"|'(?>(?:[^'\\]|\\.)*)'" + r"|(?:[\w.$:+-]|/(?![/*]))++"
@@ -75,11 +75,11 @@ class AppleStrings(Values):
     def add(self, raw: str, begin: int, end: int) -> None:
         # A value without quotes is a word.
         if raw[0] in "\"'":
-            string = String(read_escapes(raw[1:-1]))
+            string = StringOfProgram(read_escapes(raw[1:-1]))
             write = partial(write_escapes, before=raw[1:-1], quote=raw[0])
             self.values.append(Value(begin + 1, end - 1, string, write))
         elif any(map(str.isalpha, raw)):
-            self.values.append(Value(begin, end, String(raw), quoted))
+            self.values.append(Value(begin, end, StringOfProgram(raw), quoted))
 
     def error(self, at: int) -> NMTError:
         line = self.file.count("\n", 0, at) + 1

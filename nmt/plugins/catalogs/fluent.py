@@ -6,8 +6,9 @@ from fluent.syntax import FluentParser, ast
 
 from nmt.config import NMTError
 from nmt.plugins.catalogs.fluent_patterns import FluentString, span_of
-from nmt.plugins.catalogs.templates import is_technical, line_number
+from nmt.plugins.catalogs.templates import line_number
 from nmt.plugins.catalogs.values import Value, Values
+from nmt.plugins.documents import is_technical
 
 NOT_TEXT = frozenset(
     ["accesskey", "class", "commandkey", "href", "id", "key", "keycode", "src", "style"]

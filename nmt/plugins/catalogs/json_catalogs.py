@@ -18,7 +18,7 @@ from nmt.plugins.catalogs.json_tree import (
 )
 from nmt.plugins.catalogs.plurals import OTHER, sources_of_forms
 from nmt.plugins.catalogs.values import Copy, Value, Values, space_before
-from nmt.plugins.documents import CATEGORIES, Part, String
+from nmt.plugins.documents import CATEGORIES, Part, StringOfProgram, check_source
 from nmt.text import language_tag
 
 ORDINAL = "_ordinal"
@@ -32,7 +32,7 @@ class JsonValues(Values):
         """The value for a string of the file."""
         text = read_string(self.file, node)
         write = partial(write_string, before=self.file[node.begin : node.end])
-        return Value(node.begin, node.end, String(text), write)
+        return Value(node.begin, node.end, StringOfProgram(text), write)
 
     def members(self, what: str) -> list[Member]:
         """The members of the file's object; NMTError if the file is another value."""
@@ -54,11 +54,21 @@ class Arb(JsonValues):
             if member.name == "@@locale":
                 self.changes += self.locale(value)
             # Names with this sign are about a message, or about the file.
-            elif value.kind == '"' and not member.name.startswith("@"):
+            elif member.name.startswith("@"):
+                continue
+            elif value.kind == '"':
                 self.values.append(self.message(value))
+            elif value.kind in "{[":
+                number = self.file.count("\n", 0, member.begin) + 1
+                raise NMTError(
+                    f"line {number}: not an ARB file, whose messages are strings; pass format=json "
+                    "to translate all strings of a JSON file"
+                )
 
     def locale(self, node: Node) -> list[Part]:
-        """The change of the declared language."""
+        """The change of the declared language; raise NMTError for a file in another language."""
+        if node.kind == '"':
+            check_source(read_string(self.file, node), "@@locale", self.source, self.target)
         # Flutter writes en_US.
         code = language_tag(self.target).replace("-", "_")
         if not code or node.kind != '"':
@@ -70,7 +80,7 @@ class Arb(JsonValues):
         value = self.value_of(node)
         completed = with_forms_of(text, self.target)
         if completed != text:
-            value.string = String(completed)
+            value.string = StringOfProgram(completed)
             value.is_completed = True
         return value
 
@@ -82,10 +92,16 @@ class ChromeMessages(JsonValues):
     """
 
     def read(self) -> None:
-        for member in self.members("messages.json of a browser extension"):
+        members = self.members("messages.json of a browser extension")
+        for member in members:
             message = member.value.get("message")
             if message and message.kind == '"':
                 self.values.append(self.value_of(message))
+        if members and not self.values:
+            raise NMTError(
+                'not messages.json of a browser extension, because nothing in it has a "message"; '
+                "pass format=json to translate all strings of a JSON file"
+            )
 
 
 class I18next(JsonValues):

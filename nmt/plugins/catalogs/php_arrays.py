@@ -10,9 +10,9 @@ from functools import partial
 
 from nmt.config import NMTError
 from nmt.plugins.catalogs.php_strings import INTERPOLATED, read_string, write_string
-from nmt.plugins.catalogs.templates import Template, is_technical, line_number
+from nmt.plugins.catalogs.templates import Template, line_number
 from nmt.plugins.catalogs.values import Value, Values
-from nmt.plugins.documents import STRING_MARKUP, Kind, plural_categories
+from nmt.plugins.documents import STRING_MARKUP, Kind, is_technical, plural_categories
 
 TOKEN = re.compile(
     r"(?P<space>\s+|//[^\n]*|\#(?!\[)[^\n]*|/\*(?>(?:[^*]|\*(?!/))*)\*/)"

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from nmt.config import NMTError
 from nmt.plugins.catalogs.plurals import OTHER, sources_of_forms
 from nmt.plugins.catalogs.values import MARKUP_LEFT, Copy, Value, Values, space_before
-from nmt.plugins.documents import CATEGORIES, Element, Part, String, escaped, parse_xml
+from nmt.plugins.documents import CATEGORIES, Element, Part, StringOfProgram, escaped, parse_xml
 
 KIND = "NSStringFormatSpecTypeKey"
 PLURAL_RULE = "NSStringPluralRuleType"
@@ -76,7 +76,7 @@ def add(values: Values, element: Element) -> Value | None:
     if element.children:
         values.left[MARKUP_LEFT] += 1
         return None
-    value = Value(element.inside, element.outside, String(element.text), escaped)
+    value = Value(element.inside, element.outside, StringOfProgram(element.text), escaped)
     values.values.append(value)
     return value
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 from nmt.config import NMTError
 from nmt.plugins.catalogs.messages import JavaMessage, doubles_apostrophes
-from nmt.plugins.catalogs.templates import is_technical, line_number
+from nmt.plugins.catalogs.templates import line_number
 from nmt.plugins.catalogs.values import Value, Values
-from nmt.plugins.documents import decode_file
+from nmt.plugins.documents import decode_file, is_technical
 from nmt.text import problem_of
 
 LATIN_1 = "iso8859-1"

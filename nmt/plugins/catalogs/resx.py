@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator
 
 from nmt.config import NMTError
-from nmt.plugins.catalogs.templates import Template, is_technical
+from nmt.plugins.catalogs.templates import Template
 from nmt.plugins.catalogs.values import MARKUP_LEFT, Value, Values
-from nmt.plugins.documents import Element, MarkedUp, decode_file, escaped, parse_xml
+from nmt.plugins.documents import Element, MarkedUp, decode_file, escaped, is_technical, parse_xml
 
 NOT_TEXT = re.compile(
     r".*\.(?:"

@@ -1,9 +1,9 @@
-"""Strings with placeholders in the notation of a format, and strings without text."""
+"""Strings with placeholders in the notation of a format."""
 
 import re
 from collections.abc import Sequence
 
-from nmt.items import COPY, USUAL, Finder
+from nmt.items import COPY
 from nmt.plugins.documents import (
     Inset,
     Kind,
@@ -12,20 +12,10 @@ from nmt.plugins.documents import (
     Reader,
     String,
     has_items,
-    is_message,
 )
 from nmt.text import BLOCKS, INLINE, SEPARATORS
 from nmt.translation import Translated
 
-MEDIA = "application|audio|font|image|multipart|text|video"
-IDENTIFIER = re.compile(
-    r"[\w$-]{1,200}(?:\.[\w$-]{1,200}){1,50};?"  # org.example.Main
-    r"|/?(?:[a-z\d_.-]{1,200}/){2,50}[\w.*-]{0,200}"  # a/b/c
-    rf"|(?:{MEDIA})/[\w.+*-]{{1,100}}"
-    r"|true|false|null"
-)
-"""A name in a program; a word alone is text."""
-LONGEST_TECHNICAL = 1000
 STRING = Kind()
 ANGLES = re.compile(r"<([A-Za-z][\w-]{0,60})>")
 CLOSED = re.compile(r"</([A-Za-z][\w-]{0,60})")
@@ -73,22 +63,6 @@ def placeholders_in_angles(text: str) -> list[re.Match[str]]:
     closed = {*CLOSED.findall(text)}
     matches = ANGLES.finditer(text)
     return [match for match in matches if not {match[1].lower(), match[1]} & (ELEMENTS | closed)]
-
-
-def is_technical(text: str) -> bool:
-    """Whether a text has nothing to translate, such as a class name, a path, a URL or a number."""
-    text = text.strip()
-    # A message that chooses among texts looks like a placeholder. A long text has words.
-    if is_message(text) or len(text) > LONGEST_TECHNICAL:
-        return False
-    if IDENTIFIER.fullmatch(text):
-        return True
-    at = 0
-    for begin, end in Finder([USUAL]).stretches(text):
-        if any(map(str.isalpha, text[at:begin])):
-            return False
-        at = end
-    return not any(map(str.isalpha, text[at:]))
 
 
 def line_number(text: str, offset: int) -> int:

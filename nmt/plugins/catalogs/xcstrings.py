@@ -21,6 +21,7 @@ from nmt.plugins.documents import (
     Part,
     Spliced,
     String,
+    StringOfProgram,
     decode_file,
     escape_surrogates,
 )
@@ -28,6 +29,9 @@ from nmt.text import language_tag
 from nmt.translation import Document, Translated
 
 NEW = "needs_review"
+"""The state of a text that nobody has reviewed."""
+EMPTY = "new"
+"""The state of a text that nobody has translated."""
 DEEPEST = 4
 """Maximum levels of variations: each level may multiply the forms of the one below it."""
 LOCALIZATIONS = "localizations"
@@ -98,7 +102,7 @@ class StringCatalog(Document):
         # Xcode leaves out a localization whose text is the string's name.
         unit = {"stringUnit": {"value": member.name}}
         original = existing.get(self.declared, unit)
-        if self.language in existing:
+        if self.language in existing and not is_empty(existing[self.language]):
             return
         units = list[Unit]()
         try:
@@ -141,6 +145,9 @@ class StringCatalog(Document):
         existing = entry.get(LOCALIZATIONS)
         if existing and existing.members:
             added += self.style.write(localization.content, 4)
+            for member in existing.members:
+                if member.name == self.language:  # which is empty
+                    return Part(member.begin, member.value.end, otherwise=added)
             for member in existing.members:
                 if member.name > self.language:
                     separator = f",{self.style.line_break(4)}"
@@ -203,7 +210,7 @@ class Copier:
         if not isinstance(value, str):
             raise UnknownStructure
         unit = {"state": NEW, "value": value}
-        self.units.append(Unit(String(value), unit, "value"))
+        self.units.append(Unit(StringOfProgram(value), unit, "value"))
         return unit
 
     def string_set(self, original: Any) -> dict[str, Any]:
@@ -212,7 +219,7 @@ class Copier:
             raise UnknownStructure
         copy = [*values]
         for index, value in enumerate(values):
-            self.units.append(Unit(String(value), copy, index))
+            self.units.append(Unit(StringOfProgram(value), copy, index))
         return {"state": NEW, "values": copy}
 
     def variations(self, original: Any, depth: int) -> dict[str, Any]:
@@ -237,6 +244,25 @@ def has_words(string: String) -> bool:
         if any(map(str.isalpha, hidden(line, Finder([USUAL]).stretches(line)))):
             return True
     return False
+
+
+def is_empty(localization: Any) -> bool:
+    """Whether all texts of a localization are empty and new, as editors add them."""
+    waiting = [localization]
+    has_units = False
+    while waiting:
+        part = waiting.pop()
+        if not isinstance(part, dict):
+            continue
+        if "stringSet" in part:
+            return False
+        unit = part.get("stringUnit")
+        if isinstance(unit, dict):
+            has_units = True
+            if unit.get("state") != EMPTY or unit.get("value", ""):
+                return False
+        waiting += [child for name, child in part.items() if name != "stringUnit"]
+    return has_units
 
 
 def text_of(form: Any) -> str:

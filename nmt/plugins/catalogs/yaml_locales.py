@@ -8,11 +8,11 @@ from collections.abc import Iterable
 
 from nmt.config import NMTError
 from nmt.plugins.catalogs.plurals import OTHER, forms_of_target
-from nmt.plugins.catalogs.templates import Template, is_technical
+from nmt.plugins.catalogs.templates import Template
 from nmt.plugins.catalogs.values import Copy, Value, Values
 from nmt.plugins.catalogs.yaml_events import Mapping, Yaml
 from nmt.plugins.catalogs.yaml_scalars import Scalar, is_text
-from nmt.plugins.documents import CATEGORIES, Part
+from nmt.plugins.documents import CATEGORIES, Part, check_source, is_technical
 from nmt.text import language_tag
 
 CODE = re.compile(r"[a-z]{2,3}(?:[-_][A-Za-z\d]{2,8}){0,3}")
@@ -20,13 +20,17 @@ PLACEHOLDER = re.compile(r"%\{[^{}]{1,100}\}|\{\{[^{}]{1,100}\}\}|\$t\([^()]{1,1
 SYMBOL = re.compile(r":[A-Za-z_][\w.]{0,100}[?!]?")
 DATE = re.compile(r"%[-0^#_]{0,2}[YBbHIMpPAaey](?![A-Za-z{])")
 """Directives of strftime that no other placeholder looks like, apart from `%a` and `%e` of C."""
-FORMATS = re.compile(
-    r"(?:date|time|datetime)\.formats\..*"
-    r"|number\.(?:.*\.)?(?:format|unit|delimiter|separator)"
+FOR_CODE = re.compile(
+    r"date\.order|(?:date|time|datetime)\.formats\..*"
+    r"|number\.(?:.*\.)?(?:format|negative_format|unit|delimiter|separator|round_mode)"
+    r"|number\.human\.storage_units\.units\.[a-z]b"  # KB, MB
     r"|i18n\..*"
 )
-"""The paths of values for programs in a locale of Rails, after its language."""
-DATES_LEFT = "formats of dates and numbers left unchanged"
+"""The paths of values for programs in a locale of Rails, after its language.
+
+https://github.com/svenfuchs/rails-i18n/blob/master/rails/locale/en.yml
+"""
+DATES_LEFT = "values for code, such as formats of dates and numbers, left unchanged"
 
 
 class YamlStrings(Values):
@@ -62,23 +66,15 @@ class YamlStrings(Values):
         text = scalar.value
         if not scalar.is_string or SYMBOL.fullmatch(text) or is_technical(text):
             return False
-        if FORMATS.fullmatch(".".join(path)) or DATE.search(text):
+        if FOR_CODE.fullmatch(".".join(path)) or DATE.search(text):
             self.left[DATES_LEFT] += 1
             return False
         return True
 
     def relabel(self, root: Scalar) -> None:
         """Replace the language of the file; raise NMTError if the model does not translate it."""
-        declared = language_tag(root.value)
-        source = language_tag(self.source)
+        check_source(root.value, f"line {root.line}: its root key", self.source, self.target)
         target = language_tag(self.target)
-        if target and declared == target:
-            return
-        if source and declared.partition("-")[0] != source.partition("-")[0]:
-            raise NMTError(
-                f"line {root.line}: its language is {root.value}, but the model translates from "
-                f"{self.source}"
-            )
         if target:
             written = root.write(target) if root.style or is_text(target) else f'"{target}"'
             self.changes.append(Part(root.begin, root.end, otherwise=written))

@@ -1,3 +1,4 @@
+from .declared_languages import check_source as check_source
 from .document import MarkedUp as MarkedUp
 from .document import Part as Part
 from .document import Spliced as Spliced
@@ -46,6 +47,8 @@ from .strings import has_items as has_items
 from .surrogates import SURROGATES_LEFT as SURROGATES_LEFT
 from .surrogates import escape_surrogates as escape_surrogates
 from .surrogates import join_surrogates as join_surrogates
+from .technical import StringOfProgram as StringOfProgram
+from .technical import is_technical as is_technical
 from .trees import without_optional as without_optional
 from .xml import Flow as Flow
 from .xml_tokens import attribute_escaped as attribute_escaped

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from nmt.config import NMTError
 from nmt.plugins.documents.document import Part
 from nmt.plugins.documents.elements import Element
-from nmt.text import language_tag, match_language, with_code
+from nmt.text import is_language, language_tag, match_language, with_code
 
 LONGEST_CODE = 40  # of a language, in messages
 
@@ -56,6 +56,26 @@ class LanguageAttributes:
             self.check(element, source, target)
             parts += self.declared(element, target)
         return parts
+
+
+def check_source(declared: str, place: str, source: str, target: str) -> None:
+    """Raise NMTError if a file's texts are in another language than the model translates from.
+
+    `declared` is the language that the file declares at `place`, such as its key `@@locale`. Codes
+    that no language has are accepted, as are all languages if that of the model is unknown.
+    """
+    declared = declared.strip()
+    if not source or not is_language(declared) or match_language(declared, [source]):
+        return
+    if target and match_language(declared, [target]):
+        raise NMTError(
+            f"{place} declares {with_code(declared)}, the language of the translation: pass the "
+            f"file in {with_code(source)}"
+        )
+    raise NMTError(
+        f"{place} declares {with_code(declared)}, but the model translates from "
+        f"{with_code(source)}: use a model for {with_code(declared)}, or correct the declaration"
+    )
 
 
 def end_of_attributes(element: Element) -> int:

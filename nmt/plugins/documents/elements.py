@@ -139,6 +139,13 @@ def refuse_entity(name: str, *_: object) -> None:
     raise NMTError(f"declares the entity {name[:40]!r}: replace the entity with its text")
 
 
+def check_root(document: Element, name: str) -> None:
+    """Raise NMTError if the root of a document has another name."""
+    root = next(child for child in document.children if child.tag)
+    if root.name != name:
+        raise NMTError(f"its root is <{root.tag}>, not <{name}>; pass another format")
+
+
 def text_of(raw: str) -> str:
     """The text of some XML without its markup."""
 

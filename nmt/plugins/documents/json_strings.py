@@ -10,8 +10,9 @@ from nmt.plugins.documents.document import Part, Spliced, notice_of
 from nmt.plugins.documents.encodings import decode_file
 from nmt.plugins.documents.plural_forms import lacking
 from nmt.plugins.documents.readings import READINGS_LEFT_OUT, lost_readings
-from nmt.plugins.documents.strings import FRONT_MATTER_LEFT, String
+from nmt.plugins.documents.strings import FRONT_MATTER_LEFT
 from nmt.plugins.documents.surrogates import SURROGATES_LEFT
+from nmt.plugins.documents.technical import StringOfProgram
 from nmt.translation import Document, Translated
 
 STRING = re.compile(r'"(?>(?:[^"\\]|\\.)*)"(?>(?P<is_name>\s*+:)|)')
@@ -29,7 +30,7 @@ class Strings(Document):
         check_json(self.text)
         self.values = [value for value in STRING.finditer(self.text) if not value["is_name"]]
         # Escapes are read here. Strings that do not change are not written again.
-        self.strings = [String(json.loads(value[0])) for value in self.values]
+        self.strings = [StringOfProgram(json.loads(value[0])) for value in self.values]
         self.lines = list[str]()
         for string in self.strings:
             self.lines += string.lines

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from nmt.plugins.documents.cues import Subtitle, Wrapped, notice_of_limits
 from nmt.plugins.documents.document import Part, Spliced, notice_of
-from nmt.plugins.documents.elements import Element
+from nmt.plugins.documents.elements import Element, check_root
 from nmt.plugins.documents.nodes import MarkupToken
 from nmt.plugins.documents.readings import READINGS_LEFT_OUT
 from nmt.plugins.documents.subtitle_layout import Markup
@@ -60,6 +60,7 @@ class TimedText(Flow):
 
     def declarations(self, elements: Sequence[Element]) -> list[Part]:
         """The declarations of the source language, which become those of the target language."""
+        check_root(elements[0], "tt")
         parts = list[Part]()
         for element in elements:
             if self.target and self.is_in_source(element):

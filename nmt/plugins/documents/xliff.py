@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from nmt.plugins.documents.bilingual import Bilingual, copied_texts
 from nmt.plugins.documents.declared_languages import LanguageAttributes
 from nmt.plugins.documents.document import Part
-from nmt.plugins.documents.elements import Element, text_of
+from nmt.plugins.documents.elements import Element, check_root, text_of
 from nmt.plugins.documents.nodes import MarkupToken
 from nmt.plugins.documents.phrase_tags import is_of_phrase, phrase_tokens
 from nmt.plugins.documents.tool_dialects import (
@@ -49,6 +49,7 @@ class Xliff(Bilingual):
     """Units without a translation are translated, segment by segment if they have segments."""
 
     def parts_of_file(self, elements: list[Element]) -> list[Part]:
+        check_root(elements[0], "xliff")
         self.has_phrase_tags = False
         self.definitions = tag_definitions(elements)
         for root in elements:

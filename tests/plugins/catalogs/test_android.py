@@ -48,6 +48,9 @@ def content(raw: str, translation: str | None = None) -> tuple[list[str], str]:
         ('"  two  spaces  "', "two spaces", "zwei's", r'"  zwei\'s  "'),
         ("two\n    lines", "two lines", "zwei Zeilen", "zwei Zeilen"),
         (r"one\ntwo", "one two", "eins zwei", r"eins\nzwei"),
+        (r"- one", "one", "eins", r"- eins"),
+        (r"one\n- 2", "one", "eins", r"eins\n- 2"),
+        (r"-5 degrees", "-5 degrees", "-5 Grad", "-5 Grad"),
         ("go <b>home</b>", "go home", "geh heim", "geh <b>heim</b>"),
         ("&lt;b>home&lt;/b> now", "home now", "heim jetzt", "&lt;b>heim&lt;/b> jetzt"),
         ("<![CDATA[<b>home</b> now]]>", "home now", "h'm j", r"<![CDATA[<b>h\'m</b> j]]>"),
@@ -177,3 +180,13 @@ def test_sections_of_cdata_are_read_as_one_text(raw, line, translation, text):
 
 def test_a_pair_of_escapes_is_one_character():
     assert content(r"house \ud83d\ude00 x", "a 😀 b") == (["house 😀 x"], "a 😀 b")
+
+
+@pytest.mark.parametrize("mark", ["- ", "* ", "•", r"\u2022 ", "&#8226; ", "\u2013 "])
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_marks_of_lists_stay_at_the_beginning_of_their_lines(mark, quote):
+    raw = rf"{quote}First line.\n{mark}One thing\n\n{mark}Another{quote}"
+    text = resources(f'<string name="a">{raw}</string>')
+    lines, result, _ = pseudo("android", text)
+    assert lines == ["First line.", "One thing", "Another"]
+    assert rf"{quote}FIRST LINE.\n{mark}ONE THING\n\n{mark}ANOTHER{quote}" in result

@@ -151,3 +151,35 @@ def test_dialects_of_json_are_written_to_files_with_its_suffix():
     assert config.is_document
     with pytest.raises(NMTError, match="must have a suffix of the input's format"):
         TranslateConfig(input="en.arb", output="de.json")
+
+
+@pytest.mark.parametrize(
+    ("locale", "source", "problem"),
+    [
+        ("en_US", "en", ""),
+        ("eng_Latn", "en", ""),
+        ("app", "en", ""),  # no language has this code
+        ("fr", "", ""),
+        ("fr", "en", r"@@locale declares French \(fr\), but the model translates from"),
+        ("de_AT", "en", "the language of the translation"),
+    ],
+)
+def test_a_file_of_flutter_in_another_language_is_refused(locale, source, problem):
+    content = json.dumps({"@@locale": locale, "a": "Hello"}).encode()
+    if problem:
+        with pytest.raises(NMTError, match=problem):
+            read_document("arb", content, "de", source)
+    else:
+        assert read_document("arb", content, "de", source).lines == ["Hello"]
+
+
+@pytest.mark.parametrize(
+    ("format", "text", "problem"),
+    [
+        ("chrome", '{"a": "Hello"}', 'nothing in it has a "message"; pass format=json'),
+        ("arb", '{"@a": {},\n"a": {"b": "Hello"}}', "line 2: not an ARB file"),
+    ],
+)
+def test_files_with_another_structure_are_refused(format, text, problem):
+    with pytest.raises(NMTError, match=problem):
+        read_document(format, text.encode())

@@ -51,6 +51,13 @@ PLURAL = {
                 "sv": unit("Hej"),
             },
         ),
+        # Editors add localizations whose texts are empty.
+        (
+            {"pl": unit("", "new"), "sv": unit("Hej")},
+            {"pl": unit("HELLO", "needs_review"), "sv": unit("Hej")},
+        ),
+        ({"pl": unit("", "translated")}, {"pl": unit("", "translated")}),
+        ({"pl": unit("Cześć", "new")}, {"pl": unit("Cześć", "new")}),
         # What people have translated stays.
         ({"pl": unit("Cześć")}, {"pl": unit("Cześć")}),
         (
@@ -145,3 +152,14 @@ def test_a_file_on_one_line_stays_on_one_line():
 def test_other_files_are_refused(text, problem):
     with pytest.raises(NMTError, match=problem):
         read_document("xcstrings", text.encode(), "de", "en")
+
+
+def test_new_plural_forms_without_a_text_are_replaced():
+    empty = {"one": unit("", "new"), "other": unit("", "new")}
+    localizations = {
+        "en": {"variations": {"plural": PLURAL}},
+        "de": {"variations": {"plural": empty}},
+    }
+    result, _ = translated(catalog(files={"localizations": localizations}), "de")
+    plural = json.loads(result)["strings"]["files"]["localizations"]["de"]["variations"]["plural"]
+    assert plural["other"] == unit("%lld files", "needs_review")

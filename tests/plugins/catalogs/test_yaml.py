@@ -68,7 +68,7 @@ def test_only_texts_change(line_end: str):
     assert result.count(line_end) == text.count(line_end)
     for mark in ("# A comment: stays", "&shared 'IT''S", "*shared", "|+", ">-", r"CAF\u00c9S"):
         assert mark in result
-    assert document.notice == "formats of dates and numbers left unchanged: 1"
+    assert document.notice.endswith("formats of dates and numbers, left unchanged: 1")
     assert read_document("rails", text.encode()).join(same(document.lines)) == text.encode()
 
 
@@ -154,7 +154,8 @@ def test_other_yaml_is_translated_on_request():
     ("text", "message"),
     [
         ("en:\n  a: [b\n", "line 3: not valid YAML"),
-        ("fr:\n  a: b c\n", "line 1: its language is fr"),
+        ("fr:\n  a: b c\n", r"line 1: its root key declares French \(fr\), but the model"),
+        ("de:\n  a: b c\n", r"German \(de\), the language of the translation"),
         ("a: " + "[" * 300, "line 1: nested more than 200 levels deep"),
     ],
 )
@@ -170,3 +171,18 @@ def test_a_string_without_its_placeholder_stays_and_is_counted():
     assert (
         document.notice == "strings left untranslated because the model lost their placeholders: 1"
     )
+
+
+def test_values_for_the_code_of_rails_stay():
+    text = """en:
+  date:
+    order: [year, month]
+    prompts: {year: Year}
+  number:
+    format: {round_mode: default, delimiter: x}
+    currency: {format: {unit: EUR, negative_format: -%u a}}
+    human: {storage_units: {units: {kb: KB, byte: Byte}}, decimal_units: {units: {million: Million}}}
+"""
+    lines, _, notice = pseudo("rails", text)
+    assert lines == ["Year", "Byte", "Million"]
+    assert notice.endswith("left unchanged: 7")

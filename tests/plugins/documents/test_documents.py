@@ -206,7 +206,7 @@ PIECES_OF_TEXT = [
     "<a>x</a>",
     "<a>,</a>",
 ]
-UNIT = "<x><trans-unit><source>{}</source></trans-unit></x>"
+UNIT = "<xliff><trans-unit><source>{}</source></trans-unit></xliff>"
 RUN_A = "<r><t>a</t></r>"
 PLURAL = "{n, plural, "
 LINEAR = [("html", "a {}", "i", piece) for piece in PIECES_OF_TEXT]
@@ -223,8 +223,8 @@ LINEAR += [
     ("docx", f"<p>{{}}{RUN_A}</p>", "x", "<y/>"),
     ("docx", "<x>{}</x>", "p", RUN_A),
     ("docx", "<p>{}</p>", "ins", "<x/><x><p/></x>"),
-    ("xliff", "<trans-unit><source>{}</source></trans-unit>", "g", "a<x/>"),
-    ("xliff", "<x>{}</x>", "x", "<trans-unit><source>a</source></trans-unit>"),
+    ("xliff", UNIT, "g", "a<x/>"),
+    ("xliff", "<xliff>{}</xliff>", "x", "<trans-unit><source>a</source></trans-unit>"),
     ("json", '["{}"]', "i", "<p>a"),
     ("json", '["{}"]', "i", "a<br>"),
     ("json", '["{}"]', "i", "<option>a"),

@@ -39,6 +39,12 @@ def test_other_files_are_refused(format):
         read_document(format, b"Only text\n")
 
 
+@pytest.mark.parametrize(("format", "root"), [("ttml", "tt"), ("xliff", "xliff")])
+def test_xml_of_another_format_is_refused(format, root):
+    with pytest.raises(NMTError, match=f"its root is <project>, not <{root}>"):
+        read_document(format, b"<!-- a --><project><p>Text</p></project>")
+
+
 TTML = """<?xml version="1.0" encoding="UTF-8"?>
 <tt xmlns="http://www.w3.org/ns/ttml" xmlns:tts="http://www.w3.org/ns/ttml#styling" xml:lang="en">
 <head><metadata><title>Stays</title></metadata></head><body><div>
