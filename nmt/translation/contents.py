@@ -78,6 +78,21 @@ OF_DOCBOOK = (
     rb"DocBook|(?:refentry|chapter|sect1)[\s>]|[a-z]\w*\s[^<>]{0,2000}docbook\.org/ns/docbook"
 )
 OF_DITA = rb"DITA|[a-zA-Z]+\s[^<>]{0,2000}(?:DITAArchVersion|class=['\"]- (?:topic|map)/)"
+PHP_SPACE = rb"(?:\s|(?://|#(?!\[))[^\n]*\n|/\*(?>(?:[^*]|\*(?!/))*)\*/)*+"
+PHP_BRACKET = rb"\s*+(?:\[|array\s*+\()"
+PHP_DECLARATION = rb"(?![ \t]*(?:(?:abstract|final)\s)?(?:class|function|interface|trait)\s)"
+# Statements that end a program which does not include the file, and declarations.
+PHP_GUARD = (
+    rb"(?i:(?:if\s*+\(\s*+!\s*+)?+defined\s*+\([^()\n]{0,200}\)\s*+"
+    rb"(?:\|\||or\b|\)\s*+\{?)\s*+(?:die|exit)\b[^;\n]{0,200};(?:\s*+\})?+"
+    rb"|declare\s*+\([^()\n]{0,200}\)\s*+;|(?:namespace|use)\s[^;\n]{0,200};)"
+)
+# Programs assign to keys of other variables, such as $config['url'].
+PHP_STRINGS = (
+    rb"\$(?i:l|_|_?lang(?:uage)?|labels?|messages?|strings?|te?xts?|translations?)\s*+"
+    rb"(?:\[\s*+(?:'[^'\n]{0,200}'|\"[^\"\n]{0,200}\")\s*+\]\s*+=\s*+(?:array\s*+\(|['\"\[])"
+    rb"|=\s*+(?:array\s*+\(|\[))"
+)
 TAG_OR_COMMENT = (
     rb"(?:<(?:[A-Za-z/][\w:.-]*(?:\s[^<>\n]{0,2000})?|!--(?:[^\n-]|-(?!->)){0,2000}--)>[ \t]*)"
 )
@@ -114,7 +129,13 @@ CONTENTS = (
     Content(rb"<(?:" + ROOTS + rb")>\s*\n", XML),
     # As in Laravel: nothing but comments before the array.
     Content(
-        rb"<\?php\b(?:[^\n]{0,200}\n){0,60}?\s*return\s*(?:\[|array\s*\()",
+        rb"<\?php\b(?:" + PHP_DECLARATION + rb"[^\n]{0,200}\n){0,60}?\s*return" + PHP_BRACKET,
+        PHP_ARRAY,
+    ),
+    # As in Moodle: strings assigned one by one.
+    Content(
+        rb"<\?php\b" + PHP_SPACE + rb"(?:" + PHP_GUARD + PHP_SPACE + rb"){0,9}"
+        rb"(?:" + PHP_STRINGS + rb"|return" + PHP_BRACKET + rb")",
         PHP_ARRAY,
     ),
     Content(rb"<\?php\b", PHP),
@@ -171,6 +192,8 @@ def kind_of_content(head: bytes, may_be_code: bool) -> Kind | None:
     """The kind of a file that begins with these bytes; None for text to translate line by line."""
     # Formats allow white space before their first sign, and editors add a byte order mark.
     start = head.removeprefix(codecs.BOM_UTF8).lstrip()
+    # The patterns have line feeds only.
+    start = start.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     for content in CONTENTS:
         if re.match(content.pattern, start):
             return content.kind

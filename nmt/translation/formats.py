@@ -36,7 +36,7 @@ CATALOGS = {
 }
 """The suffixes of files that translate-toolkit converts to PO, by the names of its converters."""
 ADVICE = {
-    "php": FROM_CODE,
+    "php": f"if its arrays contain the texts, pass format=php; from a program, {FROM_CODE}",
     "yaml yml": "pass format=yaml to translate all its strings",
     "xml": THROUGH_XLIFF,
     "doc docm dot dotm dotx fodt ott rtf sxw wpd wps": THROUGH_OFFICE.format("docx"),

@@ -129,6 +129,8 @@ def test_other_suffixes_are_refused_with_advice(checkpoint, tmp_path, suffix):
         (b"<!-- a -->\n<root>\n", "XML"),
         (b'<div class="a">\n<p>Hello</p>', "XML"),
         (b"en:\n  hello: Hello\n", "a locale of Rails"),
+        (b"en:\r\n  hello: Hello\r\n", "a locale of Rails"),
+        (b"---\r\ntitle: a\r\n---\r\n\r\nHello\r\n", "Markdown with front matter"),
         (b"---\ntitle: a\n---\n\nHello\n", "Markdown with front matter"),
         (b'{\n "cells": [\n  {\n   "cell_type": "code"}]}', "a Jupyter notebook"),
         (b'#: a.c:1\nmsgid "Hello"\nmsgstr ""\n', "a PO catalog"),
@@ -171,6 +173,15 @@ def test_other_suffixes_are_refused_with_advice(checkpoint, tmp_path, suffix):
         (b"---\ntitle: Hello\n---\n", "YAML"),
         (b"#!/bin/sh\necho Hello\n", "a program"),
         (b"<?php echo 'Hello'; ?>", "PHP"),
+        (b"<?php\n$config['url'] = 'a';\n", "PHP"),
+        (b"<?php\nclass A {\nfunction b() {\nreturn [\n'a'];}}\n", "PHP"),
+        (b"<?php $string['a'] = 'Hello';", "an array of PHP"),
+        (b"<?php declare(strict_types=1); return ['a' => 'Hello'];", "an array of PHP"),
+        (
+            b"<?php\n// a\n/** b */\ndefined('MOODLE_INTERNAL') || die();\n\n$string['a'] = 'b';",
+            "an array of PHP",
+        ),
+        (b"<?php\nif (!defined('A')) { exit('b'); }\n$lang = array(\n", "an array of PHP"),
     ],
 )
 def test_other_formats_are_refused_by_their_content(tmp_path, content, kind):

@@ -17,6 +17,7 @@ from nmt.plugins.documents import (
     escaped,
     has_items,
     is_technical,
+    join_surrogates,
 )
 from nmt.translation import Translated
 
@@ -29,7 +30,9 @@ REFERENCE = re.compile(
 """A reference to another resource, such as @string/app_name or ?attr/title."""
 REFERS = re.compile(r"\s*[@?]")
 QUOTED = re.compile(r'\s*"((?>(?:[^"\\]|\\.)*))"\s*', re.DOTALL)
-CDATA = re.compile(r"\s*<!\[CDATA\[((?:(?!]]>).)*+)]]>\s*", re.DOTALL)
+SECTION = r"<!\[CDATA\[((?:(?!]]>).)*+)]]>"
+CDATA = re.compile(rf"\s*{SECTION}\s*", re.DOTALL)
+COMMENT_OR_CDATA = re.compile(rf"<!--.*?-->|{SECTION}", re.DOTALL)
 BULLET = r"(?:[•・]|\\u2022|&#(?:8226|[xX]2022);)\s*+"
 ITEM_MARK = rf"(?:{BULLET}|(?:[-*\u2013]|\\u2013|&#(?:8211|[xX]2013);)\s++)"
 """The mark at the beginning of a line of a list or dialog."""
@@ -40,8 +43,8 @@ MARKUP = (
     r"|(?P<literal>\\[nt])"
     r"|<!--(?:[^-]|-(?!->)){0,2000}+-->"
     r"|</?(?P<name>[A-Za-z][\w:.-]{0,99}+)(?>\s[^<>]*+|/|)>"
-    # Parts of CDATA, and tags that a program reads, in a string with other tags.
-    r"|<!\[CDATA\[|]]>|&lt;/?[A-Za-z][^<>&]{0,999}+(?:>|&gt;)"
+    # A tag that a program reads, in a string with other tags.
+    r"|&lt;/?[A-Za-z][^<>&]{0,999}+(?:>|&gt;)"
 )
 UNQUOTED = re.compile(MARKUP)
 # Outside of quotes, a line break is a blank.
@@ -58,7 +61,7 @@ def read_escapes(raw: str) -> str:
             return chr(int(escape[1], 16))
         return MEANINGS.get(escape[2] or "", escape[2] or "")
 
-    return ESCAPE.sub(meaning, raw)
+    return join_surrogates(ESCAPE.sub(meaning, raw))
 
 
 def write_escapes(text: str) -> str:
@@ -112,6 +115,9 @@ def android_string(raw: str) -> tuple[int, int, AndroidString, Callable[[str], s
     begin = 0
     end = len(raw)
     cdata = CDATA.fullmatch(raw)
+    plain = raw if cdata else COMMENT_OR_CDATA.sub(without_section, raw)
+    if plain != raw:
+        return string_with_sections(raw, plain)
     if cdata:
         begin, end = cdata.span(1)
     # Quotes around the whole string hold its white space, so they stay where they are.
@@ -143,8 +149,33 @@ def android_string(raw: str) -> tuple[int, int, AndroidString, Callable[[str], s
     return begin, end, string, written
 
 
+def string_with_sections(
+    raw: str,
+    plain: str,
+) -> tuple[int, int, AndroidString, Callable[[str], str]] | None:
+    """The string in text with sections of CDATA, which another text replaces without sections.
+
+    `plain` is the same text without sections.
+    """
+    content = android_string(plain)
+    if not content:
+        return None
+    begin, end, string, write = content
+
+    def written(text: str) -> str:
+        return plain[:begin] + write(text) + plain[end:]
+
+    return 0, len(raw), string, written
+
+
+def without_section(markup: re.Match[str]) -> str:
+    """The text of a section with the references of XML; a comment stays."""
+    return markup[0] if markup[1] is None else escaped(markup[1])
+
+
 def write_cdata(text: str) -> str:
-    return text.replace("]]>", "]]&gt;")
+    # A section ends at these signs, so they are in two.
+    return text.replace("]]>", "]]]]><![CDATA[>")
 
 
 def write_html(text: str) -> str:

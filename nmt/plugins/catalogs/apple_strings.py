@@ -9,7 +9,7 @@ from functools import partial
 from nmt.config import NMTError
 from nmt.plugins.catalogs.plists import check_text, read_plist
 from nmt.plugins.catalogs.values import Value, Values
-from nmt.plugins.documents import StringOfProgram
+from nmt.plugins.documents import StringOfProgram, join_surrogates
 
 IGNORED = r"(?:[\s\ufeff]++|/\*(?:[^*]|\*(?!/))*+\*/|//[^\n\r]*+)*+"
 STRING = r'"(?>(?:[^"\\]|\\.)*)"' + r"|'(?>(?:[^'\\]|\\.)*)'" + r"|(?:[\w.$:+-]|/(?![/*]))++"
@@ -100,7 +100,7 @@ def read_escapes(raw: str) -> str:
             return chr(int(escape[2], 8) % 256)
         return MEANINGS.get(escape[3], escape[3])
 
-    return ESCAPE.sub(meaning, raw) if "\\" in raw else raw
+    return join_surrogates(ESCAPE.sub(meaning, raw)) if "\\" in raw else raw
 
 
 def write_escapes(text: str, before: str, quote: str) -> str:

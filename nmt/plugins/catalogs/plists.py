@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from nmt.config import NMTError
 from nmt.plugins.catalogs.plurals import OTHER, sources_of_forms
-from nmt.plugins.catalogs.values import Copy, Value, Values, space_before
+from nmt.plugins.catalogs.values import MARKUP_LEFT, Copy, Value, Values, space_before
 from nmt.plugins.documents import CATEGORIES, Element, Part, StringOfProgram, escaped, parse_xml
 
 KIND = "NSStringFormatSpecTypeKey"
@@ -70,8 +70,11 @@ def pairs_of(dictionary: Element) -> Iterator[tuple[Element, Element]]:
 
 
 def add(values: Values, element: Element) -> Value | None:
-    """Add the text of an element; None if it has no place for any."""
+    """Add the text of an element; None if it has no place for any, or has markup."""
     if element.inside == element.end:
+        return None
+    if element.children:
+        values.left[MARKUP_LEFT] += 1
         return None
     value = Value(element.inside, element.outside, StringOfProgram(element.text), escaped)
     values.values.append(value)

@@ -79,7 +79,7 @@ def read_escape(escape: re.Match[str]) -> str:
     if raw.startswith("\\u"):
         # Two escapes for a character beyond U+FFFF are a pair in UTF-16.
         units = bytes.fromhex(raw.replace("\\u", ""))
-        return units.decode("utf-16-be", "replace")
+        return units.decode("utf-16-be", "surrogatepass")
     if raw[1:2] in ("", "\r", "\n"):
         return ""  # the line continues
     return LETTERS.get(raw[1], raw[1])

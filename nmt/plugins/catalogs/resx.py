@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from nmt.config import NMTError
 from nmt.plugins.catalogs.templates import Template
-from nmt.plugins.catalogs.values import Value, Values
+from nmt.plugins.catalogs.values import MARKUP_LEFT, Value, Values
 from nmt.plugins.documents import Element, MarkedUp, decode_file, escaped, is_technical, parse_xml
 
 NOT_TEXT = re.compile(
@@ -45,7 +45,18 @@ class Resources(Values):
         is_of_designer = any(name.startswith(IN_DESIGNERS) for name in names)
         for entry, name in zip(entries, names, strict=True):
             if is_string(entry, name, is_of_designer):
-                yield from values_of(entry)
+                yield from self.values_of(entry)
+
+    def values_of(self, entry: Element) -> Iterator[Value]:
+        """The value of an entry, unless it is technical or has markup."""
+        for element in entry.children:
+            text = element.text
+            if element.name != "value" or is_technical(text):
+                continue
+            if element.children:
+                self.left[MARKUP_LEFT] += 1
+                continue
+            yield Value(element.inside, element.outside, Template(text, FORMAT_ITEM), escaped)
 
 
 def is_string(entry: Element, name: str, is_of_designer: bool) -> bool:
@@ -56,13 +67,3 @@ def is_string(entry: Element, name: str, is_of_designer: bool) -> bool:
         return False
     # Designers of forms write their own data with such names.
     return not name.startswith(">>") and not NOT_TEXT.fullmatch(name)
-
-
-def values_of(entry: Element) -> Iterator[Value]:
-    """The value of an entry, unless it is technical or has markup."""
-    for element in entry.children:
-        if element.name != "value" or element.children:
-            continue
-        text = element.text
-        if not is_technical(text):
-            yield Value(element.inside, element.outside, Template(text, FORMAT_ITEM), escaped)

@@ -8,6 +8,7 @@ from itertools import islice
 
 from nmt.plugins.documents import (
     READINGS_LEFT_OUT,
+    SURROGATES_LEFT,
     Part,
     Spliced,
     String,
@@ -21,6 +22,7 @@ from nmt.translation import Document, Translated
 REFUSED = "strings left untranslated because the model lost their placeholders"
 UNREADABLE = "strings left untranslated because nmt cannot parse their ICU syntax"
 FRONT_MATTER_LEFT = "strings whose front matter is left untranslated"
+MARKUP_LEFT = "strings with comments or elements of XML left untranslated"
 
 
 @dataclass
@@ -125,10 +127,12 @@ def notice_about(strings: Sequence[String], counts: Counter[str], target: str) -
     """The notice about a file with these strings."""
     unreadable = sum(not string.is_readable for string in strings)
     fronts = sum(string.has_front_matter for string in strings)
+    halves = sum(string.has_surrogates for string in strings)
     messages = [string.message for string in strings if string.message]
     return notice_of(
         *counts.items(),
         (UNREADABLE, unreadable),
         (FRONT_MATTER_LEFT, fronts),
+        (SURROGATES_LEFT, halves),
         lacking(messages, target),
     )

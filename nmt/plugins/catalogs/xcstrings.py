@@ -16,7 +16,15 @@ from nmt.items import USUAL, Finder, hidden
 from nmt.plugins.catalogs.json_tree import Member, Node, parse_json, read_string
 from nmt.plugins.catalogs.plurals import sources_of_forms
 from nmt.plugins.catalogs.values import checked, notice_about
-from nmt.plugins.documents import Part, Spliced, String, StringOfProgram, decode_file
+from nmt.plugins.documents import (
+    SURROGATES_LEFT,
+    Part,
+    Spliced,
+    String,
+    StringOfProgram,
+    decode_file,
+    escape_surrogates,
+)
 from nmt.text import language_tag
 from nmt.translation import Document, Translated
 
@@ -102,8 +110,10 @@ class StringCatalog(Document):
         except UnknownStructure:
             self.left[UNKNOWN] += 1
             return
+        if any(unit.string.has_surrogates for unit in units):
+            self.left[SURROGATES_LEFT] += 1
         # Programs fall back to the source for texts without words.
-        if any(has_words(unit.string) for unit in units):
+        elif any(has_words(unit.string) for unit in units):
             self.localizations.append(Localization(member, content, units))
 
     def join(self, translations: Sequence[Translated]) -> bytes:
@@ -284,7 +294,7 @@ class Style:
             separators=(",", self.colon),
         )
         # Strings contain no line breaks, only their escapes.
-        text = text.replace("\n", self.line_break(level))
+        text = escape_surrogates(text).replace("\n", self.line_break(level))
         return text.replace("/", "\\/") if self.escapes_slashes else text
 
 

@@ -44,6 +44,9 @@ from .string_reader import Kind as Kind
 from .string_reader import Reader as Reader
 from .strings import String as String
 from .strings import has_items as has_items
+from .surrogates import SURROGATES_LEFT as SURROGATES_LEFT
+from .surrogates import escape_surrogates as escape_surrogates
+from .surrogates import join_surrogates as join_surrogates
 from .technical import StringOfProgram as StringOfProgram
 from .technical import is_technical as is_technical
 from .trees import without_optional as without_optional

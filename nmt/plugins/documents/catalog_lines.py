@@ -6,6 +6,7 @@ from itertools import takewhile
 
 import polib
 
+from nmt.config import NMTError
 from nmt.plugins.documents.headers import LANGUAGE
 
 HEADER = re.compile(r'^[ \t]*msgid[ \t]+""\s+msgstr[ \t]+".*(?:\s+".*)*', re.MULTILINE)
@@ -13,8 +14,12 @@ DECLARED = re.compile(rf'((?:"|\\n){LANGUAGE}:)[^"\\]*')
 FLAGS = re.compile(r"#,[ \t]*")
 FUZZY = "fuzzy"
 """Gettext ignores fuzzy translations until someone has reviewed them."""
-STRINGS = re.compile(r'\s*(?:msg\w+(?:\[\d+\])?)?(?>(?:\s*"(?>(?:[^"\\]|\\.)*)")*)\s*')
-"""A line of a message: a keyword, strings, or both."""
+KEYWORD = r"msg\w+(?:\[\d+\])?"
+STRING = r'"(?>(?:[^"\\]|\\.)*)"'
+LINE = re.compile(rf"\s*(?:{KEYWORD})?\s*(?:{STRING}\s*)?")
+"""A line of a message: a keyword, a string, or both."""
+CROWDED_LINE = re.compile(rf"(?>(?:\s*(?:{KEYWORD}|{STRING}))+)\s*")
+"""A line with any number of keywords and strings."""
 KIND = re.compile(r'msgstr|msg\w+|"|#~\||#[~,|]?|')
 
 
@@ -104,16 +109,19 @@ def damaged_line(text: str) -> int:
     return 0 if keyword == "msgstr" else number
 
 
-def unclosed_line(text: str) -> int:
-    """The number of the first line whose string has no closing quotation mark; 0 if none.
-
-    polib would drop the last character of such a string.
-    """
+def check_lines(text: str) -> None:
+    """Raise NMTError for a line that polib would not read as msgfmt does."""
     # Strings may contain the characters besides \\n at which `splitlines` breaks.
     for number, line in enumerate(text.split("\n"), start=1):
-        if kind_of(line)[:1] in ("m", '"') and not STRINGS.fullmatch(line):
-            return number
-    return 0
+        if kind_of(line)[:1] not in ("m", '"') or LINE.fullmatch(line):
+            continue
+        if CROWDED_LINE.fullmatch(line):
+            raise NMTError(
+                f"line {number}: more than one keyword or string on a line, which nmt does not "
+                "read; run `msgcat FILE -o FILE`"
+            )
+        # polib would drop the last character of such a string.
+        raise NMTError(f"line {number}: a string without a closing quotation mark")
 
 
 def kind_of(line: str) -> str:

@@ -9,7 +9,7 @@ from itertools import islice
 import polib
 
 from nmt.config import NMTError
-from nmt.plugins.documents.catalog_lines import CatalogLines, damaged_line, unclosed_line
+from nmt.plugins.documents.catalog_lines import CatalogLines, check_lines, damaged_line
 from nmt.plugins.documents.directives import FORMAT, same_directives
 from nmt.plugins.documents.document import notice_of
 from nmt.plugins.documents.encodings import decode_file
@@ -91,9 +91,7 @@ class Catalog(Document):
     def read(self) -> polib.POFile:
         # polib 1.2 would write the backslash of \x1b twice, and break a line at \v or \f.
         text = ESCAPE.sub(read_escape, self.text)
-        number = unclosed_line(text)
-        if number:
-            raise NMTError(f"line {number}: a string without a closing quotation mark")
+        check_lines(text)
         # polib needs a space before flags. The newline tells it that this is not a file name.
         with_spaces = FLAGS_WITHOUT_SPACE.sub("#, ", text) + "\n"
         try:

@@ -11,6 +11,7 @@ from nmt.plugins.documents.encodings import decode_file
 from nmt.plugins.documents.plural_forms import lacking
 from nmt.plugins.documents.readings import READINGS_LEFT_OUT, lost_readings
 from nmt.plugins.documents.strings import FRONT_MATTER_LEFT
+from nmt.plugins.documents.surrogates import SURROGATES_LEFT
 from nmt.plugins.documents.technical import StringOfProgram
 from nmt.translation import Document, Translated
 
@@ -60,11 +61,13 @@ class Strings(Document):
     def notice_with(self, refused: int, readings: int) -> str:
         unreadable = sum(not string.is_readable for string in self.strings)
         fronts = sum(string.has_front_matter for string in self.strings)
+        halves = sum(string.has_surrogates for string in self.strings)
         messages = [string.message for string in self.strings if string.message]
         return notice_of(
             (REFUSED, refused),
             (UNREADABLE, unreadable),
             (FRONT_MATTER_LEFT, fronts),
+            (SURROGATES_LEFT, halves),
             (READINGS_LEFT_OUT, readings),
             lacking(messages, self.target),
         )

@@ -10,6 +10,7 @@ from nmt.plugins.documents.nested import marked
 from nmt.plugins.documents.nodes import MarkupToken
 from nmt.plugins.documents.readings import RUBY_MARKUP
 from nmt.plugins.documents.string_reader import Inset, Kind, Reader
+from nmt.plugins.documents.surrogates import SURROGATE
 from nmt.plugins.documents.tags import is_fixed, readable_attributes, tags_of
 from nmt.translation import Translated
 
@@ -41,6 +42,11 @@ class String(Spliced):
         """False for a message that breaks the rules of ICU."""
         self.has_front_matter = False
         super().__init__(text, self.find_parts(text))
+        self.has_surrogates = any(map(SURROGATE.search, self.lines))
+        if self.has_surrogates:
+            # The string stays, because no encoding of a translation has these.
+            self.parts = []
+            self.lines = []
 
     def find_parts(self, text: str) -> list[Part]:
         if not icu.is_message(text):

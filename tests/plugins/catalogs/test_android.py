@@ -160,6 +160,28 @@ def test_other_files_are_refused(text, problem):
         read_document("android", text.encode())
 
 
+@pytest.mark.parametrize(
+    ("raw", "line", "translation", "text"),
+    [
+        ("<![CDATA[Open it]]> and <![CDATA[go]]>", "Open it and go", "a & b <c", "a & b <c"),
+        ("Salt &amp; <![CDATA[a & b]]>", "Salt & a & b", "a ]]> b", "a ]]> b"),
+        ("<![CDATA[<b>go</b>]]> <![CDATA[home]]>", "go home", "geh heim", "<b>geh</b> heim"),
+        ('"<![CDATA[go  to]]> it"', "go to it", "geh & dort", '"geh & dort"'),
+        ("<!-- <![CDATA[ -->go <![CDATA[to]]>", "go to", "a & b", "a & b"),
+        ("<![CDATA[go to]]>", "go to", "a ]]> & b", "a ]]> & b"),
+    ],
+)
+def test_sections_of_cdata_are_read_as_one_text(raw, line, translation, text):
+    lines, result = content(raw, translation)
+    assert lines == [line]
+    element = ET.fromstring(f"<string>{result}</string>")
+    assert "".join(element.itertext()) == text
+
+
+def test_a_pair_of_escapes_is_one_character():
+    assert content(r"house \ud83d\ude00 x", "a 😀 b") == (["house 😀 x"], "a 😀 b")
+
+
 @pytest.mark.parametrize("mark", ["- ", "* ", "•", r"\u2022 ", "&#8226; ", "\u2013 "])
 @pytest.mark.parametrize("quote", ["", '"'])
 def test_marks_of_lists_stay_at_the_beginning_of_their_lines(mark, quote):

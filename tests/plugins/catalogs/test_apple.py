@@ -148,3 +148,17 @@ def test_a_value_where_a_key_should_be_is_refused():
     text = "<plist><dict>\n<string>a</string><string>b</string></dict></plist>"
     with pytest.raises(NMTError, match="line 2: <string> is where a <key> should be"):
         read_document("stringsdict", text.encode())
+
+
+def test_a_pair_of_escapes_is_one_character():
+    lines, result, _ = pseudo("strings", r'"a" = "my house \Ud83d\Ude00";')
+    assert lines == ["my house 😀"]
+    assert result == r'"a" = "MY HOUSE \Ud83d\Ude00";'
+
+
+def test_a_string_with_a_comment_stays_and_is_counted():
+    text = "<plist><dict><key>a</key><string>go <!-- x --> home</string></dict></plist>"
+    lines, result, notice = pseudo("strings", text)
+    assert not lines
+    assert result == text
+    assert notice == "strings with comments or elements of XML left untranslated: 1"

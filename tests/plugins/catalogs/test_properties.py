@@ -139,3 +139,9 @@ def test_long_lines_are_wrapped_as_in_the_source():
     assert document.join(lines).decode() == text.replace(text[4:-8], text[4:-8].upper()).replace(
         "c d", "C D"
     )
+
+
+def test_a_pair_of_escapes_is_one_character():
+    lines, result, _ = pseudo("properties", r"a=go \ud83d\ude00 home")
+    assert lines == ["go 😀 home"]
+    assert result == r"a=GO \ud83d\ude00 HOME"

@@ -64,3 +64,11 @@ def test_a_file_in_another_encoding_keeps_it():
 def test_other_files_are_errors(text: str, message: str):
     with pytest.raises(NMTError, match=message):
         read_document("resx", text.encode())
+
+
+def test_a_value_with_a_comment_stays_and_is_counted():
+    text = '<root><data name="a"><value>Go <!-- x --> home</value></data></root>'
+    lines, result, notice = pseudo("resx", text)
+    assert not lines
+    assert result == text
+    assert notice == "strings with comments or elements of XML left untranslated: 1"

@@ -140,6 +140,20 @@ def test_an_unclosed_string_is_an_error_with_its_line(catalog, line):
     assert subprocess.run(command, input=catalog.encode(), capture_output=True).returncode == 1
 
 
+@pytest.mark.parametrize(
+    ("catalog", "line"),
+    [
+        ('msgid "one" msgstr ""\n', 1),
+        ('msgid "one" "two"\nmsgstr ""\n', 1),
+        ('msgid "one"\nmsgstr ""\n"" ""\n', 3),
+        ('msgid "one" "two" msgstr[0]""', 1),
+    ],
+)
+def test_several_strings_on_a_line_are_an_error_with_advice(catalog, line):
+    with pytest.raises(NMTError, match=f"^line {line}: more than one keyword or string .*msgcat"):
+        read_document("po", catalog.encode())
+
+
 @pytest.mark.parametrize("kind", ["perl", "java", "sh", "object-pascal"])
 def test_a_line_break_is_no_format_directive(kind):
     catalog = f'#, {kind}-format\nmsgid "go ->\\nnext page"\nmsgstr ""\n'
