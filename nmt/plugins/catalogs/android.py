@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from nmt.config import NMTError
 from nmt.plugins.catalogs.android_strings import android_string
 from nmt.plugins.catalogs.plurals import OTHER, sources_of_forms
-from nmt.plugins.catalogs.values import Copy, Value, Values, space_before
+from nmt.plugins.catalogs.values import Copy, Value, XmlValues, space_before
 from nmt.plugins.documents import Element, Part, parse_xml
 
 QUANTITY = re.compile(r"""(\squantity\s*=\s*["'])[^"']*""")
 ARRAYS_LEFT = "items of <array> left untranslated; nmt translates those of <string-array>"
 
 
-class Android(Values):
+class Android(XmlValues):
     """A file of resources; its strings, plurals and arrays of strings are translated."""
 
     def read(self) -> None:

@@ -7,7 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from nmt.config import NMTError
 from nmt.plugins.catalogs.plurals import OTHER, sources_of_forms
-from nmt.plugins.catalogs.values import MARKUP_LEFT, Copy, Value, Values, space_before
+from nmt.plugins.catalogs.values import (
+    MARKUP_LEFT,
+    Copy,
+    Value,
+    Values,
+    XmlValues,
+    space_before,
+)
 from nmt.plugins.documents import CATEGORIES, Element, Part, StringOfProgram, escaped, parse_xml
 
 KIND = "NSStringFormatSpecTypeKey"
@@ -23,7 +30,7 @@ def check_text(content: bytes) -> None:
         raise NMTError("a binary property list: convert it with `plutil -convert xml1 FILE`")
 
 
-class StringsDict(Values):
+class StringsDict(XmlValues):
     """A property list whose strings are translated, with the plural forms of the language."""
 
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:

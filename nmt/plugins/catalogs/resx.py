@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from nmt.config import NMTError
 from nmt.plugins.catalogs.templates import Template
-from nmt.plugins.catalogs.values import MARKUP_LEFT, Value, Values
-from nmt.plugins.documents import Element, MarkedUp, decode_file, escaped, is_technical, parse_xml
+from nmt.plugins.catalogs.values import MARKUP_LEFT, Value, XmlValues
+from nmt.plugins.documents import Element, escaped, is_technical, parse_xml
 
 NOT_TEXT = re.compile(
     r".*\.(?:"
@@ -23,14 +23,8 @@ NAME = re.compile(r".*\.Name")
 IN_DESIGNERS = ("$this.", ">>")
 
 
-class Resources(Values):
+class Resources(XmlValues):
     """A file of resources; everything besides strings that users read stays unchanged."""
-
-    on_missing_character = "xmlcharrefreplace"
-
-    def decode(self, content: bytes) -> tuple[str, bytes, str]:
-        declared = MarkedUp.charset.search(content[:1024])
-        return decode_file(content, declared[1].decode() if declared else "utf-8")
 
     def read(self) -> None:
         self.values += self.values_in(self.file)

@@ -13,6 +13,8 @@ from nmt.plugins.documents import (
     Spliced,
     String,
     decode_file,
+    decode_markup,
+    encode_markup,
     lacking,
     lost_readings,
     notice_of,
@@ -50,9 +52,6 @@ class Value:
 class Values(Document):
     """A file whose values are replaced with their translations."""
 
-    on_missing_character = "strict"
-    """What Python's encoder does with a character that the file's encoding lacks."""
-
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
         self.file, self.mark, self.encoding = self.decode(content)
         self.source = source
@@ -70,6 +69,10 @@ class Values(Document):
     def decode(self, content: bytes) -> tuple[str, bytes, str]:
         """The text, its byte order mark and its encoding."""
         return decode_file(content)
+
+    def encode(self, text: str) -> bytes:
+        """The bytes of the translated file, without the mark."""
+        return text.encode(self.encoding)
 
     @abstractmethod
     def read(self) -> None:
@@ -96,7 +99,17 @@ class Values(Document):
         strings = [value.string for value in self.values]
         self.notice = notice_about(strings, counts, self.target)
         text = Spliced(self.file, parts).render(())
-        return self.mark + text.encode(self.encoding, self.on_missing_character)
+        return self.mark + self.encode(text)
+
+
+class XmlValues(Values):
+    """A file of XML, which may declare its encoding."""
+
+    def decode(self, content: bytes) -> tuple[str, bytes, str]:
+        return decode_markup(content)
+
+    def encode(self, text: str) -> bytes:
+        return encode_markup(text, self.encoding, self.file)
 
 
 def checked(

@@ -10,6 +10,8 @@ from .elements import escaped as escaped
 from .elements import parse_xml as parse_xml
 from .elements import text_of as text_of
 from .encodings import decode_file as decode_file
+from .encodings import decode_markup as decode_markup
+from .encodings import encode_markup as encode_markup
 from .icu import CATEGORIES as CATEGORIES
 from .icu import PLURAL as PLURAL
 from .icu import Argument as Argument

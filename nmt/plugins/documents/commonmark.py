@@ -8,6 +8,7 @@ from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline import StateInline
 
 from nmt.plugins.documents.extensions import (
+    DEEPEST,
     DEFINITION,
     add_title,
     read_comment,
@@ -15,6 +16,7 @@ from nmt.plugins.documents.extensions import (
     read_formula,
     read_line_of_site,
     read_template,
+    read_too_deep,
 )
 from nmt.plugins.documents.myst_rules import is_myst, read_directive, read_line_of_myst
 from nmt.plugins.documents.roles import ROLE, parts_of_role
@@ -144,6 +146,8 @@ def parser() -> MarkdownIt:
     markdown = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     # Nothing is rendered, so an address such as javascript: is no danger, and its link stays one.
     setattr(markdown, "validateLink", lambda url: True)  # noqa: B010
+    # At this level, markdown-it ignores the rest of the file. A list has two levels.
+    markdown.options["maxNesting"] = DEEPEST + 2
     interrupts: RuleOptionsType = {"alt": INTERRUPTS}
     add = markdown.block.ruler.before
     # Before references, because "[^1]: text" would also be the definition of a reference.
@@ -157,6 +161,7 @@ def parser() -> MarkdownIt:
     add("table", "formula", read_formula, interrupts)
     add("table", "container", read_container, interrupts)
     add("template", "directive", read_directive, interrupts)
+    add("directive", "too_deep", read_too_deep)
     add("template", "line_of_myst", read_line_of_myst, interrupts)
     add("reference", "field", read_field, interrupts)
     add("reference", "abbreviation", read_abbreviation, interrupts)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from nmt.plugins.documents.encodings import decode_file
+from nmt.plugins.documents.encodings import decode_file, decode_markup, encode_markup
 from nmt.translation import Document, Translated
 
 
@@ -64,36 +64,33 @@ def notice_of(*counts: tuple[str, int]) -> str:
 class Text(Document):
     """A text file, written back in its original encoding."""
 
-    charset: re.Pattern[bytes] | None = None
-    """Matches an encoding declaration; group 1 is the encoding's name."""
     convert = "save it as UTF-8"
     """Advises the user what to do with a file in another encoding."""
 
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
-        # The HTML standard requires the declaration within the first 1024 bytes.
-        declared = self.charset.search(content[:1024]) if self.charset else None
-        encoding = declared[1].decode() if declared else "utf-8"
-        text, self.mark, self.encoding = decode_file(content, encoding, self.convert)
+        text, self.mark, self.encoding = self.decode(content)
         self.text = Spliced(text, self.parts(text, target))
         self.lines = self.text.lines
+
+    def decode(self, content: bytes) -> tuple[str, bytes, str]:
+        """The text, its byte order mark and its encoding."""
+        return decode_file(content, convert=self.convert)
 
     @abstractmethod
     def parts(self, text: str, target: str) -> Sequence[Part]:
         """The parts to replace; `target` is a language code or empty."""
 
     def join(self, translations: Sequence[Translated]) -> bytes:
-        # Only HTML and XML may be in an encoding that lacks characters, and both have references
-        # for them.
-        return self.mark + self.text.render(translations).encode(self.encoding, "xmlcharrefreplace")
+        # In other files, all encodings have all characters.
+        text = self.text.render(translations)
+        return self.mark + encode_markup(text, self.encoding, self.text.text)
 
 
 class MarkedUp(Text):
     """A file of HTML or XML, which may declare its encoding."""
 
-    charset = re.compile(
-        rb"""<(?:meta|\?xml)\b[^>]*?(?:charset|encoding)\s*=\s*["']?([\w.-]+)""",
-        re.IGNORECASE,
-    )
+    def decode(self, content: bytes) -> tuple[str, bytes, str]:
+        return decode_markup(content)
 
 
 def plain_text(text: str) -> Spliced:

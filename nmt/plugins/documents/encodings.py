@@ -1,4 +1,7 @@
-"""Encodings of documents, which are decoded as browsers do (https://encoding.spec.whatwg.org)."""
+"""Encodings of documents, which are decoded as browsers do (https://encoding.spec.whatwg.org).
+
+XML is decoded as XML parsers do: in the encoding that it declares, not in a larger one.
+"""
 
 import codecs
 import re
@@ -12,16 +15,16 @@ MARKS = {
     codecs.BOM_UTF16_LE: "utf-16-le",
     codecs.BOM_UTF16_BE: "utf-16-be",
 }
-CHARSETS = re.compile(r"(iso8859|cp\d|koi8|mac|gb|big5|euc|shift_jis).*|utf-8|utf-16|ascii")
+CHARSETS = re.compile(r"(iso8859|cp\d|koi8|mac|gb|big5|euc|shift_jis|tis).*|utf-8|utf-16|ascii")
 """Python's names of the supported encodings.
 
 Its other codecs may decompress data or decode it in other ways.
 """
 LABELS = {
-    "chinese": "gb18030",
+    "chinese": "gb2312",
     "cn-big5": "big5",
     "dos-874": "cp874",
-    "gb_2312-80": "gb18030",
+    "gb_2312-80": "gb2312",
     "iso-8859-6-e": "iso8859-6",
     "iso-8859-6-i": "iso8859-6",
     "iso-8859-8-e": "iso8859-8",
@@ -33,10 +36,10 @@ LABELS = {
     "visual": "iso8859-8",
     "windows-31j": "cp932",
     "windows-874": "cp874",
-    "windows-936": "gb18030",
+    "windows-936": "gbk",
     "windows-949": "cp949",
     "x-euc-jp": "euc_jp",
-    "x-gbk": "gb18030",
+    "x-gbk": "gbk",
     "x-mac-cyrillic": "mac-cyrillic",
     "x-mac-roman": "mac-roman",
     "x-mac-ukrainian": "mac-cyrillic",
@@ -50,8 +53,8 @@ LARGER = {
     "big5hkscs": ["big5hkscs", "cp950"],
     "euc_jp": ["euc_jp", "euc_jis_2004"],
     "euc_kr": ["cp949"],
-    "gb2312": ["gb18030"],
-    "gbk": ["gb18030"],
+    "gb2312": ["gbk", "gb18030"],
+    "gbk": ["gbk", "gb18030"],
     "iso8859-1": ["cp1252"],
     "iso8859-9": ["cp1254"],
     "iso8859-11": ["cp874"],
@@ -59,9 +62,28 @@ LARGER = {
     "tis-620": ["cp874"],
 }
 """The encodings with more characters in which browsers decode text, in order of preference."""
+DECLARED = re.compile(
+    rb"""<(?:meta|\?xml)\b[^>]*?(?:charset|encoding)\s*=\s*["']?([\w.-]+)""",
+    re.IGNORECASE,
+)
+"""The declaration of an encoding in HTML or XML; group 1 is the encoding's name."""
+XML = re.compile(rb"(?:\xef\xbb\xbf)?\s*<\?xml\b")
+CONTROLS = re.compile("[\x80-\x9f]")
+"""Characters that nobody writes; in larger encodings, their bytes are quotation marks."""
+UNSURE = {
+    "big5": (
+        "\u00a2\u00a3\u00a5\u2022\u203e\u223c\u2609\u2641\uff0f\uff3c\uff64\u02cd\u2574\uffe3"
+    ),
+    "mac-roman": "\u20ac\u03a9\u2206\uf8ff",
+}
+"""Characters that XML parsers read in different ways, by the encoding."""
+USER_DEFINED = re.compile(rb"[\xc6-\xc8][\xa1-\xfe]|[\xc7\xc8].", re.DOTALL)
+LONGEST = 4
+"""Bytes of a character in any encoding."""
+SECTION = re.compile(r"<!--.*?-->|<!\[CDATA\[.*?]]>", re.DOTALL)
 
 
-def codecs_of(label: str) -> list[str]:
+def codecs_of(label: str, is_xml: bool = False) -> list[str]:
     """Python's names of the encodings with a label; none if the label is unknown."""
     label = label.strip().lower()
     # Such as x-cp1252.
@@ -72,6 +94,9 @@ def codecs_of(label: str) -> list[str]:
     except LookupError:
         return []
     names = LARGER.get(name, [name])
+    if is_xml:
+        # The writers of many files declare an encoding, but write the larger one.
+        names = [name, *LARGER.get(name, [])]
     return names if all(map(CHARSETS.fullmatch, names)) else []
 
 
@@ -79,6 +104,7 @@ def decode_file(
     content: bytes,
     declared: str = "utf-8",
     convert: str = "save it as UTF-8",
+    is_xml: bool = False,
 ) -> tuple[str, bytes, str]:
     """Decode UTF-8, UTF-16 with a byte order mark, or the declared encoding.
 
@@ -93,7 +119,7 @@ def decode_file(
         problem = problem_of(content[:8192])
         if problem:
             raise NMTError(problem)
-    names = codecs_of(declared)
+    names = codecs_of(declared, is_xml)
     if not names:
         raise NMTError(f"nmt cannot read its encoding {declared[:40]!r}: {convert}")
     # UTF-8 first: other text is hardly ever valid UTF-8, but UTF-8 files declare other encodings.
@@ -114,6 +140,59 @@ def decode_file(
     return decoded, mark, encoding
 
 
+def decode_markup(content: bytes) -> tuple[str, bytes, str]:
+    """Decode HTML or XML, which may declare its encoding: the text, the mark and the encoding."""
+    # The HTML standard requires the declaration within the first 1024 bytes.
+    declared = DECLARED.search(content[:1024])
+    encoding = declared[1].decode() if declared else "utf-8"
+    return decode_file(content, encoding, is_xml=XML.match(content) is not None)
+
+
+def encode_markup(text: str, encoding: str, source: str) -> bytes:
+    """Encode HTML or XML, with references for characters that the encoding lacks.
+
+    Characters of the `source` text are written as they are there.
+    """
+    missing = ""
+    # Unicode lacks no character.
+    if not encoding.startswith("utf-"):
+        new = {*text}.difference(source)
+        missing = "".join(character for character in new if is_missing(character, encoding))
+    if missing:
+        text = with_references(text, re.compile(f"[{re.escape(missing)}]"))
+    return text.encode(encoding, "xmlcharrefreplace")
+
+
+def with_references(text: str, characters: re.Pattern[str]) -> str:
+    """A text of HTML or XML with references for some characters."""
+
+    def in_section(section: re.Match[str]) -> str:
+        if section[0].startswith("<!--"):
+            return section[0]
+        # CDATA has no references, so it ends before each and begins again.
+        return characters.sub(
+            lambda match: f"]]>&#{ord(match[0])};<![CDATA[",
+            section[0],
+        )
+
+    with_sections = SECTION.sub(in_section, text)
+    return characters.sub(lambda match: f"&#{ord(match[0])};", with_sections)
+
+
+def is_missing(character: str, encoding: str) -> bool:
+    """Whether an encoding lacks a character, or programs could read another one."""
+    if character in UNSURE.get(encoding, ""):
+        return True
+    # Programs read these codes of Big5, which users may define, as private characters.
+    if encoding == "big5" and USER_DEFINED.fullmatch(character.encode(encoding, "replace")):
+        return True
+    # In Python, Shift JIS writes the yen sign as a backslash.
+    if not has_same_text(character, encoding):
+        return True
+    # Python writes some syllables in EUC-KR as four characters, which programs read as four.
+    return len(character.encode(encoding)) > LONGEST
+
+
 def mark_of(content: bytes) -> bytes:
     """The byte order mark at the beginning of a file, if any."""
     for mark in MARKS:
@@ -128,7 +207,7 @@ def fitting_codec(text: bytes, names: list[str]) -> str:
     candidates = [name for name in names if name not in ("utf-8", "utf-16")]
     # Encodings that write the same bytes come first, because text that stays must not change.
     for name in candidates:
-        if has_same_bytes(text, name):
+        if has_same_bytes(text, name) and not CONTROLS.search(text.decode(name)):
             return name
     # Some encodings, such as Shift JIS, have several codes for a character.
     for name in candidates:
@@ -147,6 +226,12 @@ def has_same_bytes(text: bytes, name: str) -> bool:
 def has_same_characters(text: bytes, name: str) -> bool:
     """Whether a text can be decoded and encoded again, perhaps with other codes."""
     with suppress(UnicodeError):
-        decoded = text.decode(name)
-        return decoded.encode(name).decode(name) == decoded
+        return has_same_text(text.decode(name), name)
+    return False
+
+
+def has_same_text(text: str, name: str) -> bool:
+    """Whether a text can be encoded, and is the same when it is decoded again."""
+    with suppress(UnicodeError):
+        return text.encode(name).decode(name) == text
     return False

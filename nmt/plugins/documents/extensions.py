@@ -65,6 +65,24 @@ OF_SITE = re.compile(
 FORMULAS = {"$$": "$$", r"\[": r"\]", r"\\[": r"\\]"}
 ENVIRONMENT = re.compile(r"\\begin\{([a-z]+\*?)\}")
 
+DEEPEST = 32
+"""Maximum level of blocks; a list takes two. Hostile files would otherwise take long."""
+
+
+def read_too_deep(state: StateBlock, first: int, end: int, silent: bool) -> bool:
+    """A rule of markdown-it for the content of a list or quotation that is nested too deeply."""
+    if silent or state.level < DEEPEST:
+        return False
+    after = first + 1
+    # A line that is indented less belongs to a block around this one.
+    while after < end and (state.isEmpty(after) or state.sCount[after] >= state.blkIndent):
+        after += 1
+    token = state.push("too_deep", "", 0)
+    token.map = [first, after]
+    token.content = state.getLines(first, after, 0, False)
+    state.line = after
+    return True
+
 
 def line_of(state: StateBlock, number: int) -> str:
     """A line of the file, without its indentation."""

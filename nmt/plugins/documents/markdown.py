@@ -169,6 +169,8 @@ class Blocks:
                 self.add_html(token)
             elif token.type == "jsx_block":
                 self.add_tags(token)
+            elif token.type == "too_deep":
+                self.left[BLOCKS_OF_TEXT] += has_letters(token.content)
             elif token.type == "copied_block":
                 self.left[PARAMETERS] += count_readable(token.content)
             elif token.type == "fence" and token.info.startswith("{"):

@@ -107,6 +107,11 @@ class Message(Part):
     """The number of plural forms; 0 for a message without them."""
     is_refused: bool = False
 
+    @property
+    def newline(self) -> str:
+        """The line end of the file."""
+        return "\r\n" if "\r\n" in self.element.file else "\n"
+
     def render(self, translations: Sequence[Translated]) -> str:
         text = self.string.render(translations)
         self.is_refused = not self.string.keeps(translations, text)
@@ -116,6 +121,7 @@ class Message(Part):
         written = self.source.raw_inside
         if text != self.string.text:
             written = CODE.sub(lambda code: self.codes.get(code[0], code[0]), escaped(text))
+            written = written.replace("\n", self.newline)
         tag = self.element.file[self.element.begin : self.element.inside]
         opening = tag.removesuffix("/>").removesuffix(">").rstrip()
         inside = self.plural_forms(written) if self.forms else written
@@ -133,8 +139,9 @@ class Message(Part):
                 forms[index] = ""
         forms += [""] * (self.forms - len(forms))
         new_form = f"<numerusform>{written}</numerusform>"
-        lines = [f"\n{indentation}    {form or new_form}" for form in forms]
-        return "".join(lines) + f"\n{indentation}"
+        line_end = f"{self.newline}{indentation}"
+        lines = [f"{line_end}    {form or new_form}" for form in forms]
+        return "".join(lines) + line_end
 
 
 def message_of(
@@ -162,12 +169,12 @@ def text_and_codes(source: Element) -> tuple[str, dict[str, str]]:
     pieces = list[str]()
     at = source.inside
     for child in source.children:
-        pieces.append(text_of(source.file[at : child.begin]))
+        pieces.append(text_between(source.file, at, child.begin))
         code = chr(ord(FIRST_CODE) + len(codes))
         codes[code] = child.raw
         pieces.append(code)
         at = child.end
-    pieces.append(text_of(source.file[at : source.outside]))
+    pieces.append(text_between(source.file, at, source.outside))
     text = "".join(pieces)
     # The characters could also be icons of the program, and their number is limited.
     if len(CODE.findall(text)) != len(codes):
@@ -176,6 +183,11 @@ def text_and_codes(source: Element) -> tuple[str, dict[str, str]]:
     if text.count("&") == 1:
         text = MNEMONIC.sub(r"&\1\2", text)
     return text, codes
+
+
+def text_between(file: str, begin: int, end: int) -> str:
+    """The text between two offsets of a file, with the line ends that XML parsers return."""
+    return text_of(file[begin:end].replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def forms_of(translation: Element) -> list[Element]:

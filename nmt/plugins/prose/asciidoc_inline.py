@@ -93,9 +93,14 @@ WITHOUT_TEXT = frozenset(
         "footnoteref",
     ]
 )
-EDGE = re.compile(f"(?P<before>[\\s\\S]?){BEGINS}|{ENDS}(?P<after>[\\s\\S]?)")
+OTHER = f"[^{BEGINS}{ENDS}]?"  # two addresses may be beside each other
+EDGE = re.compile(f"(?P<before>{OTHER}){BEGINS}|{ENDS}(?P<after>{OTHER})")
+BRACKET_OF_INDEX = re.compile(
+    r"(?<=\()(?=\(\(\([^()]{1,500}\)\)\)(?!\)))|(?<=[^()]\)\)\))(?=\)(?!\)))"
+)
+"""Where Asciidoctor would take a bracket beside an index term for a part of it."""
 MAY_BE_BLOCK = re.compile(
-    r"(?:[*.-]{1,5}|\d{1,9}\.|[a-zA-Z]\.|[ivxIVX]{1,9}\)|<[\d.]+>|={1,6}|\#{1,6}|>)(?:\s|$)"
+    r"(?:[*.-]++|\d{1,9}\.|[a-zA-Z]\.|[ivxIVX]{1,9}\)|<[\d.]+>|={1,6}|\#{1,6}|>)(?:\s|$)"
     r"|\.[^\s.]|//|\[[^\n]*\]$|:!?\w[\w-]{0,60}!?:(?:\s|$)|[\w-]{1,40}::\S*\[|'''|<<<|\|===|!==="
     r"|(?:-{2,}|\.{4,}|={4,}|\*{4,}|_{4,}|\+{4,}|`{3,})$"
     r"|(?:NOTE|TIP|IMPORTANT|CAUTION|WARNING):\s|\+$"
@@ -142,11 +147,11 @@ class Inline(Syntax):
 
     def unwrapped(self, text: str) -> str:
         # Hard line breaks remain.
-        return re.sub(r"(?<![ \t])(?<![ \t]\+)[ \t]*\r?\n[ \t]*", " ", text)
+        return re.sub(r"(?<![ \t\r])(?<![ \t]\+)[ \t]*\r?\n[ \t]*", " ", text)
 
     def finished(self, text: str, before: str, after: str) -> str:
-        """A translation with blanks around bare addresses."""
-        return EDGE.sub(with_blank, text)
+        """A translation with blanks around bare addresses, and index terms in brackets."""
+        return BRACKET_OF_INDEX.sub(" ", EDGE.sub(with_blank, text))
 
     def guarded(self, text: str, begins_line: bool) -> str:
         is_other = begins_line and not self.in_brackets and MAY_BE_BLOCK.match(text)

@@ -20,7 +20,7 @@ BLOCK_MACRO = re.compile(r"(?P<name>[\w-]{1,60})::(?P<target>\S*?)\[(?P<attribut
 SECTION = re.compile(r"(?:={1,6}|#{1,6})[ \t]+(?=\S)")
 UNDERLINE = re.compile(r"(?P<sign>[=\-~^+])(?P=sign)+$")
 LIST_ITEM = re.compile(
-    r"[ \t]*(?:\*{1,5}|-|\u2022|\.{1,5}|\d{1,9}\.|[a-zA-Z]\.|[IVXivx]{1,9}\))[ \t]+"
+    r"[ \t]*(?:\*++|-|\u2022|\.++|\d{1,9}\.|[a-zA-Z]\.|[IVXivx]{1,9}\))[ \t]+"
     r"(?:\[[ xX*]\][ \t]+)?(?=\S)"
 )
 CALLOUT = re.compile(r"<(?:\d{1,3}|\.)>[ \t]+(?=\S)")

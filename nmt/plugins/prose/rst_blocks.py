@@ -54,6 +54,7 @@ BLOCKS = "blocks of text"
 DIRECTIVES = "unknown directives"
 TERMS = "terms of glossaries"
 FIELDS = "fields at the beginning"
+ATTRIBUTIONS = "attributions of quotations"
 OPTIONS_WITH_TEXT = "options of directives"
 
 
@@ -388,7 +389,9 @@ class Body:
         if not last.text.endswith("::"):
             if self.is_glossary:
                 self.page.left[TERMS] += has_letters(first.text)
-            elif not (self.depth and ATTRIBUTION.match(first.text)):
+            elif self.depth and ATTRIBUTION.match(first.text):
+                self.page.left[ATTRIBUTIONS] += has_letters(first.text)
+            else:
                 self.page.add(first.begin, end)
             return after
         if end - 2 > first.begin:

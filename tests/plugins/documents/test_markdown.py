@@ -240,3 +240,23 @@ def test_unclosed_blocks_do_not_recurse_without_end(line):
     page = line * 2_000 + "\n\na\n"
     document = read_document("markdown", page.encode())
     assert document.join(same(document.lines)) == page.encode()
+
+
+def nested_list(levels: int) -> str:
+    return "".join(f"{'  ' * level}- cat\n" for level in range(levels))
+
+
+@pytest.mark.parametrize("format", ["markdown", "mdx"])
+@pytest.mark.parametrize("page", [nested_list(15), "> " * 30 + "a cat\n"])
+def test_deep_lists_and_quotations_are_translated(format, page):
+    assert pseudo(format, page)[1:] == (page.upper(), "")
+
+
+@pytest.mark.parametrize("format", ["markdown", "mdx"])
+@pytest.mark.parametrize("page", [nested_list(17), "- a\n\n  " + "> " * 40 + "cat\n"])
+def test_deeper_blocks_are_counted_and_the_rest_is_translated(format, page):
+    lines, result, notice = pseudo(format, f"{page}- dog\n\nThe end.\n")
+    assert lines[-2:] == ["dog", "The end."]
+    assert "cat\n" in result
+    assert result.endswith("- DOG\n\nTHE END.\n")
+    assert notice == "blocks of text left untranslated: 1"

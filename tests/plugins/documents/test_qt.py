@@ -65,6 +65,19 @@ def test_white_space_stays():
     assert translated(message(" One\nTwo\n"))[1] == message(" One\nTwo\n", " ONE\nTWO\n")
 
 
+@pytest.mark.parametrize("content", [message("One\ntwo"), message("%n cats\n%n dogs")])
+@pytest.mark.parametrize("is_plural", [False, True])
+def test_line_ends_of_windows_stay(content, is_plural):
+    if is_plural:
+        content = content.replace("<message>", '<message numerus="yes">')
+    before, expected = translated(content)[:2]
+    source = f"{BEFORE}{content}{AFTER}".replace("\n", "\r\n")
+    document = read_document("qt", source.encode(), "de", "en")
+    assert document.lines == before
+    result = document.join(capitals(document.lines)).decode()
+    assert result == f"{BEFORE}{expected}{AFTER}".replace("\n", "\r\n")
+
+
 def test_text_that_does_not_change_keeps_its_bytes():
     source = "E&amp;xit &#34;now&#34;"
     assert translated(message(source), by=same)[1] == message(source, source)

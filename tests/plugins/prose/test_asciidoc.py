@@ -12,6 +12,7 @@ BLOCKS = [
     ("== Part\n\nOne\ntwo.\n", "Part One two."),
     ("Part\n----\n\nOne.\n", "Part One."),
     ("* one\n** two\n. three\n- [x] four\n", "one two three four"),
+    ("***** one\n****** two\n******* three\n...... four\n", "one two three four"),
     ("* one\n+\n----\ncode\n----\n+\nmore\n", "one more"),
     ("term:: A text.\nother::\n  Its text.\n", "term A text. other Its text."),
     ("NOTE: A text.\n\n[TIP]\n====\nInside.\n====\n", "A text. Inside."),
@@ -46,6 +47,7 @@ INLINES = [
     ("see xref:a.adoc#b[the text] now", "NOW xref:a.adoc#b[TEXT THE] SEE"),
     ("see https://x.y[the text] now", "NOW https://x.y[TEXT THE] SEE"),
     ("see https://x.y[the text^] now", "NOW https://x.y[TEXT THE^] SEE"),
+    ("see {url-a}{url-b} now", "NOW {url-a}{url-b} SEE"),
     ("see {name} and kbd:[Ctrl] now", "NOW kbd:[Ctrl] AND {name} SEE"),
     ("a textfootnote:[Its note.] b", "B TEXTfootnote:[NOTE. ITS] A"),
     ("an image:x.png[icon text] b", "image:x.png[TEXT ICON] B AN"),
@@ -63,6 +65,22 @@ def test_letters_beside_code():
 
 def test_hard_line_breaks_stay():
     assert pseudo("asciidoc", "One +\ntwo\n")[1] == "ONE +\nTWO\n"
+    source = "One three +\r\ntwo four\r\nfive.\r\n"
+    assert pseudo("asciidoc", source)[1:] == (source.upper(), "")
+
+
+BRACKETS = [
+    ("The (((a, b))) is (open).", "Die (offen).", "Die ( (((a, b))) offen)."),
+    ("The cat (((a, b))) is", "Die (Katze)", "Die (Katze(((a, b))) )"),
+]
+
+
+@pytest.mark.parametrize(("source", "translation", "expected"), BRACKETS)
+def test_index_terms_are_apart_from_brackets(source, translation, expected):
+    document = read_document("asciidoc", source.encode())
+    result = document.join([Translated(translation, [(0, 0), (1, 1)])]).decode()
+    assert result == expected
+    assert document.notice == ""
 
 
 @pytest.mark.parametrize("beginning", ["* x", "1. x", ".x", "== x", "// x", "NOTE: x"])

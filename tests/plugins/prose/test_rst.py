@@ -150,3 +150,11 @@ def test_hostile_files_take_linear_time(piece):
         except NMTError:
             continue
         assert document.join([Translated(line) for line in document.lines]) == form.encode()
+
+
+def test_attributions_are_counted():
+    source = "One.\n\n    Two.\n\n    -- Bob of it\n"
+    lines, result, notice = pseudo("rst", source)
+    assert lines == ["One.", "Two."]
+    assert result.endswith("\n    -- Bob of it\n")
+    assert notice == "attributions of quotations left untranslated: 1"
