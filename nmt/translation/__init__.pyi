@@ -5,11 +5,13 @@ from .contents import kind_of_content as kind_of_content
 from .corpora import best_translations as best_translations
 from .corpora import kind_of_corpus as kind_of_corpus
 from .flagging import flagger as flagger
+from .identity import changed_names as changed_names
 from .identity import is_same as is_same
 from .identity import options_before as options_before
 from .identity import what_affects_output as what_affects_output
 from .inputs import HEAD_BYTES as HEAD_BYTES
 from .inputs import advice_for as advice_for
+from .inputs import check_content as check_content
 from .inputs import check_lines as check_lines
 from .inputs import format_by_content as format_by_content
 from .inputs import format_of_file as format_of_file
@@ -38,10 +40,12 @@ from .models import find_models as find_models
 from .models import require_languages as require_languages
 from .pair_scores import encode_pairs as encode_pairs
 from .pair_scores import score_pairs as score_pairs
+from .reporting import fields_of as fields_of
 from .reporting import progress_of as progress_of
 from .reporting import report as report
 from .reporting import summarize as summarize
 from .reporting import warn as warn
+from .reporting import warn_of_note as warn_of_note
 from .segments import Segmenter as Segmenter
 from .spans import Words as Words
 from .stages import Outcome as Outcome
