@@ -132,8 +132,8 @@ class RayPool:
 
     def claim_output(self) -> None:
         """Hold a name in the cluster for the output; NMTError if another job holds it."""
-        digest = hashlib.sha256(places.plain(self.config.output).encode()).hexdigest()
-        guard = self.ray.remote(Guard).options(name=digest, namespace=NAMESPACE, num_cpus=0)
+        name = name_of_guard(self.config.output)
+        guard = self.ray.remote(Guard).options(name=name, namespace=NAMESPACE, num_cpus=0)
         try:
             self.guard = guard.remote()
         except ValueError as error:
@@ -324,6 +324,11 @@ class RayPool:
         if not self.lost:
             return workers
         return f"{workers}, of which {self.lost:,} died and were replaced"
+
+
+def name_of_guard(output: str) -> str:
+    """The name that a job holds in the cluster for its output."""
+    return hashlib.sha256(places.plain(output).encode()).hexdigest()
 
 
 class Guard:
