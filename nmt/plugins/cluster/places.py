@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import fsspec
 
 from nmt.config import NMTError, one_line
-from nmt.files import cannot_write, whole_file, write_file
+from nmt.files import cannot_write, remove_leftovers, whole_file, write_file
 from nmt.text import decompressed, open_bytes, reading
 
 LOCAL = "file://"
@@ -118,6 +119,8 @@ def written(name: str) -> Iterator[Path]:
     if not is_remote(name):
         path = Path(name)
         make_folder(path.parent)
+        # Of a killed job; the job that holds the lock is the only one that writes the file.
+        remove_leftovers(path.parent, re.escape(path.name))
         with whole_file(path) as temporary:
             yield temporary
         return
@@ -146,6 +149,12 @@ def remove(name: str) -> None:
     system, path = system_of(name)
     with accessing(name):
         system.rm(path, recursive=True)
+
+
+def remove_temporary(folder: str) -> None:
+    """Remove the temporary files that a killed command has left in a folder."""
+    if not is_remote(folder):
+        remove_leftovers(Path(folder))
 
 
 def files_in(name: str) -> list[str]:

@@ -84,6 +84,7 @@ class Store:
         """Forget all blocks, before other ones are written."""
         for name in ("blocks", "files", "job.json"):
             places.remove(f"{self.folder}/{name}")
+        places.remove_temporary(self.folder)
 
     def block_path(self, file: InputFile, number: int) -> str:
         return f"{self.folder}/blocks/{file.name}/{number:08}"

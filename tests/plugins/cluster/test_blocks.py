@@ -194,9 +194,14 @@ def test_a_stopped_job_repeats_no_finished_block(bulk, expected, blocks):
     with pytest.raises(Stopped):
         bulk("input=in.txt", "output=out.txt", blocks=blocks)
     assert not Path("out.txt").exists()
+    # A killed command may have been writing the output or a block.
+    Path(".out.txt.01234567.nmt-tmp").write_text("half")
+    Path("out.txt.blocks/.job.json.01234567.nmt-tmp").write_text("half")
     [pool] = bulk("input=in.txt", "output=out.txt", seed=2)
     assert pool.done == 8 - blocks
     assert Path("out.txt").read_text().split("\n")[:-1] == expected(LINES)
+    assert not list(Path().glob(".out*"))
+    assert not Path("out.txt.blocks").exists()
 
 
 def test_a_damaged_block_is_translated_again(bulk, expected):
