@@ -18,7 +18,7 @@ import pytest
 from nmt.commands import compose
 from nmt.errors import NMTError
 from nmt.files import only_process
-from nmt.plugins.cluster import places
+from nmt.plugins.cluster import places, pool
 from nmt.plugins.cluster.job import translate_in_blocks
 from nmt.plugins.cluster.lines import with_field
 from nmt.plugins.cluster.worker import BlockTranslator, WorkerFacts
@@ -110,10 +110,10 @@ def write_lines(name: str, lines: list[str]) -> None:
 def test_a_text_file_has_the_bytes_of_one_machine(bulk, expected):
     lines = ["\ufeff" + LINES[0], "", *LINES[1:]]
     write_lines("in.txt", lines)
-    [pool] = bulk("input=in.txt", "output=out.txt")
+    [workers] = bulk("input=in.txt", "output=out.txt")
     assert Path("out.txt").read_text().split("\n")[:-1] == expected(lines)
-    assert pool.done == 9
-    assert pool.most_open == 4
+    assert workers.done == 9
+    assert workers.most_open == 4
     assert not Path("out.txt.blocks").exists()
 
 
@@ -178,11 +178,11 @@ def test_a_folder_has_one_output_per_file(bulk, expected, here):
     assert names == ["a.txt", "deep/b.en", "deep/c.txt.gz", "none.parquet"]
     # A second command translates only what is new.
     write_lines("in/new.txt", LINES[:3])
-    [pool] = bulk("input=in/", "output=out")
-    assert pool.done == 1
+    [workers] = bulk("input=in/", "output=out")
+    assert workers.done == 1
     Path("out/a.txt").unlink()
-    [pool] = bulk("input=in/*.txt", "output=out")
-    assert pool.done == 3
+    [workers] = bulk("input=in/*.txt", "output=out")
+    assert workers.done == 3
     write_lines("in/new.txt", LINES[:4])
     with pytest.raises(NMTError, match=r"in/new\.txt: has changed"):
         bulk("input=in/", "output=out")
@@ -197,8 +197,8 @@ def test_a_stopped_job_repeats_no_finished_block(bulk, expected, blocks):
     # A killed command may have been writing the output or a block.
     Path(".out.txt.01234567.nmt-tmp").write_text("half")
     Path("out.txt.blocks/.job.json.01234567.nmt-tmp").write_text("half")
-    [pool] = bulk("input=in.txt", "output=out.txt", seed=2)
-    assert pool.done == 8 - blocks
+    [workers] = bulk("input=in.txt", "output=out.txt", seed=2)
+    assert workers.done == 8 - blocks
     assert Path("out.txt").read_text().split("\n")[:-1] == expected(LINES)
     assert not list(Path().glob(".out*"))
     assert not Path("out.txt.blocks").exists()
@@ -211,8 +211,8 @@ def test_a_damaged_block_is_translated_again(bulk, expected):
     paths = sorted(path for path in Path("out.txt.blocks/blocks").rglob("*") if path.is_file())
     paths[0].write_bytes(paths[0].read_bytes()[:-1])
     paths[1].write_bytes(b"")
-    [pool] = bulk("input=in.txt", "output=out.txt")
-    assert pool.done == 4
+    [workers] = bulk("input=in.txt", "output=out.txt")
+    assert workers.done == 4
     assert Path("out.txt").read_text().split("\n")[:-1] == expected(LINES)
 
 
@@ -230,8 +230,8 @@ def test_other_options_do_not_mix(bulk, words, problem):
         bulk("input=in.txt", "output=out.txt", blocks=3)
     with pytest.raises(NMTError, match=problem):
         bulk("input=in.txt", "output=out.txt", *words)
-    [pool] = bulk("input=in.txt", "output=out.txt", "overwrite=true", *words)
-    assert pool.done >= 7
+    [workers] = bulk("input=in.txt", "output=out.txt", "overwrite=true", *words)
+    assert workers.done >= 7
 
 
 def test_another_model_does_not_mix(bulk, checkpoint):
@@ -257,8 +257,8 @@ def test_remote_files(bulk, expected):
     files.pipe_file("/in/sub/b.txt.gz", gzip.compress(b"ka lo\n"))
     with pytest.raises(Stopped):
         bulk("input=memory://in", "output=memory://out", blocks=5)
-    [pool] = bulk("input=memory://in", "output=memory://out")
-    assert pool.done == 4
+    [workers] = bulk("input=memory://in", "output=memory://out")
+    assert workers.done == 4
     texts = expected([*LINES, "ka lo"])
     assert files.cat_file("/out/a.txt").decode().split("\n")[:-1] == texts[:-1]
     assert gzip.decompress(files.cat_file("/out/sub/b.txt.gz")).decode() == f"{texts[-1]}\n"
@@ -355,7 +355,6 @@ def test_refusals(bulk, words, problem):
 
 
 def test_without_ray_the_command_names_the_extra(nmt, word_model, monkeypatch):
-    pool = pytest.importorskip("nmt.plugins.cluster.pool")
     monkeypatch.setattr(pool, "find_spec", lambda name: None)
     write_lines("in.txt", LINES)
     nmt("translate", "in.txt", str(word_model), "output=out.txt", "cluster=ray").refused("ray")
