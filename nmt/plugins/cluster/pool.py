@@ -123,6 +123,8 @@ class RayPool:
         self.is_exhausted = False
         self.lost = 0
         self.failed_starts = 0
+        self.next_start = 0.0
+        """When the next worker may start, on the clock of `time.monotonic`."""
         self.most = 0
         """The largest number of workers at a time."""
         self.fitting = 1
@@ -148,12 +150,20 @@ class RayPool:
             if self.is_exhausted and not self.waiting and not self.has_tasks():
                 return
             self.start_workers()
-            done, _ = self.ray.wait(list(self.requests), timeout=POLL_SECONDS)
-            for result in done:
+            for result in self.results():
                 # The death of its worker may have taken it back already.
                 if result in self.requests:
                     yield from self.answer(result)
             self.warn_if_waiting()
+
+    def results(self) -> list[Any]:
+        """Results that have arrived; waits for one, but not for long."""
+        if not self.requests:  # all workers died, and the next one must not start yet
+            time.sleep(POLL_SECONDS)
+            return []
+        done: list[Any]
+        done, _ = self.ray.wait(list(self.requests), timeout=POLL_SECONDS)
+        return done
 
     def has_tasks(self) -> bool:
         return any(request.task for request in self.requests.values())
@@ -181,7 +191,8 @@ class RayPool:
 
     def start_workers(self) -> None:
         """Start the workers that are missing, unless those that exist can finish the job."""
-        if self.workers and self.is_exhausted and not self.waiting:
+        is_enough = bool(self.workers) and self.is_exhausted and not self.waiting
+        if is_enough or time.monotonic() < self.next_start:
             return
         if time.monotonic() - self.counted >= RESIZE_SECONDS:
             self.fitting = self.number_that_fit()
@@ -246,6 +257,8 @@ class RayPool:
         self.lost += 1
         if not worker.is_ready:
             self.failed_starts += 1
+            # Longer each time: a cluster whose machines are being replaced needs a while.
+            self.next_start = time.monotonic() + self.failed_starts
             if self.failed_starts >= self.options.losses:
                 raise NMTError(
                     f"cluster=ray: {self.failed_starts} workers died while they loaded the model "
