@@ -215,7 +215,8 @@ class BulkJob:
             self.store.clear()
         kept = f"{self.kept:,} kept from earlier commands"
         files = "1 file" if len(self.files) == 1 else f"{len(self.files):,} files"
-        warn(f"{files}: {self.translated:,} lines translated, {kept}; {workers}")
+        lines = "1 line" if self.translated == 1 else f"{self.translated:,} lines"
+        warn(f"{files}: {lines} translated, {kept}; {workers}")
 
     def missing_tasks(self) -> Iterator[Task]:
         """The blocks that no earlier command has translated."""
