@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         DataConfig,
         Program,
         SourceConfig,
+        TranslateConfig,
         TranslatorOptions,
     )
     from nmt.data import Transform
@@ -91,10 +92,10 @@ class CommandEntry(Entry["Command"]):
 class OptionsEntry(Entry[type]):
     """Options for a record of the core: a dataclass whose fields become configuration keys.
 
-    The name is OWNER.NAME, where OWNER is `data`, `document`, `export`, `metrics`, `optim`,
-    `score`, `train` or `translator`. Read the values from `owner.plugins["NAME"]`, where `owner` is
-    the record. If the dataclass has a method `check(owner)`, nmt calls it to refuse keys that
-    exclude each other.
+    The name is OWNER.NAME, where OWNER is `cluster`, `data`, `document`, `export`, `metrics`,
+    `optim`, `score`, `train` or `translator`. Read the values from `owner.plugins["NAME"]`, where
+    `owner` is the record. If the dataclass has a method `check(owner)`, nmt calls it to refuse keys
+    that exclude each other.
 
     ```python
     add(OptionsEntry("data.noise", "noisy:NoiseConfig"))
@@ -435,6 +436,27 @@ class ModelsEntry(Entry[FindNamedModel]):
     kind = "models"
 
 
+class TranslateOnCluster(Protocol):
+    def __call__(self, config: "TranslateConfig") -> None:
+        """Translate `config.input`, which may also be a folder, a pattern or an address.
+
+        The function writes the lines that `nmt translate` writes on one machine. The options of an
+        OptionsEntry("cluster.NAME", ...) are in `config.cluster_options.plugins["NAME"]`.
+        """
+
+
+@dataclass(frozen=True)
+class ClusterEntry(Entry[TranslateOnCluster]):
+    """A program that runs `nmt translate` on many machines, `cluster=NAME`.
+
+    ```python
+    add(ClusterEntry("fleet", "fleet:translate"))
+    ```
+    """
+
+    kind = "cluster"
+
+
 class AnswerMistake(Protocol):
     def __call__(self, command: str, words: list[str]) -> str:
         """Answer words that are not keys, options or commands; empty if there is no answer.
@@ -480,6 +502,7 @@ KINDS: tuple[type[Entry[Any]], ...] = (
     FolderEntry,
     ImporterEntry,
     ModelsEntry,
+    ClusterEntry,
     AnswerEntry,
     PythonEntry,
 )

@@ -11,7 +11,7 @@ from nmt.config.fields import choice, inline, number, plugin_options, running_te
 from nmt.config.folders import FolderOptions
 from nmt.config.parts import Part, parse_part
 from nmt.errors import NMTError, SettingError, require
-from nmt.extensions import DocumentEntry
+from nmt.extensions import ClusterEntry, DocumentEntry
 from nmt.registry import entries_of
 
 BY_LINE = ("tsv", "jsonl")
@@ -137,10 +137,25 @@ class DocumentOptions:
     plugins: dict[str, Any] = plugin_options("document")
 
 
+def clusters() -> dict[str, ClusterEntry]:
+    return entries_of(ClusterEntry)
+
+
+@dataclass
+class ClusterOptions:
+    """The program that translates on many machines, and its options, which plugins add."""
+
+    # The output is the same on one machine and on many.
+    cluster: str | None = choice(None, names_of=clusters, affects_output=False)
+    """Program that divides the input among the machines of a cluster: {choices}; null: none."""
+    plugins: dict[str, Any] = plugin_options("cluster")
+
+
 @dataclass
 class TranslateConfig(JobConfig):
     """Options of `nmt translate`."""
 
+    cluster_options: ClusterOptions = inline(ClusterOptions())
     document: DocumentOptions = inline(DocumentOptions())
     folder: FolderOptions = field(default_factory=FolderOptions)
 
@@ -165,10 +180,35 @@ class TranslateConfig(JobConfig):
 
     @property
     def is_folder(self) -> bool:
-        """Whether the input is a folder of files."""
-        return Path(self.input).is_dir()
+        """Whether the input is a folder of files, which this process translates."""
+        return not self.on_cluster and Path(self.input).is_dir()
+
+    @property
+    def on_cluster(self) -> bool:
+        return self.cluster_options.cluster is not None
+
+    def check_cluster(self) -> None:
+        """Raise NMTError for what cannot be divided among machines."""
+        problem = ""
+        if self.text is not None or self.input == "-":
+            problem = "translates files, folders and patterns; pass input=FILES"
+        elif self.output == "-":
+            problem = "needs a file or folder for the translations; pass output=NAME"
+        elif self.format in BY_LINE:
+            # The last digits of scores depend on the lines that are searched together.
+            problem = f"writes translations only, without scores; omit format={self.format}"
+        elif self.is_document:
+            problem = f"{self.input} is a document, which is translated as a whole; omit cluster"
+        elif self.dry_run:
+            problem = "has no dry run; omit one of the two"
+        elif self.part is not None:
+            problem = "divides the input itself; omit part"
+        if problem:
+            raise SettingError(problem, key="cluster", value=self.cluster_options.cluster)
 
     def check_paths(self) -> None:
+        if self.on_cluster:
+            return  # the plugin knows which addresses and patterns it reads
         if not self.is_folder:
             super().check_paths()
             return
@@ -229,6 +269,8 @@ class TranslateConfig(JobConfig):
 
     def check_format(self) -> None:
         """Raise NMTError for what the format cannot hold."""
+        if self.on_cluster:
+            self.check_cluster()
         if self.is_folder:
             return
         # Text has one line per line of input, and a document has one place per sentence.

@@ -50,6 +50,7 @@ from .comma_separated import comma_separated_rows as comma_separated_rows
 from .comma_separated import separator_of as separator_of
 from .compression import MAGIC as MAGIC
 from .compression import compressor as compressor
+from .compression import decompressed as decompressed
 from .files import LINE_BYTES as LINE_BYTES
 from .files import TOO_LONG as TOO_LONG
 from .files import UTF_16 as UTF_16

@@ -9,11 +9,13 @@ from .gathering import check_identity as check_identity
 from .gathering import computed_parts as computed_parts
 from .gathering import gather as gather
 from .gathering import remove_parts as remove_parts
+from .identity import changed_names as changed_names
 from .identity import is_same as is_same
 from .identity import options_before as options_before
 from .identity import what_affects_output as what_affects_output
 from .inputs import HEAD_BYTES as HEAD_BYTES
 from .inputs import advice_for as advice_for
+from .inputs import check_content as check_content
 from .inputs import check_lines as check_lines
 from .inputs import format_by_content as format_by_content
 from .inputs import format_of_file as format_of_file
@@ -42,10 +44,12 @@ from .models import find_models as find_models
 from .models import require_languages as require_languages
 from .pair_scores import encode_pairs as encode_pairs
 from .pair_scores import score_pairs as score_pairs
+from .reporting import fields_of as fields_of
 from .reporting import progress_of as progress_of
 from .reporting import report as report
 from .reporting import summarize as summarize
 from .reporting import warn as warn
+from .reporting import warn_of_note as warn_of_note
 from .segments import Segmenter as Segmenter
 from .spans import Words as Words
 from .stages import Outcome as Outcome

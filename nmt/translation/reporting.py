@@ -26,6 +26,21 @@ def report(
     {"copied": ["☃"]}. `where` names the line in warnings. `counts` are the numbers of lines with
     each note so far (0 for one without an entry), to which this line is added.
     """
+    fields = fields_of(stages, line, best)
+    for note, details in best.notes.items():
+        # Only the first line with a note: a corpus may have millions of them. `summarize` prints
+        # the number of all.
+        if not counts[note]:
+            warn_of_note(where, note, details)
+        counts[note] += 1
+    return fields
+
+
+def fields_of(stages: Sequence[Stage], line: str, best: Translation) -> dict[str, Any]:
+    """The fields that a line's record gets from copies and from the stages.
+
+    Completes the notes on the translation.
+    """
     fields = dict[str, Any]()
     if best.copied:
         fields["copied"] = best.copied
@@ -35,16 +50,15 @@ def report(
     for stage in reversed(stages):
         # A stage may also add notes to the translation.
         fields |= stage.report(line, best)
-    for note, details in best.notes.items():
-        # Only the first line with a note: a corpus may have millions of them. `summarize` prints
-        # the number of all.
-        if not counts[note]:
-            warning = f"{where}: {note}"
-            if details:
-                warning += f": {details}"
-            warn(warning)
-        counts[note] += 1
     return fields
+
+
+def warn_of_note(where: str, note: str, details: str) -> None:
+    """Print a note on a translation; `where` names its line."""
+    warning = f"{where}: {note}"
+    if details:
+        warning += f": {details}"
+    warn(warning)
 
 
 def summarize(counts: Mapping[str, int]) -> None:

@@ -1,0 +1,112 @@
+"""The files that a job translates, and the names of their translations."""
+
+import os
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from nmt.config import NMTError, SettingError, TranslateConfig, document_format, without_compression
+from nmt.plugins.cluster import places
+from nmt.text import reading
+from nmt.translation import HEAD_BYTES, advice_for, check_content, is_name_of_text, suffix_of
+
+TEXT = "text"
+JSON = "jsonl"
+PARQUET = "parquet"
+KIND_OF_SUFFIX = {
+    "jsonl": JSON,
+    "ndjson": JSON,
+    "parquet": PARQUET,
+    "pq": PARQUET,
+}
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """A file to translate."""
+
+    name: str
+    """The path in the input folder; of a single file, its own name."""
+    path: str
+    output: str
+    kind: str
+    """text, jsonl or parquet."""
+
+
+def input_files(config: TranslateConfig) -> list[InputFile]:
+    """The files that `config.input` names, in order; NMTError if one cannot be translated."""
+    source = places.plain(config.input)
+    output = places.plain(config.output)
+    if places.PATTERN.intersection(source):
+        folder, names = places.matching(source)
+    elif places.is_folder(source):
+        folder = source
+        names = places.files_in(source)
+    elif places.exists(source):
+        return [single_file(source, output, config)]
+    else:
+        raise NMTError(f"{config.input}: No such file or directory")
+    if not names:
+        raise NMTError(f"{config.input}: no files to translate")
+    check_output_folder(folder, output, config)
+    files = []
+    for name in names:
+        path = f"{folder}/{name}"
+        files.append(InputFile(name, path, f"{output}/{name}", kind_of_file(path, config)))
+    return files
+
+
+def single_file(source: str, output: str, config: TranslateConfig) -> InputFile:
+    name = PurePosixPath(source).name
+    kind = kind_of_file(source, config)
+    if is_same_place(source, output):
+        raise NMTError(f"output={config.output}: would overwrite the input; name another file")
+    if places.is_folder(output):
+        raise NMTError(f"output={config.output}: is a folder; name a file")
+    is_other_kind = KIND_OF_SUFFIX.get(suffix_of(output).lower(), TEXT) != kind
+    if is_other_kind and (kind == PARQUET or suffix_of(output).lower() in KIND_OF_SUFFIX):
+        problem = f"must have a suffix of the input's format, {kind}"
+        raise SettingError(problem, key="output", value=config.output)
+    return InputFile(name, source, output, kind)
+
+
+def is_same_place(first: str, second: str) -> bool:
+    if places.is_remote(first) or places.is_remote(second):
+        return first == second
+    return os.path.realpath(first) == os.path.realpath(second)
+
+
+def check_output_folder(folder: str, output: str, config: TranslateConfig) -> None:
+    """Raise NMTError if the output is a file, or is in the input folder."""
+    if places.exists(output) and not places.is_folder(output):
+        problem = f"is a file, but {config.input} names several; name a folder"
+        raise SettingError(problem, key="output", value=config.output)
+    outer = folder
+    inner = output
+    if not places.is_remote(folder) and not places.is_remote(output):
+        outer = os.path.realpath(folder)
+        inner = os.path.realpath(output)
+    # A second command would translate the translations.
+    if inner == outer or inner.startswith(f"{outer.rstrip('/')}/"):
+        problem = f"is in the input folder, {folder}; name a folder elsewhere"
+        raise SettingError(problem, key="output", value=config.output)
+
+
+def kind_of_file(path: str, config: TranslateConfig) -> str:
+    """The kind of a file; NMTError if it is none of lines, records or a Parquet table."""
+    suffix = suffix_of(path)
+    kind = KIND_OF_SUFFIX.get(suffix.lower(), TEXT)
+    if kind == PARQUET and without_compression(path) != path:
+        raise NMTError(f"{path}: Parquet files are compressed inside; decompress it first")
+    # format=text says that each line is text, whatever the name and the content.
+    if kind != TEXT or not config.is_guess:
+        return kind
+    if document_format(path):
+        advice = "documents are translated as a whole; omit cluster"
+        raise NMTError(f"{path}: cluster=ray translates lines, JSONL and Parquet; {advice}")
+    if not is_name_of_text(suffix):
+        advice = advice_for(suffix) or "convert it to lines of text"
+        also = "if each line is text to translate, pass format=text"
+        raise NMTError(f"{path}: nmt cannot read .{suffix} files; {advice}; {also}")
+    with places.open_content(path) as file, reading(path):
+        check_content(path, file.read(HEAD_BYTES), suffix)
+    return kind

@@ -1,0 +1,297 @@
+"""The job of `cluster=ray`: read blocks, let workers translate them, and join the results.
+
+The driver reads the input and writes the output; workers see only lines of text. At any time, at
+most a few blocks per worker are in memory.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from pathlib import Path
+from typing import Any, Protocol
+
+from nmt.config import NMTError, TranslateConfig
+from nmt.files import is_prefixed, only_process
+from nmt.plugins.cluster import places
+from nmt.plugins.cluster.contents import Content, Kind, Texts
+from nmt.plugins.cluster.inputs import JSON, PARQUET, TEXT, InputFile, input_files
+from nmt.plugins.cluster.lines import Lines, Records
+from nmt.plugins.cluster.options import RayConfig
+from nmt.plugins.cluster.store import FileRecord, Store
+from nmt.plugins.cluster.tables import Tables
+from nmt.plugins.cluster.worker import TranslatedBlock
+from nmt.translation import (
+    find_models,
+    options_before,
+    progress_of,
+    summarize,
+    warn,
+    warn_of_note,
+    what_affects_output,
+    with_engine,
+)
+
+
+@dataclass
+class FileProgress:
+    """How much of a file has been read and translated."""
+
+    file: InputFile
+    is_read: bool = False
+    open: int = 0
+    """The number of blocks that workers have not translated yet."""
+    rows: int = 0
+    blocks: int = 0
+    digest: Any = field(default_factory=hashlib.sha256)
+
+    def add(self, content: Content) -> None:
+        self.rows += content.rows
+        self.blocks += 1
+        self.digest.update(content.digest.encode())
+
+
+@dataclass(eq=False)
+class Task:
+    """A block to translate."""
+
+    progress: FileProgress
+    content: Content
+    texts: Texts
+
+    @property
+    def lines(self) -> list[str]:
+        return self.texts.lines
+
+    @property
+    def where(self) -> str:
+        last = self.content.first + self.content.rows - 1
+        return f"{self.progress.file.path}, lines {self.content.first:,} to {last:,}"
+
+
+class Pool(Protocol):
+    """Workers that translate blocks."""
+
+    def run(self, tasks: Iterator[Task]) -> Iterator[tuple[Task, TranslatedBlock]]:
+        """Yield each task once, in any order, with its translations.
+
+        Takes only as many tasks ahead as its workers need.
+        """
+
+    def summary(self) -> str:
+        """The workers, in words."""
+
+
+OpenPool = Callable[[TranslateConfig, dict[str, Any]], AbstractContextManager[Pool]]
+"""Starts workers for a configuration, and compares what each has loaded with an identity."""
+
+
+def translate_on_ray(config: TranslateConfig) -> None:
+    """Translate on a Ray cluster; see `TranslateOnCluster`."""
+    from nmt.plugins.cluster.pool import check_installed, ray_pool  # it imports ray later
+
+    check_installed()
+    translate_in_blocks(config, ray_pool)
+
+
+def translate_in_blocks(config: TranslateConfig, open_pool: OpenPool) -> None:
+    """Translate the files of a job with the workers of a pool."""
+    files = input_files(config)
+    config = settled(config)
+    options = ray_options(config)
+    loaded = {"command": "translate", **what_affects_output(config)}
+    compute = config.translator.compute
+    identity = {
+        **loaded,
+        "ray.cpus": compute.threads,
+        "ray.gpus": options.gpus,
+        "ray.lines": options.lines,
+        "ray.field": options.field,
+    }
+    store = Store(config.output, identity)
+    with ExitStack() as stack:
+        # The pool guards remote outputs, because their file systems have no locks.
+        if not places.is_remote(store.folder):
+            stack.enter_context(only_process(Path(store.folder), "output"))
+        job = BulkJob(config, files, store, stack)
+        job.prepare()
+        job.run(lambda: open_pool(config, loaded))
+    summarize(job.counts)
+
+
+def ray_options(config: TranslateConfig) -> RayConfig:
+    options: RayConfig = config.cluster_options.plugins["ray"]
+    return options
+
+
+def settled(config: TranslateConfig) -> TranslateConfig:
+    """The configuration of every worker: one engine, device and number of threads, one model.
+
+    Raises NMTError for options that contradict those of the cluster.
+    """
+    options = ray_options(config)
+    translator = config.translator
+    compute = translator.compute
+    device = "cuda" if options.gpus else "cpu"
+    problem = ""
+    if compute.devices != 1:
+        problem = f"devices={compute.devices}: each worker has one device; pass ray.workers instead"
+    elif compute.device not in ("auto", device):
+        problem = f"device={compute.device}: ray.gpus={options.gpus} means device={device}"
+    elif compute.threads not in (None, options.cpus):
+        problem = f"threads={compute.threads}: each worker has ray.cpus={options.cpus} threads"
+    if problem:
+        raise NMTError(problem)
+    models = find_models(translator.run)
+    # runs/latest may point elsewhere by the time a worker reads it. Each machine downloads a model
+    # that has a prefix, such as hub:, to its own cache.
+    runs = []
+    for name, folder in zip(translator.run, models.folders, strict=True):
+        runs.append(name if is_prefixed(name) else str(folder.resolve()))
+    compute = replace(compute, device=device, threads=options.cpus)
+    translator = replace(translator, compute=compute, run=runs)
+    return replace(config, translator=with_engine(translator, warn, models))
+
+
+class BulkJob:
+    """The files of a job, and what has become of them."""
+
+    def __init__(
+        self,
+        config: TranslateConfig,
+        files: list[InputFile],
+        store: Store,
+        stack: ExitStack,
+    ) -> None:
+        self.config = config
+        self.files = files
+        self.store = store
+        self.size = ray_options(config).lines
+        field_name = ray_options(config).field
+        self.kinds: dict[str, Kind] = {
+            TEXT: Lines(),
+            JSON: Records(field_name),
+            PARQUET: Tables(field_name),
+        }
+        self.counts = Counter[str]()
+        self.kept = 0
+        self.translated = 0
+        self.show = progress_of(config, "translate", 0, None, stack)
+
+    def prepare(self) -> None:
+        """Check inputs and outputs before any work; with overwrite=true, remove old outputs."""
+        for file in self.files:
+            if file.kind == PARQUET:
+                Tables(ray_options(self.config).field).check(file)
+        if self.config.overwrite:
+            self.store.clear()
+            for file in self.files:
+                places.remove(file.output)
+        self.store.claim(options_before(self.config))
+        for file in self.files:
+            is_ours = self.store.file_record(file) is not None
+            if not is_ours and places.exists(file.output) and places.size_of(file.output):
+                raise NMTError(
+                    f"output={file.output} exists: pass overwrite=true to replace it, or name "
+                    "another output"
+                )
+
+    def run(self, open_pool: Callable[[], AbstractContextManager[Pool]]) -> None:
+        """Translate the missing blocks, and join each file that is complete."""
+        tasks = self.missing_tasks()
+        first = next(tasks, None)
+        workers = "no worker was needed"
+        # Without a missing block, no cluster starts.
+        if first is not None:
+            with open_pool() as pool:
+                for task, block in pool.run(chain([first], tasks)):
+                    self.finish(task, block)
+                workers = pool.summary()
+        is_single = self.files[0].output == places.plain(self.config.output)
+        # The record of a folder stays, so that the same command translates only new files.
+        if is_single:
+            self.store.clear()
+        kept = f"{self.kept:,} kept from earlier commands"
+        files = "1 file" if len(self.files) == 1 else f"{len(self.files):,} files"
+        lines = "1 line" if self.translated == 1 else f"{self.translated:,} lines"
+        warn(f"{files}: {lines} translated, {kept}; {workers}")
+
+    def missing_tasks(self) -> Iterator[Task]:
+        """The blocks that no earlier command has translated."""
+        for file in self.files:
+            yield from self.missing_tasks_of(file)
+
+    def missing_tasks_of(self, file: InputFile) -> Iterator[Task]:
+        kind = self.kinds[file.kind]
+        progress = FileProgress(file)
+        record = self.joined(file)
+        for content in kind.contents(file, self.size):
+            progress.add(content)
+            counts = dict[str, int]() if record else self.store.counts_of(file, content)
+            if counts is None:
+                progress.open += 1
+                yield Task(progress, content, kind.texts(file, content))
+            else:
+                self.counts.update(counts)
+                self.kept += content.rows
+                self.show(self.kept + self.translated)
+        progress.is_read = True
+        if record is None:
+            self.join_if_complete(progress)
+        elif record.input_sha256 != progress.digest.hexdigest():
+            raise self.changed(file, file.path)
+
+    def joined(self, file: InputFile) -> FileRecord | None:
+        """The record of a file that an earlier command has completed; None if it is to be done."""
+        record = self.store.file_record(file)
+        # A user who wants a file to be translated again removes its translation.
+        if record is None or not places.exists(file.output):
+            return None
+        is_same = record.identity == self.store.hash
+        if not is_same or places.size_of(file.output) != record.output_bytes:
+            raise self.changed(file, file.output)
+        return record
+
+    def changed(self, file: InputFile, path: str) -> NMTError:
+        return NMTError(
+            f"{path}: has changed since {file.path} was translated; remove {file.output} to "
+            "translate that file again, or pass overwrite=true to translate all of them"
+        )
+
+    def finish(self, task: Task, block: TranslatedBlock) -> None:
+        """Store the translations of a block; NMTError if a line has none."""
+        file = task.progress.file
+        if block.refused:
+            index, problem = block.refused
+            raise NMTError(f"{file.path}, line {task.texts.rows[index]}: {problem}")
+        payload = self.kinds[file.kind].payload(task.content, task.texts, block.texts)
+        self.store.add(file, task.content, payload, block.counts)
+        for note, (index, details) in block.notes.items():
+            if not self.counts[note]:
+                warn_of_note(f"{file.path}, line {task.texts.rows[index]}", note, details)
+        self.counts.update(block.counts)
+        self.translated += task.content.rows
+        self.show(self.kept + self.translated)
+        task.progress.open -= 1
+        self.join_if_complete(task.progress)
+
+    def join_if_complete(self, progress: FileProgress) -> None:
+        """Write the output of a file once all of its blocks are translated."""
+        if not progress.is_read or progress.open:
+            return
+        file = progress.file
+        with places.written(file.output) as output:
+            payloads = self.store.payloads(file, progress.blocks)
+            self.kinds[file.kind].join(file, payloads, output)
+            size = output.stat().st_size
+        record = FileRecord(
+            self.store.hash,
+            progress.rows,
+            progress.blocks,
+            progress.digest.hexdigest(),
+            size,
+        )
+        # After the output: a command that is killed between the two joins the blocks again.
+        self.store.complete(file, record)

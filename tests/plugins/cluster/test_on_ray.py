@@ -1,0 +1,108 @@
+"""Bulk translation on a real Ray cluster: several nodes on this machine, which lose workers.
+
+If ray is not installed, the tests install it in an environment beside nmt's, which takes minutes.
+"""
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import WORDS
+
+pytestmark = pytest.mark.slow
+SCRIPT = Path(__file__).with_name("on_ray.py")
+ROOT = Path(__file__).parents[3]
+COUNT = 6000
+
+
+@pytest.fixture(scope="session")
+def python(tmp_path_factory) -> str:
+    """A Python with nmt and ray."""
+    if find_spec("ray"):
+        return sys.executable
+    folder = tmp_path_factory.mktemp("ray") / "environment"
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    [packages] = folder.glob("lib/python*/site-packages")
+    # The packages of this environment, from which only ray is missing.
+    paths = [path for path in sys.path if path.endswith("site-packages")]
+    (packages / "nmt.pth").write_text("".join(f"{path}\n" for path in paths))
+    program = str(folder / "bin" / "python")
+    subprocess.run([program, "-m", "pip", "install", "-q", "ray[data]>=2.40"], check=True)
+    return program
+
+
+@pytest.fixture
+def on_ray(python, word_model, here):
+    """A function that runs a job on a cluster, and returns what happened."""
+
+    def run(plan: dict[str, Any], *words: str) -> dict[str, Any]:
+        plan = {"nodes": [2, 2], "kills": 0, "remove": False, **plan}
+        options = [f"run={word_model}", "cluster=ray", "ray.lines=100", *words]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "RAY_USAGE_STATS_ENABLED": "0"}
+        outcome = subprocess.run(
+            [python, SCRIPT, json.dumps(plan), *options],
+            env=environment, capture_output=True, text=True, timeout=900,
+        )  # fmt: skip
+        assert outcome.returncode == 0, outcome.stderr
+        report: dict[str, Any] = json.loads(outcome.stdout.splitlines()[-1])
+        return report
+
+    return run
+
+
+@pytest.fixture
+def alone(nmt, word_model, here) -> bytes:
+    """The translations of in.txt on one machine, by the engine that the workers choose."""
+    generator = random.Random(1)
+    lines = [" ".join(generator.choices(WORDS, k=generator.randint(2, 9))) for _ in range(COUNT)]
+    Path("in.txt").write_text("".join(f"{line}\n" for line in lines))
+    words = ["in.txt", str(word_model), "output=alone.txt", "threads=1", "engine=ctranslate2"]
+    assert nmt("translate", *words).code == 0
+    return Path("alone.txt").read_bytes()
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_any_number_of_workers_writes_the_same_bytes(on_ray, alone, workers):
+    report = on_ray({}, "input=in.txt", "output=out.txt", f"ray.workers={workers}")
+    assert report["problem"] == ""
+    assert Path("out.txt").read_bytes() == alone
+
+
+def test_kills_and_a_lost_node_change_no_byte(on_ray, alone):
+    plan = {"kills": 20, "remove": True, "pause": 0.3}
+    report = on_ray(plan, "input=in.txt", "output=out.txt", "ray.losses=30", "ray.lines=50")
+    assert report["problem"] == ""
+    assert report["kills"] >= 10
+    assert Path("out.txt").read_bytes() == alone
+    assert not Path("out.txt.blocks").exists()
+
+
+def test_a_block_that_kills_its_workers_ends_in_one_line(on_ray, alone):
+    plan = {"kills": 1000, "pause": 0.05, "nodes": [1]}
+    report = on_ray(plan, "input=in.txt", "output=out.txt", "ray.losses=2", "ray.lines=6000")
+    assert "in.txt, lines 1 to 6,000: 2 workers died" in report["problem"]
+    assert "\n" not in report["problem"]
+
+
+def test_a_model_that_changes_during_the_job_is_refused(on_ray, alone, word_model, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(word_model, copy)
+    plan = {"kills": 3, "edit": str(copy / "config.json")}
+    report = on_ray(plan, "input=in.txt", "output=out.txt", f"run={copy}")
+    assert "has another config.json than this machine" in report["problem"]
+    assert not Path("out.txt").exists()
+
+
+def test_two_drivers_do_not_write_one_remote_output(on_ray, alone):
+    """A name in the cluster guards what no lock of a file can."""
+    plan = {"guard": "memory://out.txt"}
+    report = on_ray(plan, "input=in.txt", "output=memory://out.txt")
+    assert "another nmt is writing it" in report["problem"]
