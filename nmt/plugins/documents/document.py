@@ -80,9 +80,12 @@ class Text(Document):
         """The parts to replace; `target` is a language code or empty."""
 
     def join(self, translations: Sequence[Translated]) -> bytes:
+        return self.mark + self.encoded(self.text.render(translations))
+
+    def encoded(self, text: str) -> bytes:
         # Only HTML and XML may be in an encoding that lacks characters, and both have references
         # for them.
-        return self.mark + self.text.render(translations).encode(self.encoding, "xmlcharrefreplace")
+        return text.encode(self.encoding, "xmlcharrefreplace")
 
 
 class MarkedUp(Text):

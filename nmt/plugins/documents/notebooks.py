@@ -40,6 +40,8 @@ class MarkdownCell(Markdown):
     """The text of a cell, which has no front matter."""
 
     has_front_matter = False
+    # Headings of other cells are unknown here.
+    follows_headings = False
 
 
 class Notebook(Document):
