@@ -5,12 +5,16 @@ It splices translations into the text of a document.
 
 import re
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
 from nmt.plugins.documents.encodings import decode_file
 from nmt.translation import Document, Translated
+
+MOST_NAMES = 5
+"""The names that a count in a notice shows."""
 
 
 @dataclass
@@ -59,6 +63,14 @@ class Spliced:
 def notice_of(*counts: tuple[str, int]) -> str:
     """A warning with each number that is not zero."""
     return "; ".join(f"{what}: {count:,}" for what, count in counts if count)
+
+
+def with_names(what: str, names: Counter[str]) -> tuple[str, int]:
+    """A count for `notice_of` with the names that occur most often."""
+    shown = [name for name, _ in names.most_common(MOST_NAMES)]
+    if len(names) > MOST_NAMES:
+        shown.append("...")
+    return f"{what} ({', '.join(shown)})", names.total()
 
 
 class Text(Document):

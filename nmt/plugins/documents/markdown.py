@@ -11,7 +11,7 @@ from nmt.config import setting
 from nmt.plugins.documents import html
 from nmt.plugins.documents.declarations import Declarations
 from nmt.plugins.documents.dialects import MARKDOWN, MDX, Dialect
-from nmt.plugins.documents.document import Part, Text, notice_of
+from nmt.plugins.documents.document import Part, Text, notice_of, with_names
 from nmt.plugins.documents.fragments import LinkedPage
 from nmt.plugins.documents.front_matter import FrontMatter
 from nmt.plugins.documents.inlines import Inline
@@ -37,7 +37,7 @@ HTML_BLOCKS = "HTML blocks"
 TITLES = "titles of links and images"
 ATTRIBUTES = "attributes of HTML in text"
 PARAMETERS = "parameters of tags"
-DIRECTIVES = "directives with text"
+DIRECTIVES = "directives with text left untranslated"
 READABLE_OPTION = re.compile(r"^[ \t]*:(?:caption|alt|title):[ \t]+.*[^\W\d_]", re.MULTILINE)
 
 
@@ -119,7 +119,8 @@ class Markdown(Text):
             within = self.linked.undecided() if is_followed else len(self.linked.links)
             counts.append((LINKS, self.linked.elsewhere + within))
         self.counts = counts
-        return "; ".join(filter(None, (self.front.notice(), notice_of(*counts))))
+        directives = with_names(DIRECTIVES, self.blocks.directives)
+        return "; ".join(filter(None, (self.front.notice(), notice_of(*counts, directives))))
 
     def join(self, translations: Sequence[Translated]) -> bytes:
         content = super().join(translations)
@@ -163,6 +164,8 @@ class Blocks:
         self.declarations = declarations
         self.parts = list[Part]()
         self.left = Counter[str]()
+        self.directives = Counter[str]()
+        """The names of directives with text that stay."""
         self.page = parse_page(text, begin, dialect)
         self.begins = self.page.begins
         self.at = begin  # the end of the last block
@@ -223,7 +226,7 @@ class Blocks:
         """Count a directive of MyST that stays although readers may see its text."""
         name = token.info.strip("{").partition("}")[0].lower()
         if name not in OF_CODE and has_letters(token.content):
-            self.left[DIRECTIVES] += 1
+            self.directives[name] += 1
         self.left[PARAMETERS] += len(READABLE_OPTION.findall(token.content))
 
     def add_inline(self, token: Token, opening: str) -> None:

@@ -239,7 +239,11 @@ def test_directives_that_nmt_does_not_know_are_reported():
     lines, result, notice = pseudo("markdown", "```{mine} a\nb c\n```\n\n```{code} d\ne\n```\n")
     assert lines == []
     assert "b c" in result
-    assert notice == "directives with text left untranslated: 1"
+    assert notice == "directives with text left untranslated (mine): 1"
+    names = "abccdef"
+    source = "".join(f"```{{{name}}}\nb c\n```\n" for name in names)
+    notice = pseudo("markdown", source)[2]
+    assert notice == "directives with text left untranslated (c, a, b, d, e, ...): 7"
 
 
 def test_many_tags_of_code_that_nothing_closes_take_linear_time():
