@@ -28,7 +28,7 @@ class Rst(Text):
             referenced.update(map(normalized, filter(None, names)))
         targets = {normalized(quoted or plain) for quoted, plain in TARGETS.findall(text)}
         if INCLUDE.search(text):
-            # An included file may define words such as `clang_`, often with an address, and
+            # An included file may define words such as clang_, often with an address, and
             # docutils refuses a second target of this name. A phrase is mostly a title.
             targets |= {name for name in referenced if " " not in name}
         self.page = Page(text, Inline(referenced), targets)
