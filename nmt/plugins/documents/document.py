@@ -5,12 +5,16 @@ It splices translations into the text of a document.
 
 import re
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
 from nmt.plugins.documents.encodings import decode_file, decode_markup, encode_markup
 from nmt.translation import Document, Translated
+
+MOST_NAMES = 5
+"""The names that a count in a notice shows."""
 
 
 @dataclass
@@ -61,6 +65,14 @@ def notice_of(*counts: tuple[str, int]) -> str:
     return "; ".join(f"{what}: {count:,}" for what, count in counts if count)
 
 
+def with_names(what: str, names: Counter[str]) -> tuple[str, int]:
+    """A count for `notice_of` with the names that occur most often."""
+    shown = [name for name, _ in names.most_common(MOST_NAMES)]
+    if len(names) > MOST_NAMES:
+        shown.append("...")
+    return f"{what} ({', '.join(shown)})", names.total()
+
+
 class Text(Document):
     """A text file, written back in its original encoding."""
 
@@ -81,9 +93,11 @@ class Text(Document):
         """The parts to replace; `target` is a language code or empty."""
 
     def join(self, translations: Sequence[Translated]) -> bytes:
+        return self.mark + self.encoded(self.text.render(translations))
+
+    def encoded(self, text: str) -> bytes:
         # In other files, all encodings have all characters.
-        text = self.text.render(translations)
-        return self.mark + encode_markup(text, self.encoding, self.text.text)
+        return encode_markup(text, self.encoding, self.text.text)
 
 
 class MarkedUp(Text):

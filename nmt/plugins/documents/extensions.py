@@ -5,6 +5,14 @@ from collections.abc import Callable
 
 from markdown_it.rules_block import StateBlock
 
+from nmt.plugins.documents.code_elements import (
+    FENCE,
+    WITHOUT_TEXT,
+    is_of_code,
+    is_setting,
+    may_be_setting,
+)
+
 INSIDE = r"[\s\S]{0,1000}?"  # of a paragraph, so without empty lines
 TAG = re.compile(
     rf"\{{\{{(?:<{INSIDE}>|%{INSIDE}%)\}}\}}"  # Hugo: {{< tag >}}, {{% tag %}}
@@ -24,29 +32,9 @@ OPENING_OF_TAG = re.compile(r"\{\{[<%]|\{%")
 CLOSING_OF_TAG = {"{{<": ">}}", "{{%": "%}}", "{%": "%}"}
 MOST_LINES_OF_TAG = 50
 """The lines to search for the end of a tag; longer tags are text."""
+MOST_NAMES = 50
+"""The names of tags with code that nothing closes; further ones are not searched."""
 NAME_OF_TAG = re.compile(r"\{\{[<%]-?\s*([\w./-]+)|\{%-?\s*(\w+)")
-WITHOUT_TEXT = frozenset(
-    [
-        "chart",
-        "code",
-        "codeblock",
-        "comment",
-        "gist",
-        "graphviz",
-        "highlight",
-        "katex",
-        "latex",
-        "math",
-        "mermaid",
-        "plantuml",
-        "raw",
-        "schema",
-        "script",
-        "style",
-        "verbatim",
-    ]
-)
-"""Tags whose content is not text."""
 CONTAINER = re.compile(
     r":{3,}[ \t]*(?:(?:\{[^{}]*\}|\w[\w.-]*)[ \t]*)?"
     r"(?:\[(?P<label>[^\[\]]*)\]|(?P<title>[^\s{\[][^{}]*?))?[ \t]*(?:\{[^{}]*\})?[ \t]*"
@@ -172,25 +160,67 @@ def end_of_element(state: StateBlock, first: int, end: int) -> int | None:
     """The number of the line after an element whose content is not text; None if there is none."""
     line = line_of(state, first)
     tag = NAME_OF_TAG.match(line)
-    name = (tag[1] or tag[2]) if tag else ""
-    # Files may have thousands of such tags that nothing closes.
-    unclosed = state.env.setdefault("unclosed_tags", set())
-    if name not in WITHOUT_TEXT or name in unclosed:
+    if not tag:
         return None
+    name = tag[1] or tag[2]
     closing = re.compile(rf"\{{(?:\{{[<%]-?\s*/\s*|%-?\s*end){re.escape(name)}\b")
-    if closing.search(line):
+    if is_of_code(name) and closing.search(line):
         *_, last_tag = closing.finditer(line)
         after_element = TAG.sub("", line[last_tag.start() :])
         return None if after_element.strip() else first + 1
-    last = line_with_end(state, first, end, lambda text: bool(closing.search(text)))
+    if is_of_code(name):
+        last = end_of_code(state, first, end, name, closing)
+    else:
+        last = end_of_settings(state, first, end, closing)
     if last is None:
-        # Inside a list or quotation, the search ended with it. The closing tag may follow later
-        # in the file.
-        if end == state.lineMax:
-            unclosed.add(name)
         return None
     has_text = bool(TAG.sub("", line).strip())
     return None if has_text else last + 1
+
+
+def end_of_code(
+    state: StateBlock, first: int, end: int, name: str, closing: re.Pattern[str]
+) -> int | None:
+    """The number of the line that closes an element with a name of code; None if none does."""
+    # Files may have thousands of such tags that nothing closes. For each name, this is the line up
+    # to which no tag closes it.
+    searched = state.env.setdefault("searched_tags", {})
+    if first < searched.get(name, 0):
+        return None
+    if name not in searched and len(searched) >= MOST_NAMES:
+        return None
+    # Where the author of a page fences code in such an element, its other lines are text.
+    may_have_fences = name not in WITHOUT_TEXT
+
+    def ends(line: str) -> bool:
+        return bool(closing.search(line) or (may_have_fences and FENCE.match(line)))
+
+    last = line_with_end(state, first, end, ends)
+    if last is not None and closing.search(line_of(state, last)):
+        return last
+    if last is not None:
+        searched[name] = last
+    # Inside a list or quotation, the search ended with it. The closing tag may follow later in the
+    # file.
+    elif end == state.lineMax:
+        searched[name] = end
+    return None
+
+
+def end_of_settings(
+    state: StateBlock, first: int, end: int, closing: re.Pattern[str]
+) -> int | None:
+    """The number of the line that closes an element with a configuration; None if none does."""
+    has_setting = False
+    # The search ends with the first line of text, so the work stays linear.
+    for number in range(first + 1, end):
+        line = line_of(state, number)
+        if closing.search(line):
+            return number if has_setting else None
+        has_setting = has_setting or is_setting(line)
+        if not may_be_setting(line):
+            return None
+    return None
 
 
 def read_comment(state: StateBlock, first: int, end: int, silent: bool) -> bool:

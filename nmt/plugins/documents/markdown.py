@@ -4,7 +4,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from markdown_it.token import Token
 
@@ -12,13 +11,15 @@ from nmt.config import setting
 from nmt.plugins.documents import html
 from nmt.plugins.documents.declarations import Declarations
 from nmt.plugins.documents.dialects import MARKDOWN, MDX, Dialect
-from nmt.plugins.documents.document import Part, Text, notice_of
+from nmt.plugins.documents.document import Part, Text, notice_of, with_names
+from nmt.plugins.documents.fragments import LinkedPage
 from nmt.plugins.documents.front_matter import FrontMatter
 from nmt.plugins.documents.inlines import Inline
 from nmt.plugins.documents.myst_rules import OF_CODE
 from nmt.plugins.documents.nested_pages import NestedPage, nested_page
 from nmt.plugins.documents.nodes import MarkupToken, find_pairs
 from nmt.plugins.documents.parameters import count_readable
+from nmt.plugins.documents.parsed_pages import parse_page
 from nmt.plugins.documents.properties_of_tags import count_in_expressions, properties_of
 from nmt.plugins.documents.readings import READINGS_LEFT_OUT, lost_readings
 from nmt.plugins.documents.scanner import Scanner
@@ -29,13 +30,14 @@ from nmt.translation import Translated
 TITLE_OF_ALERT = re.compile(r"\[!\w[\w|-]{0,40}\][+-]?[ \t]+[^\s][^\n]*\n[ \t>]*")
 BLOCK_TAG = re.compile(rf"</?(?:{'|'.join(BLOCKS)})\b", re.IGNORECASE)
 REFUSED = "blocks of text left untranslated because their markup would be lost"
+LINKS = "links to headings of other files, whose anchors may change"
 # What stays untranslated; the notice adds "left untranslated".
 BLOCKS_OF_TEXT = "blocks of text"
 HTML_BLOCKS = "HTML blocks"
 TITLES = "titles of links and images"
 ATTRIBUTES = "attributes of HTML in text"
 PARAMETERS = "parameters of tags"
-DIRECTIVES = "directives with text"
+DIRECTIVES = "directives with text left untranslated"
 READABLE_OPTION = re.compile(r"^[ \t]*:(?:caption|alt|title):[ \t]+.*[^\W\d_]", re.MULTILINE)
 
 
@@ -82,6 +84,8 @@ class Markdown(Text):
 
     dialect = MARKDOWN
     has_front_matter = True
+    follows_headings = True
+    """Whether links to headings lead to the translated headings."""
 
     def __init__(
         self,
@@ -100,17 +104,23 @@ class Markdown(Text):
         self.front = FrontMatter(text if self.has_front_matter else "", self.keys)
         declarations = Declarations(self.source, target) if target else None
         self.blocks = Blocks(text, self.front.end, declarations, self.dialect)
+        self.linked = LinkedPage(self.blocks.page) if self.follows_headings else None
         self.notice = self.notice_with(refused=0, readings=0)
         return [self.front, *self.blocks.parts]
 
-    def notice_with(self, refused: int, readings: int) -> str:
+    def notice_with(self, refused: int, readings: int, is_followed: bool = True) -> str:
+        """`is_followed` tells whether the links within the page lead to its translated headings."""
         counts = [
             (f"{what} left untranslated", number) for what, number in self.blocks.left.items()
         ]
         counts.append((REFUSED, refused))
         counts.append((READINGS_LEFT_OUT, readings))
+        if self.linked:
+            within = self.linked.undecided() if is_followed else len(self.linked.links)
+            counts.append((LINKS, self.linked.elsewhere + within))
         self.counts = counts
-        return "; ".join(filter(None, (self.front.notice(), notice_of(*counts))))
+        directives = with_names(DIRECTIVES, self.blocks.directives)
+        return "; ".join(filter(None, (self.front.notice(), notice_of(*counts, directives))))
 
     def join(self, translations: Sequence[Translated]) -> bytes:
         content = super().join(translations)
@@ -118,8 +128,18 @@ class Markdown(Text):
         refused = sum(inline.is_refused for inline in inlines)
         written = content.removeprefix(self.mark).decode(self.encoding)
         readings = lost_readings(self.text.text, written)
-        self.notice = self.notice_with(refused, readings)
-        return content
+        followed = self.with_new_anchors(written)
+        self.notice = self.notice_with(refused, readings, followed is not None)
+        return content if followed in (None, written) else self.mark + self.encoded(followed)
+
+    def with_new_anchors(self, written: str) -> str | None:
+        """The translation with links to its headings; None if they cannot be found."""
+        # Without links, the translation need not be parsed.
+        if not self.linked or not self.linked.links or written == self.text.text:
+            return written
+        end = FrontMatter(written if self.has_front_matter else "", ()).end
+        page = parse_page(written, end, self.dialect)
+        return LinkedPage(page).with_links_of(self.linked)
 
 
 class Mdx(Markdown):
@@ -144,21 +164,17 @@ class Blocks:
         self.declarations = declarations
         self.parts = list[Part]()
         self.left = Counter[str]()
-        body = text[begin:]
-        # markdown-it takes \r\n, \r and \n for line ends, and its tokens count lines.
-        lines = re.finditer(r"\r\n?|\n|.\Z", body)
-        self.begins = [begin, *(begin + line.end() for line in lines)]  # of lines
+        self.directives = Counter[str]()
+        """The names of directives with text that stay."""
+        self.page = parse_page(text, begin, dialect)
+        self.begins = self.page.begins
         self.at = begin  # the end of the last block
-        # The parser adds the labels of references, which inline text needs.
-        self.references = dict[str, Any]()
-        # CommonMark would take front matter for a line and a heading, so the parser does not see
-        # it.
-        tokens = dialect.parser.parse(body, self.references)
-        self.labels = self.references.get("references", {})
-        self.add_blocks(tokens)
+        self.references = self.page.env
+        self.labels = self.page.references
+        self.add_blocks(self.page.tokens)
         # Definitions of references are not blocks of text, and their titles are not translated.
         titles = [reference["title"] for reference in self.labels.values()]
-        for token in tokens:
+        for token in self.page.tokens:
             self.count_attributes(token.children or (), titles)
         self.left[TITLES] += sum(map(has_letters, titles))
 
@@ -179,14 +195,10 @@ class Blocks:
                 self.add_inline(token, type_before)
             type_before = token.type
 
-    def begin_of(self, line: int) -> int:
-        """The offset of a line; after the last line, the end of the file."""
-        return self.begins[min(line, len(self.begins) - 1)]
-
     def add_html(self, token: Token) -> None:
         first, after = token.map or (0, 0)
-        begin = self.begin_of(first)
-        self.at = self.begin_of(after)
+        begin = self.page.begin_of(first)
+        self.at = self.page.begin_of(after)
         raw = self.text[begin : self.at]
         page: html.Page | NestedPage | None
         # In a list or quotation, the lines of HTML have prefixes, which are not part of it.
@@ -203,8 +215,8 @@ class Blocks:
     def add_tags(self, token: Token) -> None:
         """Add the properties of components that readers see."""
         first, after = token.map or (0, 0)
-        begin = self.begin_of(first)
-        self.at = self.begin_of(after)
+        begin = self.page.begin_of(first)
+        self.at = self.page.begin_of(after)
         properties = properties_of(self.text, begin, self.at)
         self.parts += properties
         rest = self.text[begin : self.at]
@@ -216,7 +228,7 @@ class Blocks:
         """Count a directive of MyST that stays although readers may see its text."""
         name = token.info.strip("{").partition("}")[0].lower()
         if name not in OF_CODE and has_letters(token.content):
-            self.left[DIRECTIVES] += 1
+            self.directives[name] += 1
         self.left[PARAMETERS] += len(READABLE_OPTION.findall(token.content))
 
     def add_inline(self, token: Token, opening: str) -> None:

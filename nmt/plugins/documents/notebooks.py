@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from nmt.config import NMTError
-from nmt.plugins.documents.document import Part, Spliced, notice_of
+from nmt.plugins.documents.document import Part, Spliced, notice_of, with_names
 from nmt.plugins.documents.encodings import decode_file
 from nmt.plugins.documents.json_strings import check_json
-from nmt.plugins.documents.markdown import Markdown
+from nmt.plugins.documents.markdown import DIRECTIVES, Markdown
 from nmt.translation import Document, Translated
 
 TOKEN = re.compile(r'(?P<string>"(?>(?:[^"\\]|\\.)*)")(?P<colon>\s*:)?|[{}\[\]]')
@@ -40,6 +40,8 @@ class MarkdownCell(Markdown):
     """The text of a cell, which has no front matter."""
 
     has_front_matter = False
+    # Headings of other cells are unknown here.
+    follows_headings = False
 
 
 class Notebook(Document):
@@ -85,10 +87,12 @@ class Notebook(Document):
 
     def notice_with(self) -> str:
         counts = Counter[str]()
+        directives = Counter[str]()
         for _, cell in self.cells:
+            directives += cell.blocks.directives
             for what, number in cell.counts:
                 counts[what] += number
-        return notice_of(*counts.items(), (BROKEN, self.broken))
+        return notice_of(*counts.items(), with_names(DIRECTIVES, directives), (BROKEN, self.broken))
 
     def changes(self, source: Source, text: str) -> list[Part]:
         """The changes of a cell's strings that write another text."""

@@ -15,6 +15,7 @@ REFERENCES = re.compile(
 )
 """Names of targets in references: `phrase`_, `text <name_>`_ and name_."""
 TARGETS = re.compile(r"^[ \t]*\.\. _(?:`([^`\n]+)`|((?:[^:\\\n]|\\.)+)):", re.MULTILINE)
+INCLUDE = re.compile(r"^[ \t]*\.\. include::", re.MULTILINE)
 REFUSED = "blocks of text left untranslated because their markup would be lost"
 
 
@@ -26,6 +27,10 @@ class Rst(Text):
         for names in REFERENCES.findall(text):
             referenced.update(map(normalized, filter(None, names)))
         targets = {normalized(quoted or plain) for quoted, plain in TARGETS.findall(text)}
+        if INCLUDE.search(text):
+            # An included file may define words such as clang_, often with an address, and
+            # docutils refuses a second target of this name. A phrase is mostly a title.
+            targets |= {name for name in referenced if " " not in name}
         self.page = Page(text, Inline(referenced), targets)
         Body(self.page, lines_of(text), base=0).read()
         self.notice = self.notice_with(0)

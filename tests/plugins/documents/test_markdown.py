@@ -37,6 +37,13 @@ a {{< icon "x_y" >}} b => A {{< icon "x_y" >}} B
 see [it]({{< ref "a.md" >}}) [b]({% link c.md %}) => SEE [IT]({{< ref "a.md" >}}) [B]({% link c.md %})
 {# note #}\na\n{: .b }\n\n## C d {#e-f .g} => {# note #}\nA\n{: .b }\n\n## C D {#e-f .g}
 import A from '@a/b';\n\nimport a from b => import A from '@a/b';\n\nIMPORT A FROM B
+{{< code-toggle file=a >}}\na = 'B'\n[c]\nd = 'e'\n{{< /code-toggle >}}\n\na => {{< code-toggle file=a >}}\na = 'B'\n[c]\nd = 'e'\n{{< /code-toggle >}}\n\nA
+{{% codeBlock %}}\na b\n\nc\n{{% /codeBlock %}}\nd => {{% codeBlock %}}\na b\n\nc\n{{% /codeBlock %}}\nD
+{{< code-tabs >}}\na b\n```\nc\n```\n{{< /code-tabs >}} => {{< code-tabs >}}\nA B\n```\nc\n```\n{{< /code-tabs >}}
+{{< x >}}\na: true\nb:\n- c\n- d: e\n{{< /x >}}\nf => {{< x >}}\na: true\nb:\n- c\n- d: e\n{{< /x >}}\nF
+{{< x >}}\n{\n"a": "b"\n}\n{{< /x >}}\nc => {{< x >}}\n{\n"a": "b"\n}\n{{< /x >}}\nC
+{{< x >}}\n[a]\n\n- b\n- note: see\n{{< /x >}}\nc => {{< x >}}\n[A]\n\n- B\n- NOTE: SEE\n{{< /x >}}\nC
+{{< x >}}\nNote:\n- a\n- b\n{{< /x >}}\nc => {{< x >}}\nNOTE:\n- A\n- B\n{{< /x >}}\nC
 # Containers.
 :::tip A b\nc d\n:::\n => :::tip A B\nC D\n:::\n
 :::note[A b]\nc\n\n- d\n:::\ne => :::note[A B]\nC\n\n- D\n:::\nE
@@ -232,7 +239,18 @@ def test_directives_that_nmt_does_not_know_are_reported():
     lines, result, notice = pseudo("markdown", "```{mine} a\nb c\n```\n\n```{code} d\ne\n```\n")
     assert lines == []
     assert "b c" in result
-    assert notice == "directives with text left untranslated: 1"
+    assert notice == "directives with text left untranslated (mine): 1"
+    names = "abccdef"
+    source = "".join(f"```{{{name}}}\nb c\n```\n" for name in names)
+    notice = pseudo("markdown", source)[2]
+    assert notice == "directives with text left untranslated (c, a, b, d, e, ...): 7"
+
+
+def test_many_tags_of_code_that_nothing_closes_take_linear_time():
+    tags = "".join(f"{{{{< code-{'ab'[n % 2] * (n % 300 + 1)} >}}}}\n" for n in range(800))
+    page = tags + "a: 1\n" * 800 + "```\n\n{{< /code-a >}}\n"
+    document = read_document("markdown", page.encode())
+    assert document.join(same(document.lines)) == page.encode()
 
 
 @pytest.mark.parametrize("line", ["```{note}\n", ":::{note}\n", "%%\n", "{a}`` b ", "(a)=\n\n"])

@@ -102,6 +102,15 @@ def test_references_to_titles_resolve():
     )
 
 
+def test_a_word_that_an_included_file_may_define_gets_no_target():
+    source = "Clang\n=====\n\nUse clang_ now.\n"
+    include = "\n.. include:: links.rst\n"
+    assert ".. _`Clang`:" in pseudo("rst", source)[1]
+    assert ".. _" not in pseudo("rst", source + include)[1]
+    phrase = "Quick start\n===========\n\nSee `Quick start`_.\n"
+    assert ".. _`Quick start`:" in pseudo("rst", phrase + include)[1]
+
+
 def test_what_stays_is_counted():
     table = "+---+\n| a |\n+---+\n\n== ==\nab cd\n== ==\n"
     source = (
