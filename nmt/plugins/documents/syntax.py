@@ -20,8 +20,9 @@ BARE_URL = (
 AFTER_URL = "?!.,:;'\"\\"
 """Punctuation that ends a sentence."""
 PUNCTUATION = r"[!-/:-@\[-`{-~]"
-HARD_BREAK = r"(?:[ ]{2,}|\\)\r?\n[ \t>]*"
-SOFT_BREAK = r"[ \t]*\r?\n[ \t>]*"
+# A run of blanks is tried once, not from each of its blanks.
+HARD_BREAK = r"(?:(?<! )[ ]{2,}+|\\)\r?\n[ \t>]*"
+SOFT_BREAK = r"(?:(?<![ \t])[ \t]++)?\r?\n[ \t>]*"
 CODE = r"(?<!`)(?P<ticks>`+)(?!`)(?P<code>.+?)(?<!`)(?P=ticks)(?!`)"
 AUTOLINK = rf"<(?P<auto>[a-zA-Z][\w.+-]{{1,31}}:[^\s<>]*|{MAIL})>"
 # Further syntax than CommonMark's:

@@ -86,6 +86,11 @@ def test_hostile_files_take_linear_time(format):
     assert is_linear(format, 20_000, [MALFORMED])
 
 
+def test_blanks_that_end_no_line_take_linear_time():
+    seconds("markdown", "a")
+    assert seconds("markdown", f"a]({' ' * 100_000}b\n") < 5
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("format", FILES)
 def test_a_long_hostile_file_takes_linear_time(format):
