@@ -221,7 +221,10 @@ def has_files(folder: str) -> bool:
     from nmt.files import is_prefixed, kind_of_folder
 
     path = Path(folder)
-    return not is_prefixed(folder) and kind_of_folder(path) is None and any(path.iterdir())
+    # In runs/, a folder without a model is a run that has not finished.
+    if is_prefixed(folder) or path.parent.name == "runs" or path.parts[0] == "runs":
+        return False
+    return kind_of_folder(path) is None and any(path.iterdir())
 
 
 COMMAND = Command(
