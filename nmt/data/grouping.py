@@ -27,7 +27,7 @@ MIN_MICRO_BATCHES = 3
 PADDING_SHARE = 0.02
 """A group with less padding is not cut, because pairs are shuffled less in smaller groups."""
 
-BLOCK_PAIRS = 1 << 18
+BLOCK_PAIRS = 1 << 20
 """Pairs processed at a time, so that temporary arrays stay in cache and need little memory."""
 
 

@@ -20,7 +20,7 @@ from nmt.data.batches import Batch, padded_batch
 from nmt.data.lengths import Ints, MappedLengths, map_table
 from nmt.data.manifest import Manifest, read_manifest
 from nmt.errors import NMTError, one_line
-from nmt.files import check_regular, sha256, within
+from nmt.files import check_regular, remembered, sha256, within
 from nmt.text import load_tokenizer, parallel, read_texts
 
 TOKENIZER = "tokenizer.model"
@@ -39,6 +39,11 @@ IDS_SCHEMA = pa.schema(
 `line` is the number of the pair's line in its source, counted from 1.
 """
 
+CHECK = "valid pairs, version 1"
+"""Change the number whenever `PreparedSplit.examine` finds other faults."""
+
+VALID = "yes"
+
 PARENT_LEVELS = 4
 """How many levels above a run folder its configuration's relative paths may be based."""
 
@@ -49,6 +54,7 @@ class PreparedSplit:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         file = folder / "pairs.arrow"
+        self.file = file
         # A corpus may come from other people. A link in it could make nmt read any file.
         if folder.is_symlink() or not file.exists():
             raise NMTError(f"{folder} is a link or lacks pairs.arrow; prepare it again")
@@ -86,9 +92,18 @@ class PreparedSplit:
     def check(self, vocabulary_sizes: tuple[int, int]) -> None:
         """Raise NMTError for invalid offsets, lengths or ids.
 
-        Invalid values would otherwise cause a traceback or a crash.
+        Invalid values would otherwise cause a traceback or a crash. A large file that has been
+        valid for these vocabularies, and has not changed since, is not read again.
         """
-        source_size, target_size = vocabulary_sizes
+
+        def examine() -> str:
+            self.examine(*vocabulary_sizes)
+            return VALID
+
+        remembered(self.file, f"{CHECK} {vocabulary_sizes}", examine)
+
+    def examine(self, source_size: int, target_size: int) -> None:
+        """Look at all values for `check`."""
         try:
             for block in self.blocks:
                 # Without `full`, pyarrow trusts offsets, and invalid ones lead outside of the

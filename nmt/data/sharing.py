@@ -5,19 +5,14 @@ file is a digest of everything that decides the order, so a resumed run finds it
 corpus or budget has another file.
 
 A file consists of a header, the groups' starts and widths as int64, and the order. It is used only
-if it belongs to the user, if no one else may write to it, and if its checksum is correct. nmt
-replaces any other file.
+if its checksum is correct and no one else could have written it. nmt replaces any other file.
 """
 
 import fcntl
 import hashlib
 import mmap
 import os
-import stat
 import struct
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +22,15 @@ from nmt.data.grouping import BLOCK_PAIRS, Division, Groups, divide, groups_in_m
 from nmt.data.lengths import GrownLengths, Ints, Lengths, Rows
 from nmt.data.sorting import Pairs, order_type, stretches_by_group
 from nmt.errors import NMTError
-from nmt.files import cache_folder, cannot_write, whole_file
-from nmt.files.reading import open_descriptor
-from nmt.files.writing import TEMPORARY
+from nmt.files import (
+    lock_if_possible,
+    open_private,
+    opened_private,
+    private_folder,
+    remove_unused,
+    turn_of,
+    whole_file,
+)
 
 SHARED_PAIRS = 10_000_000
 """A smaller corpus is sorted in memory: that takes less than a second and 40 MB."""
@@ -44,12 +45,6 @@ COUNTS = struct.Struct("<32sqq")
 """What follows the seal: the key, and the numbers of pairs and groups."""
 
 HEADER_BYTES = SEAL.size + COUNTS.size
-
-ORDER = ".order"
-LOCK = ".lock"
-
-UNUSED_SECONDS = 7 * 86_400
-"""A new file replaces those that no process has opened for this time. Making one takes seconds."""
 
 
 class MappedOrder:
@@ -91,16 +86,19 @@ def shared_groups(
         return groups_in_memory(divide(source_lengths, target_lengths, budget)), ""
     key = key_of(source_lengths, target_lengths, budget)
     try:
-        path = orders_folder() / f"{key.hex()}{ORDER}"
-        with turn_of(path):
-            # Another process may have written the file while this one waited.
-            groups = read_groups(path, key)
-            if groups is None:
-                remove_unused(path.parent)
-                write_groups(path, key, divide(source_lengths, target_lengths, budget))
+        path = private_folder("orders") / f"{key.hex()}.order"
+        # Before the lock, which a process cannot take if the folder is read-only.
+        groups = read_groups(path, key)
+        if groups is None:
+            with turn_of(path):
+                # Another process may have written the file while this one waited.
                 groups = read_groups(path, key)
-            if groups is None:  # such as on a file system that does not store permissions
-                path.unlink()
+                if groups is None:
+                    remove_unused(path.parent)
+                    write_groups(path, key, divide(source_lengths, target_lengths, budget))
+                    groups = read_groups(path, key)
+                if groups is None:  # such as on a file system that does not store permissions
+                    path.unlink()
         problem = f"{path} cannot be read back as it was written"
     except (NMTError, OSError) as error:
         groups = None
@@ -124,35 +122,6 @@ def key_of(
     return digest.digest()
 
 
-def orders_folder() -> Path:
-    """The folder for orders, which only the user can read; NMTError if it cannot be made."""
-    try:
-        folder = cache_folder() / "orders"
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise cannot_write(folder, error) from error
-    except RuntimeError as error:  # Path.home, for a user without a home folder
-        raise NMTError(f"no cache folder ({error}): set XDG_CACHE_HOME") from error
-    return folder
-
-
-@contextmanager
-def turn_of(path: Path) -> Iterator[None]:
-    """Wait until no other process makes this file.
-
-    Without locks, two processes would do the same work, and the last one's file would remain.
-    """
-    with open(path.with_suffix(LOCK), "ab", opener=open_private) as file:
-        with suppress(OSError):  # a file system without locks
-            fcntl.flock(file.fileno(), fcntl.LOCK_EX)
-        yield
-
-
-def open_private(path: str, flags: int) -> int:
-    """Open a file for `open` that only the user may read and write."""
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
-
-
 def write_groups(path: Path, key: bytes, division: Division) -> None:
     """Write a file that `read_groups` accepts; NMTError if the disk is full, for example."""
     pairs = division.pairs
@@ -165,9 +134,8 @@ def write_groups(path: Path, key: bytes, division: Division) -> None:
         open(temporary, "x+b", buffering=0, opener=open_private) as file,
     ):
         descriptor = file.fileno()
-        with suppress(OSError):  # a file system without locks
-            # `remove_unused` removes temporary files that are not locked.
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        # `remove_unused` removes temporary files that are not locked.
+        lock_if_possible(descriptor, fcntl.LOCK_EX)
         write_all(descriptor, head, SEAL.size)
         # Written, not mapped: writing to a mapped file on a full disk would kill the process.
         for place, stretch in stretches_by_group(division.group_blocks(), division.starts):
@@ -193,26 +161,18 @@ def checksum_of(content: mmap.mmap) -> bytes:
 def read_groups(path: Path, key: bytes) -> Groups | None:
     """The groups in a file; None if it is missing, damaged, or not only in the user's control."""
     try:
-        with open(path, "rb", opener=open_descriptor) as file:
-            status = os.fstat(file.fileno())
-            is_regular = stat.S_ISREG(status.st_mode)
-            is_ours = status.st_uid == os.geteuid() and not status.st_mode & 0o022
-            if not is_regular or not is_ours or status.st_size < HEADER_BYTES:
-                return None
-            with suppress(OSError):  # a file system without locks
-                # `remove_unused` sees this lock. It lasts as long as the mapping, which keeps the
-                # file open.
-                fcntl.flock(file.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
-            with suppress(OSError):  # a read-only file system
-                os.utime(file.fileno())
+        with opened_private(path) as file:
+            # The mapping keeps the file open and locked.
             content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    except OSError:
+    except (OSError, ValueError):  # ValueError: an empty file
         return None
     return groups_of(content, path, key)
 
 
 def groups_of(content: mmap.mmap, path: Path, key: bytes) -> Groups | None:
     """The groups in the content of a file; None unless it is valid."""
+    if len(content) < HEADER_BYTES:
+        return None
     form, checksum = SEAL.unpack_from(content)
     actual_key, pairs, groups = COUNTS.unpack_from(content, SEAL.size)
     if form.rstrip(b"\0") != FORMAT or actual_key != key or pairs < 1 or groups < 1:
@@ -228,17 +188,3 @@ def groups_of(content: mmap.mmap, path: Path, key: bytes) -> Groups | None:
     widths: Ints = np.frombuffer(content, "<i8", 2 * groups, starts_end).astype(np.int64)
     order = MappedOrder(path, key, content, order_start, pairs)
     return Groups(order, starts, widths.reshape(2, groups))
-
-
-def remove_unused(folder: Path) -> None:
-    """Remove files that no process uses: those not opened for a while, and those of killed ones."""
-    oldest = time.time() - UNUSED_SECONDS
-    for path in folder.iterdir():
-        # Another process may remove the file first. Without locks, nothing is removed.
-        with suppress(OSError):
-            is_temporary = TEMPORARY.fullmatch(path.name) is not None
-            if path.lstat().st_mtime >= oldest and not is_temporary:
-                continue
-            with open(path, "rb", opener=open_descriptor) as file:
-                fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-                path.unlink()
