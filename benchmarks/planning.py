@@ -22,6 +22,7 @@ import numpy as np
 from lengths import text_like_lengths
 from numpy.typing import NDArray
 
+from nmt import files
 from nmt.config import BatchingConfig
 from nmt.data import BatchPlanner
 from nmt.data.lengths import MappedLengths
@@ -149,8 +150,12 @@ def measure_batches(lengths: Lengths) -> None:
         split = PreparedSplit(Path(temporary) / "train")
         print(f"a split of {len(split):,} pairs opens in {time.perf_counter() - start:.2f} s")
         start = time.perf_counter()
-        split.check((VOCABULARY, VOCABULARY))
+        split.examine(VOCABULARY, VOCABULARY)
         print(f"a look at all its ids takes {time.perf_counter() - start:.2f} s")
+        start = time.perf_counter()
+        files.sha256(split.file)
+        size = split.file.stat().st_size
+        print(f"the hash of its {size / 1e9:.1f} GB takes {time.perf_counter() - start:.2f} s")
         for micro_batches in (8, 1):
             planner = BatchPlanner(
                 split.source_lengths,

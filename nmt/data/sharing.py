@@ -118,7 +118,7 @@ def key_of(
     for start in range(0, pairs, BLOCK_PAIRS):
         block = slice(start, start + BLOCK_PAIRS)
         for side in (source_lengths, target_lengths):
-            digest.update(np.ascontiguousarray(side[block], np.int32))
+            digest.update(np.ascontiguousarray(side[block], np.int32).data)
     return digest.digest()
 
 

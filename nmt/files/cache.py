@@ -25,15 +25,27 @@ UNUSED_SECONDS = 7 * 86_400
 
 
 def private_folder(name: str) -> Path:
-    """A folder in the cache folder; NMTError if it is missing and cannot be made."""
+    """A folder in the cache folder, made if it is missing.
+
+    NMTError if that fails, or if anyone else can write to the folder.
+    """
     try:
         folder = cache_folder() / name
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        is_safe = is_ours(folder.stat())
     except OSError as error:
         raise cannot_write(folder, error) from error
     except RuntimeError as error:  # Path.home, for a user without a home folder
         raise NMTError(f"no cache folder ({error}): set XDG_CACHE_HOME") from error
+    # Someone else could hold a lock there forever.
+    if not is_safe:
+        raise NMTError(f"other users may write to {folder}: set XDG_CACHE_HOME")
     return folder
+
+
+def is_ours(status: os.stat_result) -> bool:
+    """Whether a file or folder belongs to this user, and no one else may write to it."""
+    return status.st_uid == os.geteuid() and not status.st_mode & 0o022
 
 
 def open_private(path: str, flags: int) -> int:
@@ -63,8 +75,7 @@ def opened_private(path: Path) -> Iterator[BufferedReader]:
     """
     with open(path, "rb", opener=open_descriptor) as file:
         status = os.fstat(file.fileno())
-        is_ours = status.st_uid == os.geteuid() and not status.st_mode & 0o022
-        if not stat.S_ISREG(status.st_mode) or not is_ours:
+        if not stat.S_ISREG(status.st_mode) or not is_ours(status):
             raise PermissionError(f"{path} is not a file that only this user may write")
         lock_if_possible(file.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
         with suppress(OSError):  # a read-only file system

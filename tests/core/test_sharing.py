@@ -158,7 +158,7 @@ print("shared", flush=True)
 
 
 def test_one_of_several_processes_writes_the_file(path):
-    path.parent.mkdir(parents=True)
+    path.parent.mkdir(mode=0o700, parents=True)
     with path.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         processes = []
@@ -228,14 +228,30 @@ def test_a_damaged_file_is_replaced(path, damage):
         check_equal(groups, group_by_lengths(SOURCES, TARGETS, BUDGET))
 
 
-def test_a_file_of_another_user_is_not_used(path, monkeypatch):
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+
+
+@needs_root
+def test_a_file_of_another_user_is_replaced(path):
     check_order()
-    monkeypatch.setattr(os, "geteuid", lambda: 12_345)
+    os.chown(path, 12_345, 12_345)
+    assert is_shared(check_order())
+    assert path.stat().st_uid == 0
+
+
+@needs_root
+def test_a_folder_of_another_user_is_not_used(path):
+    check_order()
+    os.chown(path.parent, 12_345, 12_345)
+    assert not is_shared(check_order())
+
+
+def test_a_folder_that_others_may_write_to_is_not_used(path):
+    check_order()
+    path.parent.chmod(0o770)
     groups, problem = shared_groups(SOURCES, TARGETS, BUDGET)
-    # Not even the new one can be this user's.
     assert not is_shared(groups)
-    assert problem == f"{path} cannot be read back as it was written"
-    assert not path.exists()
+    assert problem == f"other users may write to {path.parent}: set XDG_CACHE_HOME"
 
 
 def test_without_a_cache_folder_the_order_is_in_memory(folder, tmp_path):
