@@ -1,8 +1,8 @@
 """Remember facts about large files that take long to find out, such as their SHA-256.
 
 A fact holds while the file has the same device, inode, size and times. No user can set the time of
-a file's last change (`st_ctime`), so an edited or replaced file is examined again. Whoever controls
-the file system itself can hide an edit, but can also make one after any examination.
+a file's last change (ctime), so an edited or replaced file is examined again. Whoever controls the
+file system itself can hide an edit, but can also make one after any examination.
 """
 
 import hashlib
