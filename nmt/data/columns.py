@@ -87,8 +87,9 @@ class MappedColumns:
                 buffer = column.buffers()[1]
                 if pa.types.is_list(column.type):
                     offsets[name].add(buffer, size + 1)
-                    size = len(column.values)
                     buffer = column.buffers()[3]
+                    # `column.values` fails with a SystemError if the stream is damaged.
+                    size = buffer.size // ITEM_BYTES if buffer else 0
                 numbers[name].add(buffer, size)
         return cls(
             content=content,

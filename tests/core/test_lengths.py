@@ -145,3 +145,27 @@ def test_compressed_lengths_are_rejected(tmp_path):
         NMTError, match=r"its source is compressed or misaligned\); prepare it again"
     ):
         PreparedSplit(tmp_path)
+
+
+def test_a_damaged_stream_is_refused_or_harmless(tmp_path):
+    """Any error but NMTError, such as pyarrow's SystemError, would be a traceback for the user."""
+    file = tmp_path / "pairs.arrow"
+    with arrow_writer(file, IDS_SCHEMA) as write:
+        for block in table_of_pairs().slice(0, 2).to_batches(1):
+            write(block)
+    content = np.frombuffer(file.read_bytes(), np.uint8)
+    refused = 0
+    # Mostly high bytes of lengths, offsets and counts, because blocks are small. 236 makes them
+    # negative.
+    zeros = np.flatnonzero(content == 0)
+    for place in zeros:
+        damaged = content.copy()
+        damaged[place] = 236
+        file.write_bytes(damaged.tobytes())
+        try:
+            split = PreparedSplit(tmp_path)
+            split.check((90, 90))
+            split.batch(np.arange(len(split)))
+        except NMTError:
+            refused += 1
+    assert 100 < refused < len(zeros)
