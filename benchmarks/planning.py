@@ -3,11 +3,13 @@
     python benchmarks/planning.py [PAIRS] [STORED]
 
 The script writes PAIRS (40 million) lengths to a temporary file and plans them in updates of 25,000 tokens, with 8
-micro-batches and with one, reading the lengths from the memory-mapped file as training does. It prints the memory that
-planning adds, without pages of files. Then it writes STORED (one million) pairs of random ids to a temporary folder and
-builds batches from them.
+micro-batches and with one, reading the lengths from the memory-mapped file as training does. It plans twice: as the first
+process of a machine, and as one that finds the order of the pairs in the cache, which is in a temporary folder. It prints
+the memory that planning adds, without pages of files. Then it writes STORED (one million) pairs of random ids to a
+temporary folder and builds batches from them.
 """
 
+import os
 import sys
 import tempfile
 import threading
@@ -20,6 +22,7 @@ import numpy as np
 from lengths import text_like_lengths
 from numpy.typing import NDArray
 
+from nmt import files
 from nmt.config import BatchingConfig
 from nmt.data import BatchPlanner
 from nmt.data.lengths import MappedLengths
@@ -89,11 +92,18 @@ def mapped(lengths: Lengths, file: Path) -> tuple[MappedLengths, MappedLengths]:
 
 
 def measure_planning(lengths: tuple[MappedLengths, MappedLengths], micro_batches: int) -> None:
-    start = time.perf_counter()
-    with printed_memory(len(lengths[0])):
-        planner = BatchPlanner(*lengths, BatchingConfig(TOKENS, micro_batches), seed=1)
-        planner.update(0)
+    for process in ("first", "next"):
+        start = time.perf_counter()
+        cpu_start = time.process_time()
+        with printed_memory(len(lengths[0])):
+            planner = BatchPlanner(*lengths, BatchingConfig(TOKENS, micro_batches), seed=1)
+            planner.update(0)
         planned = time.perf_counter() - start
+        cpu = time.process_time() - cpu_start
+        order = "in memory" if isinstance(planner.groups.order, np.ndarray) else "shared"
+        print(
+            f"{process} process: {planned:.1f} s to the first update, {cpu:.1f} s of them computing; order {order}"
+        )
     per_pass = planner.micro_batches_per_pass // micro_batches
     start = time.perf_counter()
     for number in range(0, UPDATES * per_pass, per_pass):  # each in another pass
@@ -103,7 +113,7 @@ def measure_planning(lengths: tuple[MappedLengths, MappedLengths], micro_batches
     planner.largest_shapes()
     shapes = time.perf_counter() - start
     print(
-        f"{micro_batches} micro_batches: {planned:.1f} s to the first update, {update * 1000:.2f} ms for any other, "
+        f"{micro_batches} micro_batches: {update * 1000:.2f} ms for any other update, "
         f"{shapes:.2f} s for the largest shapes; {planner.micro_batches_per_pass:,} micro-batches in "
         f"{len(planner.parts):,} groups; padding {padding(planner, lengths):.1%}"
     )
@@ -140,8 +150,12 @@ def measure_batches(lengths: Lengths) -> None:
         split = PreparedSplit(Path(temporary) / "train")
         print(f"a split of {len(split):,} pairs opens in {time.perf_counter() - start:.2f} s")
         start = time.perf_counter()
-        split.check((VOCABULARY, VOCABULARY))
+        split.examine(VOCABULARY, VOCABULARY)
         print(f"a look at all its ids takes {time.perf_counter() - start:.2f} s")
+        start = time.perf_counter()
+        files.sha256(split.file)
+        size = split.file.stat().st_size
+        print(f"the hash of its {size / 1e9:.1f} GB takes {time.perf_counter() - start:.2f} s")
         for micro_batches in (8, 1):
             planner = BatchPlanner(
                 split.source_lengths,
@@ -168,6 +182,7 @@ def main() -> None:
     lengths = text_like_lengths(pairs)
     print(f"{pairs:,} pairs, {lengths[1].mean() - 1:.1f} target tokens each")
     with tempfile.TemporaryDirectory() as temporary:
+        os.environ["XDG_CACHE_HOME"] = temporary
         in_file = mapped(lengths, Path(temporary) / "lengths.arrow")
         lengths = (lengths[0][:stored].copy(), lengths[1][:stored].copy())
         for micro_batches in (8, 1):

@@ -6,16 +6,20 @@ arrays describe the table's cells: `widths` [2, cells] holds source and target w
 [cells] holds the numbers of pairs.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nmt.data.lengths import GrownLengths, Ints, Lengths
 from nmt.data.shuffling import integers
+from nmt.data.sorting import pairs_by_group
+
+if TYPE_CHECKING:
+    from nmt.data.sharing import MappedOrder
 
 MIN_MICRO_BATCHES = 3
 """Minimum per group; in a smaller group, every pass would batch the same pairs together."""
@@ -137,7 +141,7 @@ def partition(widths: Ints, counts: Ints, budget: int) -> list[Ints]:
 class Groups(NamedTuple):
     """Pairs of similar lengths. The updates of all runs depend on their order."""
 
-    order: NDArray[np.signedinteger[Any]]
+    order: "NDArray[np.signedinteger[Any]] | MappedOrder"
     """The pairs of the first group, then of the second, and so on, [pairs]."""
     starts: Ints
     """Each group's start in `order`, then the end of the last group, [groups + 1]."""
@@ -165,69 +169,88 @@ def widths_by_length(lengths: Lengths | GrownLengths) -> tuple[Ints, Ints]:
     return distinct, index
 
 
+class Cells:
+    """The cells of the table that counts pairs by source and target width."""
+
+    def __init__(
+        self, source_lengths: Lengths | GrownLengths, target_lengths: Lengths | GrownLengths
+    ) -> None:
+        source_widths, self.columns = widths_by_length(source_lengths)
+        target_widths, rows = widths_by_length(target_lengths)
+        self.source_lengths = source_lengths
+        self.target_lengths = target_lengths
+        # A column per source width and a row per target width, row by row.
+        self.widths = np.stack(
+            [
+                np.tile(source_widths, len(target_widths)),
+                np.repeat(target_widths, len(source_widths)),
+            ]
+        )
+        # The first cell of the row of each target length.
+        self.starts_of_rows = rows * len(source_widths)
+
+    def of_blocks(self) -> Iterator[Ints]:
+        """The cell of each pair, for one block of pairs after another."""
+        for start in range(0, len(self.source_lengths), BLOCK_PAIRS):
+            block = slice(start, start + BLOCK_PAIRS)
+            # `clip` changes no index, because no length exceeds the longest. It is faster than the
+            # default, which checks each index before it reads.
+            cells = self.starts_of_rows.take(self.target_lengths[block], mode="clip")
+            cells += self.columns.take(self.source_lengths[block], mode="clip")
+            yield cells
+
+
+@dataclass
+class Division:
+    """Groups without the list of their pairs. `starts` and `widths` are as in Groups."""
+
+    cells: Cells
+    group_of_cell: NDArray[Any]
+    starts: Ints
+    widths: Ints
+
+    @property
+    def pairs(self) -> int:
+        return int(self.starts[-1])
+
+    def group_blocks(self) -> Iterator[NDArray[Any]]:
+        """The group of each pair, in the order of the corpus, in blocks."""
+        # Cells are computed again instead of stored, so that only `order` has an item per pair.
+        for cells in self.cells.of_blocks():
+            yield self.group_of_cell.take(cells)
+
+
+def divide(
+    source_lengths: Lengths | GrownLengths, target_lengths: Lengths | GrownLengths, budget: int
+) -> Division:
+    """Choose groups for micro-batches of at most `budget` padded tokens per side."""
+    cells = Cells(source_lengths, target_lengths)
+    counts = np.zeros(cells.widths.shape[1], np.int64)
+    for block in cells.of_blocks():
+        counts += np.bincount(block, minlength=len(counts))
+    # Most combinations of lengths occur in no pair.
+    filled = np.flatnonzero(counts)
+    parts = partition(cells.widths[:, filled], counts[filled], budget)
+    # NumPy sorts integers of up to 16 bits in linear time, and 16 bits suffice unless micro-batches
+    # are tiny.
+    group_of_cell = np.zeros(len(counts), np.min_scalar_type(len(parts)))
+    sizes = []
+    widths = []
+    for group, part in enumerate(parts):
+        cells_of_group = filled[part]
+        group_of_cell[cells_of_group] = group
+        sizes.append(counts[cells_of_group].sum())
+        widths.append(cells.widths[:, cells_of_group].max(1))
+    return Division(cells, group_of_cell, np.cumsum([0, *sizes]), np.stack(widths, axis=1))
+
+
 def group_by_lengths(
     source_lengths: Lengths | GrownLengths, target_lengths: Lengths | GrownLengths, budget: int
 ) -> Groups:
-    """Group pairs for micro-batches of at most `budget` padded tokens per side."""
-    source_widths, source_index = widths_by_length(source_lengths)
-    target_widths, target_index = widths_by_length(target_lengths)
-    # All cells of a table with a column per source width and a row per target width, row by row.
-    columns = len(source_widths)
-    rows = len(target_widths)
-    table = np.stack([np.tile(source_widths, rows), np.repeat(target_widths, columns)])
-    starts_of_blocks = range(0, len(source_lengths), BLOCK_PAIRS)
-    blocks = [slice(start, start + BLOCK_PAIRS) for start in starts_of_blocks]
-
-    def cells_of(block: slice) -> Ints:
-        """The cell that each pair of a block belongs to."""
-        row = target_index[target_lengths[block]]
-        column = source_index[source_lengths[block]]
-        return np.asarray(row * columns + column)
-
-    counts = np.zeros(table.shape[1], np.int64)
-    for block in blocks:
-        counts += np.bincount(cells_of(block), minlength=len(counts))
-    # Most combinations of lengths occur in no pair.
-    filled = np.flatnonzero(counts)
-    parts = partition(table[:, filled], counts[filled], budget)
-    groups = [filled[part] for part in parts]  # the cells of each group
-    # NumPy sorts integers of up to 16 bits in linear time, and 16 bits suffice unless micro-batches
-    # are tiny.
-    group_of_cell = np.zeros(len(counts), np.min_scalar_type(len(groups)))
-    sizes = []
-    widths = []
-    for group, cells in enumerate(groups):
-        group_of_cell[cells] = group
-        sizes.append(counts[cells].sum())
-        widths.append(table[:, cells].max(1))
-    starts = np.cumsum([0, *sizes])
-    # Cells are computed again instead of stored, so that only `order` needs memory for each pair.
-    group_blocks = (group_of_cell[cells_of(block)] for block in blocks)
-    order = pairs_by_group(group_blocks, starts)
-    return Groups(order, starts, np.stack(widths, axis=1))
+    """Group pairs for micro-batches of at most `budget` padded tokens per side, in memory."""
+    return groups_in_memory(divide(source_lengths, target_lengths, budget))
 
 
-def pairs_by_group(
-    group_blocks: Iterable[NDArray[Any]], starts: Ints
-) -> NDArray[np.signedinteger[Any]]:
-    """The pairs of each group in turn, ascending: a counting sort.
-
-    `group_blocks` contain the group of each pair, in the order of the corpus; `starts` is as in
-    Groups. For example, the blocks [1, 0, 1] and [0] with the starts [0, 2, 4] give [1, 3, 0, 2].
-    """
-    pairs = int(starts[-1])
-    order = np.empty(pairs, np.min_scalar_type(-pairs - 1))  # a type that also holds `pairs`
-    next_places = starts[:-1].copy()  # for each group, where its next pair goes
-    first_pair = 0
-    for groups in group_blocks:
-        # Stable, so that pairs of a group stay ascending.
-        sorted_pairs = np.argsort(groups, kind="stable")
-        counts = np.bincount(groups, minlength=len(next_places))
-        # In `sorted_pairs`, the pairs of a group are neighbors; they move to its next places.
-        begins = np.cumsum(counts) - counts
-        moves = np.repeat(next_places - begins, counts)
-        places = np.arange(len(groups)) + moves
-        order[places] = first_pair + sorted_pairs
-        next_places += counts
-        first_pair += len(groups)
-    return order
+def groups_in_memory(division: Division) -> Groups:
+    order = pairs_by_group(division.group_blocks(), division.starts)
+    return Groups(order, division.starts, division.widths)

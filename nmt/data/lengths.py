@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from nmt.data.columns import MappedColumns
 
 Ints = NDArray[np.int64]
 Int32s = NDArray[np.int32]
@@ -21,48 +21,27 @@ BLOCK_ROWS = 1 << 20
 """Rows processed at a time, so that temporary arrays add little to peak memory."""
 
 
-def map_table(file: Path) -> "tuple[pa.Buffer, pa.Table]":
-    """A memory-mapped Arrow stream, as bytes and as a table of its blocks."""
-    import pyarrow as pa  # here, because it takes 0.2 seconds that a search need not spend
-
-    # The buffer keeps the file mapped after it is closed.
-    with pa.memory_map(str(file)) as mapped:
-        content = mapped.read_buffer()
-    table = pa.ipc.open_stream(content).read_all()
-    return content, table.replace_schema_metadata(None)
-
-
 class MappedLengths:
     """An int32 column of an Arrow stream. Supports the parts of NumPy that planning needs.
 
     An index may be a slice without a step, or an array of row numbers.
     """
 
-    def __init__(self, file: Path, name: str, content: "pa.Buffer", table: "pa.Table") -> None:
-        """Raise ValueError if the column is not stored as plain numbers in `content`."""
+    def __init__(self, file: Path, name: str, columns: "MappedColumns") -> None:
         self.file = file
         self.name = name
-        # The whole file as numbers, so that a single index reads from any block.
-        self.content = np.frombuffer(content, np.int32, content.size // ITEM_BYTES)
-        blocks = [chunk for chunk in table.column(name).chunks if len(chunk)]
-        sizes = [len(block) for block in blocks]
-        self.starts = np.cumsum([0, *sizes])  # each block's first row, then the end, [blocks + 1]
-        addresses = []
-        for block in blocks:
-            _, numbers = block.buffers()  # the first buffer says which values are null
-            addresses.append(numbers.address + block.offset * ITEM_BYTES)
-        begins = np.array(addresses, np.int64) - content.address  # bytes from the start of the file
-        ends = begins + np.diff(self.starts) * ITEM_BYTES
-        is_inside = (begins >= 0) & (ends <= content.size)
-        is_aligned = begins % ITEM_BYTES == 0
-        # pyarrow decompresses a column into separate memory, outside the file.
-        if not np.all(is_inside & is_aligned):
-            raise ValueError(f"its {name} is compressed or misaligned")
-        self.places = begins // ITEM_BYTES  # where each block begins in `content`, [blocks]
+        self.content = columns.all_numbers()
+        self.starts = columns.starts
+        # Where each block begins in `content`, [blocks]. A stream without rows has none.
+        self.places = columns.numbers.get(name, np.empty(0, np.int64))
 
     @classmethod
     def open(cls, file: Path, name: str) -> "MappedLengths":
-        return cls(file, name, *map_table(file))
+        """Raise ValueError if the column is not stored as plain numbers."""
+        # Here, because pyarrow takes 0.2 seconds to import, which a search need not spend.
+        from nmt.data.columns import MappedColumns, map_file
+
+        return cls(file, name, MappedColumns.open(map_file(file), [name]))
 
     def __reduce__(self) -> tuple[Any, tuple[Path, str]]:
         # A worker process maps the file again instead of receiving its content.

@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from nmt.config import BatchingConfig, NMTError
-from nmt.data.grouping import group_by_lengths
 from nmt.data.lengths import GrownLengths, Ints, Lengths
 from nmt.data.mixing import Mixture, Streams
+from nmt.data.sharing import shared_groups
 from nmt.data.shuffling import shuffle_key, shuffled
 from nmt.data.sizes import UpdateSize, micro_batch_size
 
@@ -57,7 +57,8 @@ class BatchPlanner:
         self.lengths = [source_lengths, target_lengths]
         # Groups leave room for tokens that transforms add. Sizes of updates do not count them.
         planned: list[Lengths | GrownLengths] = [*self.lengths]
-        if mixture:
+        # Most mixtures have no transforms, and reading lengths unchanged is faster.
+        if mixture and (mixture.growth != 1).any():
             planned = [GrownLengths(side, mixture.bounds, mixture.growth) for side in self.lengths]
         longest = int(max(side.max() for side in planned))
         budget = batching.tokens_per_update // self.micro_batches
@@ -68,7 +69,8 @@ class BatchPlanner:
                 f"micro-batch, but the longest sentence has {longest}: "
                 "raise batching.tokens_per_update or lower batching.micro_batches"
             )
-        self.groups = group_by_lengths(planned[0], planned[1], budget)
+        # Why processes do not share the order of a large corpus; empty if they do.
+        self.groups, self.unshared = shared_groups(planned[0], planned[1], budget)
         self.streams: Streams | None = None
         # The number of pairs that a pass takes from each group, [groups].
         self.sizes = np.diff(self.groups.starts)

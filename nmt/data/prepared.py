@@ -17,10 +17,11 @@ import pyarrow as pa
 
 from nmt.config import UNK, DataConfig, build, held_out_name, sources_of
 from nmt.data.batches import Batch, padded_batch
-from nmt.data.lengths import Ints, MappedLengths, map_table
+from nmt.data.columns import MappedColumns, MappedLists, map_file
+from nmt.data.lengths import Ints, MappedLengths
 from nmt.data.manifest import Manifest, read_manifest
 from nmt.errors import NMTError, one_line
-from nmt.files import check_regular, sha256, within
+from nmt.files import check_regular, remembered, sha256, within
 from nmt.text import load_tokenizer, parallel, read_texts
 
 TOKENIZER = "tokenizer.model"
@@ -39,6 +40,11 @@ IDS_SCHEMA = pa.schema(
 `line` is the number of the pair's line in its source, counted from 1.
 """
 
+CHECK = "valid pairs, version 1"
+"""Change the number whenever `PreparedSplit.examine` finds other faults."""
+
+VALID = "yes"
+
 PARENT_LEVELS = 4
 """How many levels above a run folder its configuration's relative paths may be based."""
 
@@ -49,27 +55,32 @@ class PreparedSplit:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         file = folder / "pairs.arrow"
+        self.file = file
         # A corpus may come from other people. A link in it could make nmt read any file.
         if folder.is_symlink() or not file.exists():
             raise NMTError(f"{folder} is a link or lacks pairs.arrow; prepare it again")
         check_regular(file)
         try:
-            content, table = map_table(file)
+            self.content = map_file(file)
+            schema = pa.ipc.open_stream(self.content).schema.remove_metadata()
+            names = [name for name in IDS_SCHEMA.names if name != "line"]
+            columns = None
+            if schema == IDS_SCHEMA:
+                columns = MappedColumns.open(self.content, names)
         except (OSError, ValueError, MemoryError, pa.ArrowException) as error:
             raise self.damaged(error) from error
         # The schema allows nulls, but an id or a length must be a number.
-        has_nulls = any(column.null_count for column in table.columns)
-        if table.schema != IDS_SCHEMA or has_nulls:
+        if columns is None or columns.has_nulls:
             raise NMTError(f"{file} does not have a prepared corpus's columns; prepare it again")
-        self.table = table
-        self.blocks = table.to_batches()
-        sizes = [len(block) for block in self.blocks]
-        self.starts = np.cumsum([0, *sizes])  # each block's first row, then the end, [blocks + 1]
-        try:
-            self.source_lengths = MappedLengths(file, "source_length", content, table)
-            self.target_lengths = MappedLengths(file, "target_length", content, table)
-        except ValueError as error:
-            raise self.damaged(error) from error
+        self.source_lengths = MappedLengths(file, "source_length", columns)
+        self.target_lengths = MappedLengths(file, "target_length", columns)
+        self.sources = MappedLists(columns, "source")
+        self.targets = MappedLists(columns, "target")
+
+    @property
+    def table(self) -> pa.Table:
+        """The whole split, for a small one."""
+        return pa.ipc.open_stream(self.content).read_all().replace_schema_metadata(None)
 
     def __len__(self) -> int:
         return len(self.source_lengths)
@@ -86,11 +97,20 @@ class PreparedSplit:
     def check(self, vocabulary_sizes: tuple[int, int]) -> None:
         """Raise NMTError for invalid offsets, lengths or ids.
 
-        Invalid values would otherwise cause a traceback or a crash.
+        Invalid values would otherwise cause a traceback or a crash. A large file that has been
+        valid for these vocabularies, and has not changed since, is not read again.
         """
-        source_size, target_size = vocabulary_sizes
+
+        def examine() -> str:
+            self.examine(*vocabulary_sizes)
+            return VALID
+
+        remembered(self.file, f"{CHECK} {vocabulary_sizes}", examine)
+
+    def examine(self, source_size: int, target_size: int) -> None:
+        """Look at all values for `check`."""
         try:
-            for block in self.blocks:
+            for block in pa.ipc.open_stream(self.content):
                 # Without `full`, pyarrow trusts offsets, and invalid ones lead outside of the
                 # buffers.
                 block.validate(full=True)
@@ -104,15 +124,7 @@ class PreparedSplit:
 
         Unlike pyarrow's `take`, this never copies whole columns.
         """
-        blocks = np.searchsorted(self.starts, indices, side="right") - 1
-        rows = []
-        for block, row in zip(blocks, indices, strict=True):
-            # A slice refers to the mapped file and copies nothing.
-            rows.append(self.blocks[block].slice(row - self.starts[block], 1))
-        table = pa.Table.from_batches(rows)
-        sources = table.column("source").combine_chunks()
-        targets = table.column("target").combine_chunks()
-        return sources, targets
+        return self.sources.take(indices), self.targets.take(indices)
 
     def batch(self, indices: Ints) -> Batch:
         return padded_batch(*self.rows(indices))

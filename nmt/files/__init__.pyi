@@ -1,3 +1,9 @@
+from .cache import lock_if_possible as lock_if_possible
+from .cache import open_private as open_private
+from .cache import opened_private as opened_private
+from .cache import private_folder as private_folder
+from .cache import remove_unused as remove_unused
+from .cache import turn_of as turn_of
 from .card import THIS_FOLDER as THIS_FOLDER
 from .card import duration as duration
 from .card import model_card as model_card
@@ -42,6 +48,8 @@ from .reading import read_bytes as read_bytes
 from .reading import read_mapping as read_mapping
 from .reading import read_text as read_text
 from .reading import sha256 as sha256
+from .facts import remembered as remembered
+from .facts import remembered_sha256 as remembered_sha256
 from .tensors import check_members as check_members
 from .tensors import load_plain as load_plain
 from .weights import EMBEDDINGS as EMBEDDINGS

@@ -11,7 +11,7 @@ from dataclasses import is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from nmt.config import ExperimentConfig, in_words, members_of
-from nmt.files import sha256, within
+from nmt.files import remembered_sha256, within
 
 if TYPE_CHECKING:
     from nmt.data import PreparedCorpus
@@ -81,7 +81,7 @@ def corpus_hashes(corpus: "PreparedCorpus", splits: Iterable[str] = TRAINED_ON) 
         for path in paths:
             if path.is_file():
                 name = path.relative_to(corpus.folder).as_posix()
-                hashes[name] = sha256(path)
+                hashes[name] = remembered_sha256(path)
         counts = corpus.manifest.counts.get(split, {})
         sources = counts.get("sources")
         if sources:

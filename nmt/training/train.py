@@ -203,10 +203,14 @@ class Training:
         # because Lightning's own limit would stop it in the middle of an update. None: no limit.
         max_seconds = Timer(config.trainer.max_time).time_remaining()
         updates = UpdateDataModule(self.corpus, config)
+        planner = updates.planner
+        if planner.unshared:
+            gigabytes = planner.groups.order.nbytes / 1e9
+            self.notice(f"each process plans in {gigabytes:.1f} GB of memory: {planner.unshared}")
         metrics = MetricsCallback(self.state.config, ProgressLine(self.console, max_seconds))
         validation = Validation(self.corpus, config, metrics)
         saver = CheckpointCallback(config.checkpoints, self.state, validation, max_seconds)
-        callbacks = self.callbacks(updates.planner, metrics, validation, saver)
+        callbacks = self.callbacks(planner, metrics, validation, saver)
         with quiet_lightning():
             trainer = make_trainer(config, callbacks)
             # Not an argument of the trainer, which alone knows how many devices `auto` means.

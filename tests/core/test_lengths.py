@@ -9,7 +9,7 @@ import pytest
 
 from nmt.config import BatchingConfig
 from nmt.data import IDS_SCHEMA, BatchPlanner, PreparedSplit
-from nmt.data.lengths import GrownLengths, MappedLengths, map_table
+from nmt.data.lengths import GrownLengths, MappedLengths
 from nmt.data.mixing import Mixture
 from nmt.errors import NMTError
 from nmt.preparation import arrow_writer
@@ -55,6 +55,41 @@ def split(tmp_path_factory) -> PreparedSplit:
 def test_indexing_a_mapped_column_equals_indexing_an_array(split, rows):
     assert split.target_lengths[rows].tolist() == TARGETS[rows].tolist()
     assert split.source_lengths[rows].tolist() == SOURCES[rows].tolist()
+
+
+def test_lists_read_in_place_equal_those_that_arrow_takes(tmp_path):
+    random = np.random.default_rng(1)
+    sizes = [3, 0, 1, 500, 0, 40]  # of blocks; some are empty
+    expected = []
+    with arrow_writer(tmp_path / "pairs.arrow", IDS_SCHEMA) as write:
+        for size in sizes:
+            columns = []
+            for _ in range(2):
+                lengths = random.integers(0, 4, size)
+                columns.append([random.integers(4, 99, length).tolist() for length in lengths])
+            expected += zip(*columns, strict=True)
+            recorded = [np.array([len(ids) + 1 for ids in side], np.int32) for side in columns]
+            columns += [*recorded, np.arange(size)]
+            arrays = [
+                pa.array(column, kind)
+                for column, kind in zip(columns, IDS_SCHEMA.types, strict=True)
+            ]
+            write(pa.RecordBatch.from_arrays(arrays, schema=IDS_SCHEMA))
+    split = PreparedSplit(tmp_path)
+    split.check((99, 99))
+    for rows in (np.arange(544), random.permutation(544), np.array([7, 7, 543]), np.arange(0)):
+        sources, targets = split.rows(rows)
+        assert sources.type == targets.type == IDS_SCHEMA.field("source").type
+        assert [*zip(sources.to_pylist(), targets.to_pylist(), strict=True)] == [
+            expected[row] for row in rows
+        ]
+
+
+def test_a_split_keeps_little_memory_for_its_blocks(split):
+    assert len(pickle.dumps(split)) < 500
+    columns = [*vars(split.sources).values(), *vars(split.source_lengths).values()]
+    owned = [array for array in columns if isinstance(array, np.ndarray) and array.base is None]
+    assert sum(array.nbytes for array in owned) <= 5 * 8 * (len(BLOCK_SIZES) + 1)
 
 
 def test_a_mapped_column_is_not_copied(split):
@@ -105,8 +140,32 @@ def test_compressed_lengths_are_rejected(tmp_path):
     ):
         writer.write_table(table_of_pairs())
     with pytest.raises(ValueError, match="its source_length is compressed"):
-        MappedLengths(file, "source_length", *map_table(file))
+        MappedLengths.open(file, "source_length")
     with pytest.raises(
-        NMTError, match=r"source_length is compressed or misaligned\); prepare it again"
+        NMTError, match=r"its source is compressed or misaligned\); prepare it again"
     ):
         PreparedSplit(tmp_path)
+
+
+def test_a_damaged_stream_is_refused_or_harmless(tmp_path):
+    """Any error but NMTError, such as pyarrow's SystemError, would be a traceback for the user."""
+    file = tmp_path / "pairs.arrow"
+    with arrow_writer(file, IDS_SCHEMA) as write:
+        for block in table_of_pairs().slice(0, 2).to_batches(1):
+            write(block)
+    content = np.frombuffer(file.read_bytes(), np.uint8)
+    refused = 0
+    # Mostly high bytes of lengths, offsets and counts, because blocks are small. 236 makes them
+    # negative.
+    zeros = np.flatnonzero(content == 0)
+    for place in zeros:
+        damaged = content.copy()
+        damaged[place] = 236
+        file.write_bytes(damaged.tobytes())
+        try:
+            split = PreparedSplit(tmp_path)
+            split.check((90, 90))
+            split.batch(np.arange(len(split)))
+        except NMTError:
+            refused += 1
+    assert 100 < refused < len(zeros)

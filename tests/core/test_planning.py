@@ -13,11 +13,11 @@ from nmt.data.grouping import (
     PADDING_SHARE,
     bucket_widths,
     group_by_lengths,
-    pairs_by_group,
 )
 from nmt.data.mixing import Mixture, source_copies
 from nmt.data.shuffling import shuffle_key, shuffled
 from nmt.data.sizes import micro_batch_size
+from nmt.data.sorting import pairs_by_group
 
 Lengths = tuple[np.ndarray, np.ndarray]
 

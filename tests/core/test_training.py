@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from safetensors.torch import load_file
 
 from nmt.commands import compose
-from nmt.data import BatchPlanner, UpdateDataModule, open_corpus
+from nmt.data import BatchPlanner, UpdateDataModule, open_corpus, sharing
 from nmt.files import read_description
 from nmt.model import Transformer
 from nmt.preparation import arrow_blocks, arrow_writer
@@ -52,6 +52,25 @@ def test_stops_and_saving_by_the_clock_do_not_change_a_run(
     kept = [path.name for path in list_checkpoints(run)]
     assert kept == [path.name for path in list_checkpoints(finished)]
     assert_same(weights(run), weights(finished))
+
+
+def test_runs_with_and_without_a_shared_order_are_equal(
+    toy, nmt, monkeypatch, tmp_path, training_state
+):
+    """A run resumes with the file of its first part, and then without any cache folder."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    options = [*toy, *SHORT]
+    assert nmt("train", *options, "run=in_memory").code == 0
+    monkeypatch.setattr(sharing, "SHARED_PAIRS", 1)
+    for steps in (2, 4):
+        done = nmt("train", *options, f"trainer.max_steps={steps}")
+        assert done.code == 0
+        assert "notice" not in done.err
+    (order,) = (tmp_path / "nmt" / "orders").glob("*.order")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(order))
+    done = nmt("train", *options)
+    assert "notice: each process plans in 0.0 GB of memory: cannot write" in done.err
+    assert_same(training_state(Path("in_memory")), training_state(Path("run")))
 
 
 FIFTY = ("trainer.max_steps=50", "batching.micro_batches=4", "checkpoints.every_steps=20")
