@@ -222,7 +222,7 @@ def has_files(folder: str) -> bool:
 
     path = Path(folder)
     # In runs/, a folder without a model is a run that has not finished.
-    if is_prefixed(folder) or path.parent.name == "runs" or path.parts[0] == "runs":
+    if is_prefixed(folder) or path.parent.name == "runs" or path.parts[:1] == ("runs",):
         return False
     return kind_of_folder(path) is None and any(path.iterdir())
 

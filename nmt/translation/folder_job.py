@@ -346,11 +346,12 @@ class FolderJob:
             if path.samefile(source):
                 item.status = ITSELF
                 return
-            if hash_of_file(path) == item.source_hash:
+            now = hash_of_file(path)
+            if now == item.source_hash:
                 item.status = UNCHANGED
                 return
             before = self.record.files.get(item.file.translated_name)
-            is_copy = before is not None and hash_of_file(path) == before.translation
+            is_copy = before is not None and now == before.translation
             if not is_copy and not self.config.overwrite:
                 item.status = EXISTS
                 return

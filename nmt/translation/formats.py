@@ -21,7 +21,6 @@ THROUGH_PO = (
 )
 THROUGH_PO4A = "convert it to PO with po4a-gettextize, and the translation back with po4a-translate"
 THROUGH_OFFICE = "run `soffice --convert-to {} FILE`"
-THROUGH_JUPYTEXT = "run `jupytext --to md FILE`, and `jupytext --to ipynb` on the translation"
 FROM_CODE = "extract its messages to a catalog, for example to PO with xgettext"
 CONVERT = "convert it to a format that nmt reads"
 CATALOGS = {

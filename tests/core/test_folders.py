@@ -184,6 +184,13 @@ def test_the_output_may_be_inside_of_the_input(word_model, site, capsys):
     assert "unchanged: 3" in capsys.readouterr().out
 
 
+def test_the_current_folder_is_a_folder_like_any_other(word_model, site, monkeypatch):
+    monkeypatch.chdir(site)
+    words = [".", f"run={word_model}", "output=../out", "engine=torch"]
+    translate(compose(COMMANDS["translate"], words))
+    assert (site.with_name("out") / "index.md").exists()
+
+
 def test_a_source_is_never_overwritten(word_model, site, capsys):
     words = [str(site), f"run={word_model}", f"output={site}", "engine=torch", "overwrite=true"]
     translate(compose(COMMANDS["translate"], words))

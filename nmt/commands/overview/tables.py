@@ -52,7 +52,11 @@ def titles_of(rows: list[Row], kind: str) -> dict[str, str]:
     """The title of each column in which a row has a cell, in the order of the rows' keys."""
     renamed = {"name": kind, "bytes": "size", "modified": "age"}
     titles = {}
-    for key in dict.fromkeys(key for row in rows for key in row if key != "kind"):
+    keys = dict[str, None]()  # in the order of the rows
+    for row in rows:
+        keys |= dict.fromkeys(row)
+    keys.pop("kind", None)
+    for key in keys:
         if any(row.get(key) for row in rows):
             titles[key] = renamed.get(key, key.replace("_", " "))
     return titles

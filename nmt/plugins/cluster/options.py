@@ -17,7 +17,7 @@ class RayConfig:
     cpus: int = number(1, 1, 4096, affects_output=False)
     """CPU cores of each worker, which are also its threads."""
     gpus: int = number(0, 0, 1, affects_output=False)
-    """1: each worker uses a GPU of its own."""
+    """1: each worker has a separate GPU."""
     lines: int = number(2000, 1, 1_000_000, affects_output=False)
     """Lines or records of a block; workers translate blocks, and a resumed job keeps the finished
     ones."""

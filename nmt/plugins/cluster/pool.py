@@ -1,7 +1,7 @@
 """Workers on a Ray cluster, which take blocks and return translations.
 
 Ray places the workers, moves blocks and results, and reports what has died. nmt keeps a bounded
-number of blocks at the workers, and gives the blocks of a dead worker to another one. Ray's own
+number of blocks at the workers, and gives the blocks of a dead worker to another worker. Ray's own
 retries would wait for the dead worker to start again, which may never happen without its machine.
 """
 

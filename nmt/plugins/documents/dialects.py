@@ -28,7 +28,6 @@ class Dialect:
     """The same signs without most brackets."""
     may_be_other: re.Pattern[str]
     """The beginning of a block that may not be a paragraph."""
-    is_mdx: bool = False
 
     def escape(self, text: str) -> str:
         return self.active.sub(r"\\\g<0>", text)
@@ -51,5 +50,4 @@ MDX = Dialect(
     active=re.compile(rf"{ACTIVE}|{TAG_OF_MDX}|[\[\]]"),
     active_or_label=re.compile(rf"{ACTIVE}|{TAG_OF_MDX}|{LABEL}"),
     may_be_other=re.compile(r"(?:\A|\n)[ \t]*(?:[\[<{]|(?:import|export) )"),
-    is_mdx=True,
 )

@@ -55,7 +55,6 @@ DIRECTIVES = "unknown directives"
 TERMS = "terms of glossaries"
 FIELDS = "fields at the beginning"
 ATTRIBUTIONS = "attributions of quotations"
-OPTIONS_WITH_TEXT = "options of directives"
 
 
 def have_letters(lines: Iterable[Line]) -> bool:
