@@ -7,6 +7,7 @@ from .datamodule import Transform as Transform
 from .datamodule import UpdateDataModule as UpdateDataModule
 from .datamodule import accumulation as accumulation
 from .datamodule import transforms_for as transforms_for
+from .division import same_pairs as same_pairs
 from .lengths import Ints as Ints
 from .manifest import FORMAT_VERSION as FORMAT_VERSION
 from .manifest import Manifest as Manifest
@@ -17,7 +18,6 @@ from .manifest import read_manifest as read_manifest
 from .mixing import source_copies as source_copies
 from .planning import BatchPlanner as BatchPlanner
 from .planning import MicroBatch as MicroBatch
-from .prepared import IDS_SCHEMA as IDS_SCHEMA
 from .prepared import TOKENIZER as TOKENIZER
 from .prepared import Domain as Domain
 from .prepared import PreparedCorpus as PreparedCorpus
@@ -27,4 +27,5 @@ from .prepared import open_corpus as open_corpus
 from .shuffling import INCREMENT as INCREMENT
 from .shuffling import shifted as shifted
 from .shuffling import splitmix as splitmix
+from .split_files import IDS_SCHEMA as IDS_SCHEMA
 from .sizes import UpdateSize as UpdateSize

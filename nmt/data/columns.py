@@ -5,14 +5,18 @@ Here, a block is only a few numbers: where its buffers begin in the file. All pr
 share the pages of the file.
 """
 
-from collections import defaultdict
+import base64
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from nmt.data.lengths import ITEM_BYTES, Int32s, Ints
+
+OTHER_COLUMNS = "it does not have a prepared corpus's columns"
 
 
 def map_file(file: Path) -> pa.Buffer:
@@ -55,28 +59,98 @@ class Places:
 class MappedColumns:
     """Some int32 columns, or columns of lists of int32, of an Arrow stream."""
 
-    content: pa.Buffer
+    content: Int32s
+    """The whole file as numbers, so that a single index reads from any block."""
     starts: Ints
     """Each block's first row, then the end, [blocks + 1]."""
     numbers: dict[str, Ints]
     """Where each block of a column of numbers, or of the numbers in a column of lists, begins."""
     offsets: dict[str, Ints]
     """Where the offsets of each block of a column of lists begin."""
-    has_nulls: bool
 
     @classmethod
-    def open(cls, content: pa.Buffer, names: list[str]) -> "MappedColumns":
-        """Find the buffers of all blocks.
+    def open(cls, content: pa.Buffer, index: "BlockIndex") -> "MappedColumns":
+        """The columns of a file with these blocks."""
+        numbers = np.frombuffer(content, np.int32, content.size // ITEM_BYTES)
+        return cls(numbers, index.starts, index.numbers, index.offsets)
 
-        Raises ValueError if one is compressed or misaligned, and ArrowException if the stream is
-        damaged.
+    def __len__(self) -> int:
+        return int(self.starts[-1])
+
+    def values(self, name: str, rows: Ints) -> Int32s:
+        """The values in these rows of a column of numbers."""
+        blocks, places = self.places(rows)
+        return np.asarray(self.content[self.numbers[name][blocks] + places])
+
+    def places(self, rows: Ints) -> tuple[Ints, Ints]:
+        """Each row's block, and its place in the block."""
+        blocks = np.searchsorted(self.starts, rows, side="right") - 1
+        return blocks, rows - self.starts[blocks]
+
+    def parts(self, name: str, begin: int, end: int) -> Iterator[Int32s]:
+        """The rows from `begin` to `end` of a column of numbers, as views of the blocks."""
+        if begin >= end:
+            return
+        first, last = np.searchsorted(self.starts, [begin, end - 1], side="right") - 1
+        for block in range(first, last + 1):
+            shift = self.numbers[name][block] - self.starts[block]
+            block_begin = max(begin, self.starts[block])
+            block_end = min(end, self.starts[block + 1])
+            yield self.content[shift + block_begin : shift + block_end]
+
+    def lists(self, name: str, blocks: Ints, places: Ints) -> "Lists":
+        """Copies of the lists in the rows with these `places`."""
+        places_of_offsets = self.offsets[name][blocks] + places
+        begins = self.content[places_of_offsets].astype(np.int64)
+        sizes = self.content[places_of_offsets + 1] - begins
+        ends = sizes.cumsum()
+        # What to add to an index in the result for its place in the file.
+        shifts = self.numbers[name][blocks] + begins - (ends - sizes)
+        places_of_numbers = np.arange(sizes.sum()) + np.repeat(shifts, sizes)
+        return Lists(sizes, self.content[places_of_numbers])
+
+
+class Lists(NamedTuple):
+    """Some lists of int32, one after the other."""
+
+    sizes: Ints
+    numbers: Int32s
+
+
+def joined_lists(parts: list[Lists]) -> pa.ListArray:
+    """The lists of all parts as one column."""
+    sizes = np.concatenate([np.zeros(1, np.int64), *(part.sizes for part in parts)])
+    numbers = np.concatenate([np.empty(0, np.int32), *(part.numbers for part in parts)])
+    return pa.ListArray.from_arrays(sizes.cumsum().astype(np.int32), numbers)
+
+
+@dataclass
+class BlockIndex:
+    """Where the blocks of an Arrow stream are. The arrays are as in MappedColumns."""
+
+    starts: Ints
+    numbers: dict[str, Ints]
+    offsets: dict[str, Ints]
+
+    @classmethod
+    def of_stream(
+        cls, content: pa.Buffer, names: Sequence[str], schema: pa.Schema | None
+    ) -> "BlockIndex":
+        """Find the buffers of all blocks of some columns.
+
+        Raises ValueError if one is compressed or misaligned, or if the stream has nulls or another
+        schema than a given one, and ArrowException if the stream is damaged.
         """
-        numbers = defaultdict[str, Places](Places)
-        offsets = defaultdict[str, Places](Places)
+        stream = pa.ipc.open_stream(content)
+        numbers = {name: Places() for name in names}
+        offsets = {name: Places() for name in names if pa.types.is_list(type_of(stream, name))}
+        if schema is not None and stream.schema.remove_metadata() != schema:
+            raise ValueError(OTHER_COLUMNS)
         sizes = []
-        has_nulls = False
-        for block in pa.ipc.open_stream(content):
-            has_nulls |= any(column.null_count for column in block.columns)
+        for block in stream:
+            # A schema allows nulls, but an id or a length must be a number.
+            if any(column.null_count for column in block.columns):
+                raise ValueError(OTHER_COLUMNS)
             if not len(block):
                 continue
             sizes.append(len(block))
@@ -84,45 +158,43 @@ class MappedColumns:
                 column = block.column(name)
                 size = len(column)
                 # The first buffer says which values are null, the second has offsets or numbers.
-                buffer = column.buffers()[1]
-                if pa.types.is_list(column.type):
+                buffers = column.buffers()
+                buffer = buffers[1]
+                if name in offsets:
                     offsets[name].add(buffer, size + 1)
-                    buffer = column.buffers()[3]
+                    buffer = buffers[3]
                     # `column.values` fails with a SystemError if the stream is damaged.
                     size = buffer.size // ITEM_BYTES if buffer else 0
                 numbers[name].add(buffer, size)
         return cls(
-            content=content,
             starts=np.cumsum([0, *sizes]),
             numbers={name: places.within(content, name) for name, places in numbers.items()},
             offsets={name: places.within(content, name) for name, places in offsets.items()},
-            has_nulls=has_nulls,
         )
 
-    def all_numbers(self) -> Int32s:
-        """The whole file as numbers, so that a single index reads from any block."""
-        return np.frombuffer(self.content, np.int32, self.content.size // ITEM_BYTES)
+    def to_text(self) -> str:
+        """The form in which a fact stores the index."""
+        rows = [self.starts[1:], *self.numbers.values(), *self.offsets.values()]
+        content = base64.b64encode(np.stack(rows).astype("<i8").tobytes()).decode()
+        return f"{','.join(self.numbers)} {','.join(self.offsets)} {content}"
+
+    @classmethod
+    def from_text(cls, text: str) -> "BlockIndex":
+        """The index that `to_text` stored."""
+        names, names_of_lists, content = text.split(" ")
+        columns = names.split(",")
+        lists = [name for name in names_of_lists.split(",") if name]
+        table = np.frombuffer(base64.b64decode(content), "<i8").astype(np.int64)
+        ends, *rows = table.reshape(1 + len(columns) + len(lists), -1)
+        return cls(
+            starts=np.append(0, ends),
+            numbers=dict(zip(columns, rows[: len(columns)], strict=True)),
+            offsets=dict(zip(lists, rows[len(columns) :], strict=True)),
+        )
 
 
-class MappedLists:
-    """A column of lists of int32."""
-
-    def __init__(self, columns: MappedColumns, name: str) -> None:
-        empty = np.empty(0, np.int64)  # of a stream without rows
-        self.content = columns.all_numbers()
-        self.starts = columns.starts
-        self.offsets = columns.offsets.get(name, empty)
-        self.numbers = columns.numbers.get(name, empty)
-
-    def take(self, rows: Ints) -> pa.ListArray:
-        """Copies of the lists in these rows."""
-        blocks = np.searchsorted(self.starts, rows, side="right") - 1
-        places_of_offsets = self.offsets[blocks] + rows - self.starts[blocks]
-        begins = self.content[places_of_offsets].astype(np.int64)
-        sizes = self.content[places_of_offsets + 1] - begins
-        ends = sizes.cumsum()
-        # What to add to an index in the result for its place in the file.
-        shifts = self.numbers[blocks] + begins - (ends - sizes)
-        places = np.arange(sizes.sum()) + np.repeat(shifts, sizes)
-        result_offsets = np.append(0, ends).astype(np.int32)
-        return pa.ListArray.from_arrays(result_offsets, self.content[places])
+def type_of(stream: pa.RecordBatchStreamReader, name: str) -> pa.DataType:
+    """The type of a column; ValueError if the stream lacks it."""
+    if name not in stream.schema.names:
+        raise ValueError(OTHER_COLUMNS)
+    return stream.schema.field(name).type

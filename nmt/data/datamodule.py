@@ -18,7 +18,8 @@ from nmt.data.batches import Batch, padded_batch
 from nmt.data.lengths import Ints
 from nmt.data.mixing import Mixture, source_copies
 from nmt.data.planning import BatchPlanner, MicroBatch
-from nmt.data.prepared import IDS, PreparedCorpus, PreparedSplit
+from nmt.data.prepared import PreparedCorpus, PreparedSplit
+from nmt.data.split_files import IDS
 from nmt.extensions import TransformEntry
 from nmt.registry import entries_of
 

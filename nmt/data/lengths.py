@@ -1,87 +1,133 @@
-"""The lengths of all sentences of a split, read in place from its memory-mapped file.
+"""The lengths of all sentences of a split, read in place from its memory-mapped files.
 
-All processes on a machine share the pages of the file, so the lengths need no memory per process.
+All processes on a machine share the pages of the files, so the lengths need no memory per process.
 """
 
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nmt.hardware import usable_cores
+
 if TYPE_CHECKING:
-    from nmt.data.columns import MappedColumns
+    from nmt.data.mapped_files import MappedFiles
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 Ints = NDArray[np.int64]
 Int32s = NDArray[np.int32]
 Rows = NDArray[np.integer[Any]]
 
 ITEM_BYTES = np.dtype(np.int32).itemsize
-BLOCK_ROWS = 1 << 20
-"""Rows processed at a time, so that temporary arrays add little to peak memory."""
 
 
 class MappedLengths:
-    """An int32 column of an Arrow stream. Supports the parts of NumPy that planning needs.
+    """An int32 column of a split's files. Supports the parts of NumPy that planning needs.
 
     An index may be a slice without a step, or an array of row numbers.
     """
 
-    def __init__(self, file: Path, name: str, columns: "MappedColumns") -> None:
-        self.file = file
+    def __init__(self, files: "MappedFiles", name: str) -> None:
+        self.files = files
         self.name = name
-        self.content = columns.all_numbers()
-        self.starts = columns.starts
-        # Where each block begins in `content`, [blocks]. A stream without rows has none.
-        self.places = columns.numbers.get(name, np.empty(0, np.int64))
 
     @classmethod
     def open(cls, file: Path, name: str) -> "MappedLengths":
         """Raise ValueError if the column is not stored as plain numbers."""
         # Here, because pyarrow takes 0.2 seconds to import, which a search need not spend.
-        from nmt.data.columns import MappedColumns, map_file
+        from nmt.data.mapped_files import MappedFiles
 
-        return cls(file, name, MappedColumns.open(map_file(file), [name]))
-
-    def __reduce__(self) -> tuple[Any, tuple[Path, str]]:
-        # A worker process maps the file again instead of receiving its content.
-        return type(self).open, (self.file, self.name)
+        return cls(MappedFiles([file], [name]), name)
 
     def __len__(self) -> int:
-        return int(self.starts[-1])
+        return len(self.files)
 
     def __getitem__(self, rows: slice | Rows) -> Int32s:
         if isinstance(rows, slice):
             begin, end, _ = rows.indices(len(self))
             # NumPy cannot concatenate an empty list.
             return np.concatenate([np.empty(0, np.int32), *self.parts(begin, end)])
-        blocks = np.searchsorted(self.starts, rows, side="right") - 1
-        places = self.places[blocks] + rows - self.starts[blocks]
-        return np.asarray(self.content[places])
+        lengths = np.empty(len(rows), np.int32)
+        for file in self.files.holding(rows):
+            values = file.columns.values(self.name, file.rows)
+            if file.places is None:
+                return values
+            lengths[file.places] = values
+        return lengths
 
-    def parts(self, begin: int, end: int) -> list[Int32s]:
+    def parts(self, begin: int, end: int) -> Iterator[Int32s]:
         """The rows from `begin` to `end`, as views of the blocks that contain them."""
-        if begin >= end:
-            return []
-        first, last = np.searchsorted(self.starts, [begin, end - 1], side="right") - 1
-        parts = []
-        for block in range(first, last + 1):
-            shift = self.places[block] - self.starts[block]
-            block_begin = max(begin, self.starts[block])
-            block_end = min(end, self.starts[block + 1])
-            parts.append(self.content[shift + block_begin : shift + block_end])
-        return parts
+        for file in self.files.between(begin, end):
+            yield from file.columns.parts(self.name, file.begin, file.end)
 
-    def max(self) -> int:
-        parts = self.parts(0, len(self))
-        return max(int(part.max()) for part in parts)
+    def max(self, begin: int = 0, end: int | None = None) -> int:
+        """The maximum of the rows from `begin` to `end`, by default of all."""
+        longest = 0
+        for file in self.files.between(begin, len(self) if end is None else end):
+            if file.is_whole:
+                longest = max(longest, self.extent(file.number).longest)
+            else:
+                parts = file.columns.parts(self.name, file.begin, file.end)
+                longest = max(longest, *(int(part.max()) for part in parts))
+        return longest
 
     def sum(self) -> int:
-        parts = self.parts(0, len(self))
-        return sum(int(part.sum(dtype=np.int64)) for part in parts)
+        return sum(self.extent(number).total for number in range(len(self.files.paths)))
 
     def tolist(self) -> list[int]:
         return list(self[:].tolist())
+
+    def extent(self, number: int) -> "Extent":
+        """The longest and the sum of the lengths in a file, remembered if the split is large."""
+
+        def examine() -> str:
+            extent = Extent(0, 0)
+            for part in self.parts_of_file(number):
+                extent = extent.with_lengths(part)
+            return f"{extent.longest} {extent.total}"
+
+        longest, total = self.files.remembered(number, f"extent of {self.name}", examine).split()
+        return Extent(int(longest), int(total))
+
+    def digest_of_file(self, number: int) -> str:
+        """The SHA-256 of the lengths in a file, remembered if the split is large."""
+
+        def examine() -> str:
+            digest = hashlib.sha256()
+            for part in self.parts_of_file(number):
+                digest.update(part.data)
+            return digest.hexdigest()
+
+        return self.files.remembered(number, f"SHA-256 of {self.name}", examine)
+
+    def parts_of_file(self, number: int) -> Iterator[Int32s]:
+        columns = self.files[number]
+        return columns.parts(self.name, 0, len(columns))
+
+    def digest(self) -> bytes:
+        """The SHA-256 of how many lengths each file has, and of their digests."""
+        numbers = range(len(self.files.paths))
+        digests = in_threads(self.digest_of_file, numbers)
+        content = f"{self.files.starts.tolist()} {digests}"
+        return hashlib.sha256(content.encode()).digest()
+
+
+class Extent(NamedTuple):
+    """What planning needs to know about all lengths of a file."""
+
+    longest: int
+    total: int
+
+    def with_lengths(self, lengths: Int32s) -> "Extent":
+        longest = max(self.longest, int(lengths.max()))
+        return Extent(longest, self.total + int(lengths.sum(dtype=np.int64)))
 
 
 Lengths = NDArray[Any] | MappedLengths
@@ -110,7 +156,39 @@ class GrownLengths:
 
     def max(self) -> int:
         longest = 0
-        for start in range(0, len(self), BLOCK_ROWS):
-            block = self[start : start + BLOCK_ROWS]
-            longest = max(longest, int(block.max()))
+        # A longer sentence never grows less, so the longest one of each source is enough.
+        for (begin, end), growth in zip(pairwise(self.bounds.tolist()), self.growth, strict=True):
+            if begin < end:
+                grown = np.ceil(longest_between(self.lengths, begin, end) * growth)
+                longest = max(longest, int(grown))
         return longest
+
+    def digest(self) -> bytes:
+        """The SHA-256 of everything that decides these lengths."""
+        content = hashlib.sha256(digest_of(self.lengths))
+        content.update(self.bounds.astype("<i8").tobytes())
+        content.update(self.growth.astype("<f8").tobytes())
+        return content.digest()
+
+
+def longest_between(lengths: Lengths, begin: int, end: int) -> int:
+    if isinstance(lengths, MappedLengths):
+        return lengths.max(begin, end)
+    return int(lengths[begin:end].max())
+
+
+def digest_of(lengths: Lengths | GrownLengths) -> bytes:
+    """The SHA-256 of lengths in memory, or of everything that decides other lengths."""
+    if isinstance(lengths, MappedLengths | GrownLengths):
+        return lengths.digest()
+    return hashlib.sha256(np.ascontiguousarray(lengths, np.int32).data).digest()
+
+
+def in_threads(function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
+    """The results for all items, in as many threads as this process has cores."""
+    items = [*items]
+    if len(items) == 1:
+        return [function(items[0])]
+    with ThreadPoolExecutor(usable_cores()) as pool:
+        # If one fails, those that have not begun are canceled.
+        return [*pool.map(function, items)]

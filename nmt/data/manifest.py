@@ -180,6 +180,8 @@ class Counts:
     """Pairs of this held-out set that also occur in the training text."""
     sources: dict[str, int] | None = None
     """Source -> pairs kept, in row order."""
+    files: list[int] | None = None
+    """The number of pairs in each file of a split that is divided; None for a single file."""
 
 
 def advice_without_corpus(folder: Path) -> str:
@@ -210,7 +212,8 @@ def read_manifest(folder: Path) -> Manifest:
     # A manifest may come from other people. `counts` accepts any mapping, so each split is checked
     # here; its name may be of any length.
     for split, counts in manifest.counts.items():
-        build_stored(Counts, counts, f"{path}, counts, {split[:20]}")
+        where = f"{path}, counts, {split[:20]}"
+        check_files(build_stored(Counts, counts, where), where)
     if not is_plausible(manifest):
         raise NMTError(f"{path} was not written by `nmt preprocess`; prepare the corpus again")
     # The fingerprint stays: it identifies the corpus as it was prepared. The rest of nmt expects
@@ -218,6 +221,18 @@ def read_manifest(folder: Path) -> Manifest:
     for name, kind in (("data", DataConfig), ("tokenizer", TokenizerConfig)):
         manifest.content[name] = with_defaults(kind, manifest.content[name])
     return manifest
+
+
+def check_files(counts: Counts, where: str) -> None:
+    """Raise NMTError unless the pairs of the files of a split add up to its pairs."""
+    rows = counts.files
+    if rows is None:
+        return
+    if len(rows) < 2 or min(rows) < 1 or sum(rows) != counts.kept:
+        raise NMTError(
+            f"{where}, files: must be two or more positive numbers that add up to "
+            f"kept={counts.kept}; prepare the corpus again"
+        )
 
 
 def is_plausible(manifest: Manifest) -> bool:

@@ -102,7 +102,7 @@ class BatchPlanner:
         order_key = shuffle_key(self.seed, passes, len(self.groups.starts) - 1)
         parts = shuffled(indices, self.micro_batches_per_pass, order_key)
         rows = self.rows_of_parts(passes, parts)
-        sizes = [self.size_of(indices) for indices in rows]
+        sizes = self.sizes_of(rows)
         # The loss of a micro-batch is divided by the tokens of the whole update, so that devices
         # need not exchange them. `sum` would otherwise start at 0, which is no UpdateSize.
         size = sum(sizes[1:], start=sizes[0])
@@ -121,13 +121,15 @@ class BatchPlanner:
             )
         return plan
 
-    def size_of(self, indices: Ints) -> UpdateSize:
-        """The size of a micro-batch of these corpus rows."""
-        source_lengths, target_lengths = self.lengths
+    def sizes_of(self, rows: list[Ints]) -> list[UpdateSize]:
+        """The sizes of micro-batches of these corpus rows."""
+        ends = np.cumsum([len(indices) for indices in rows])[:-1]
+        # All at once, because rows in many files are slow to look up for one batch at a time.
+        all_rows = np.concatenate(rows)
         # Sums of products of lengths may exceed 32 bits.
-        source = source_lengths[indices].astype(np.int64)
-        target = target_lengths[indices].astype(np.int64)
-        return micro_batch_size(source, target, self.attention_window)
+        source, target = (side[all_rows].astype(np.int64) for side in self.lengths)
+        sides = zip(np.split(source, ends), np.split(target, ends), strict=True)
+        return [micro_batch_size(*side, self.attention_window) for side in sides]
 
     def rows_of_parts(self, passes: Ints, parts: Ints) -> list[Ints]:
         """The corpus rows of each part in `parts`, in the pass at the same index of `passes`.

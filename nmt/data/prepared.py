@@ -3,10 +3,11 @@
 manifest.json       sources, configuration, counts and checksums
 tokenizer.model     the vocabulary
 train/pairs.arrow   token ids of the training pairs; also valid/ and test/
+train/pairs-*.arrow the same for more than 16,777,216 training pairs, divided among files
 valid.en, valid.de  raw lines of the validation set; also test.en and test.de
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -17,31 +18,17 @@ import pyarrow as pa
 
 from nmt.config import UNK, DataConfig, build, held_out_name, sources_of
 from nmt.data.batches import Batch, padded_batch
-from nmt.data.columns import MappedColumns, MappedLists, map_file
-from nmt.data.lengths import Ints, MappedLengths
+from nmt.data.columns import joined_lists, map_file
+from nmt.data.lengths import Ints, MappedLengths, in_threads
 from nmt.data.manifest import Manifest, read_manifest
-from nmt.errors import NMTError, one_line
-from nmt.files import check_regular, remembered, sha256, within
+from nmt.data.split_files import SplitFiles, damaged, files_of_split
+from nmt.errors import NMTError
+from nmt.files import check_regular, remembered_sha256, sha256, within
 from nmt.text import load_tokenizer, parallel, read_texts
 
 TOKENIZER = "tokenizer.model"
-IDS = pa.list_(pa.int32())
-IDS_SCHEMA = pa.schema(
-    {
-        "source": IDS,
-        "target": IDS,
-        "source_length": pa.int32(),
-        "target_length": pa.int32(),
-        "line": pa.int64(),
-    }
-)
-"""Ids exclude the end symbol, but lengths include it.
-
-`line` is the number of the pair's line in its source, counted from 1.
-"""
-
-CHECK = "valid pairs, version 1"
-"""Change the number whenever `PreparedSplit.examine` finds other faults."""
+CHECK = "valid pairs, version 2"
+"""Change the number whenever `PreparedSplit.examine_file` finds other faults."""
 
 VALID = "yes"
 
@@ -50,81 +37,86 @@ PARENT_LEVELS = 4
 
 
 class PreparedSplit:
-    """One memory-mapped split. `source_lengths` and `target_lengths` include the end symbol."""
+    """One split, mapped into memory. `source_lengths` and `target_lengths` include the end symbol.
 
-    def __init__(self, folder: Path) -> None:
+    A file is mapped when one of its rows is first needed. A worker process that receives a split
+    maps the files again.
+    """
+
+    def __init__(self, folder: Path, rows: Sequence[int] | None = None) -> None:
+        """`rows` are the numbers of rows of the files; without them, all files are opened.
+
+        Raises NMTError if a file is missing, or damaged and opened.
+        """
         self.folder = folder
-        file = folder / "pairs.arrow"
-        self.file = file
-        # A corpus may come from other people. A link in it could make nmt read any file.
-        if folder.is_symlink() or not file.exists():
-            raise NMTError(f"{folder} is a link or lacks pairs.arrow; prepare it again")
-        check_regular(file)
-        try:
-            self.content = map_file(file)
-            schema = pa.ipc.open_stream(self.content).schema.remove_metadata()
-            names = [name for name in IDS_SCHEMA.names if name != "line"]
-            columns = None
-            if schema == IDS_SCHEMA:
-                columns = MappedColumns.open(self.content, names)
-        except (OSError, ValueError, MemoryError, pa.ArrowException) as error:
-            raise self.damaged(error) from error
-        # The schema allows nulls, but an id or a length must be a number.
-        if columns is None or columns.has_nulls:
-            raise NMTError(f"{file} does not have a prepared corpus's columns; prepare it again")
-        self.source_lengths = MappedLengths(file, "source_length", columns)
-        self.target_lengths = MappedLengths(file, "target_length", columns)
-        self.sources = MappedLists(columns, "source")
-        self.targets = MappedLists(columns, "target")
+        self.files = SplitFiles(files_of_split(folder, len(rows) if rows else None), rows)
+        self.source_lengths = MappedLengths(self.files, "source_length")
+        self.target_lengths = MappedLengths(self.files, "target_length")
 
     @property
     def table(self) -> pa.Table:
         """The whole split, for a small one."""
-        return pa.ipc.open_stream(self.content).read_all().replace_schema_metadata(None)
+        tables = [pa.ipc.open_stream(map_file(path)).read_all() for path in self.files.paths]
+        return pa.concat_tables(tables).replace_schema_metadata(None)
 
     def __len__(self) -> int:
-        return len(self.source_lengths)
-
-    def __reduce__(self) -> tuple[type, tuple[Path]]:
-        # A worker process reopens the files instead of receiving the lengths of all sentences.
-        return type(self), (self.folder,)
-
-    def damaged(self, error: Exception) -> NMTError:
-        return NMTError(
-            f"{self.folder}: damaged or not a prepared corpus ({one_line(error)}); prepare it again"
-        )
+        return len(self.files)
 
     def check(self, vocabulary_sizes: tuple[int, int]) -> None:
-        """Raise NMTError for invalid offsets, lengths or ids.
+        """Raise NMTError for invalid offsets, lengths or ids, or another number of rows.
 
         Invalid values would otherwise cause a traceback or a crash. A large file that has been
         valid for these vocabularies, and has not changed since, is not read again.
         """
+        sizes = np.diff(self.files.starts).tolist()
 
-        def examine() -> str:
-            self.examine(*vocabulary_sizes)
-            return VALID
+        def check_file(number: int) -> None:
+            def examine() -> str:
+                self.examine_file(number, *vocabulary_sizes)
+                return VALID
 
-        remembered(self.file, f"{CHECK} {vocabulary_sizes}", examine)
+            check_regular(self.files.paths[number])
+            question = f"{CHECK} {vocabulary_sizes} {sizes[number]} rows"
+            self.files.remembered(number, question, examine)
 
-    def examine(self, source_size: int, target_size: int) -> None:
-        """Look at all values for `check`."""
+        in_threads(check_file, range(len(sizes)))
+
+    def examine_file(self, number: int, source_size: int, target_size: int) -> None:
+        """Look at all values of a file for `check`."""
+        path = self.files.paths[number]
+        # This checks the schema and the number of rows.
+        self.files[number]
         try:
-            for block in pa.ipc.open_stream(self.content):
+            for block in pa.ipc.open_stream(map_file(path)):
                 # Without `full`, pyarrow trusts offsets, and invalid ones lead outside of the
                 # buffers.
                 block.validate(full=True)
                 check_side(block, "source", source_size)
                 check_side(block, "target", target_size)
-        except (ValueError, pa.ArrowException) as error:
-            raise self.damaged(error) from error
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise damaged(path, error) from error
 
     def rows(self, indices: Ints) -> tuple[pa.ListArray, pa.ListArray]:
         """The sources and targets of these rows.
 
         Unlike pyarrow's `take`, this never copies whole columns.
         """
-        return self.sources.take(indices), self.targets.take(indices)
+        sources = []
+        targets = []
+        order = [np.empty(0, np.int64)]  # of the rows, file after file
+        for file in self.files.holding(indices):
+            blocks, places = file.columns.places(file.rows)
+            sources.append(file.columns.lists("source", blocks, places))
+            targets.append(file.columns.lists("target", blocks, places))
+            if file.places is not None:
+                order.append(file.places)
+        columns = (joined_lists(sources), joined_lists(targets))
+        if len(order) <= 2:
+            # All rows are in one file, and in the order of `indices`.
+            return columns
+        places_in_columns = np.empty(len(indices), np.int64)
+        places_in_columns[np.concatenate(order)] = np.arange(len(indices))
+        return columns[0].take(places_in_columns), columns[1].take(places_in_columns)
 
     def batch(self, indices: Ints) -> Batch:
         return padded_batch(*self.rows(indices))
@@ -181,14 +173,29 @@ class PreparedCorpus:
 
     def split(self, name: str) -> PreparedSplit:
         """Open train, valid or test; NMTError if it is missing or damaged."""
-        # Checked first, because the message says how to get a split that was not prepared.
-        kept = self.kept(name)
+        split = self.unchecked_split(name)
         target_size = self.manifest.vocabulary_size
         source_size = self.source_vocabulary_size or target_size
-        split = PreparedSplit(self.folder / name)
         split.check((source_size, target_size))
-        self.compare(split.folder, len(split), kept)
         return split
+
+    def unchecked_split(self, name: str) -> PreparedSplit:
+        """A split of which only the names of the files are checked."""
+        # Checked first, because the message says how to get a split that was not prepared.
+        kept = self.kept(name)
+        rows = self.manifest.counts[name].get("files") or [kept]
+        return PreparedSplit(self.folder / name, rows)
+
+    def hashes(self, name: str) -> dict[str, str]:
+        """The SHA-256 of each Arrow file of a split by its name, such as train/pairs.arrow.
+
+        It is remembered if the split is large.
+        """
+        paths = sorted((self.folder / name).glob("*.arrow"))
+        is_divided = len(paths) > 1
+        hashes = in_threads(lambda path: remembered_sha256(path, is_divided), paths)
+        names = [path.relative_to(self.folder).as_posix() for path in paths]
+        return dict(zip(names, hashes, strict=True))
 
     def text(self, split: str) -> tuple[list[str], list[str]]:
         """Raw source and target lines of valid or test, without the tags that preparation adds.

@@ -5,7 +5,8 @@ file is a digest of everything that decides the order, so a resumed run finds it
 corpus or budget has another file.
 
 A file consists of a header, the groups' starts and widths as int64, and the order. It is used only
-if its checksum is correct and no one else could have written it. nmt replaces any other file.
+if its checksum is correct and no one else could have written it. nmt replaces any other file. A
+process computes the checksum only if the file has changed since another process computed it.
 """
 
 import fcntl
@@ -18,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from nmt.data.grouping import BLOCK_PAIRS, Division, Groups, divide, groups_in_memory
-from nmt.data.lengths import GrownLengths, Ints, Lengths, Rows
+from nmt.data.grouping import Division, Groups, divide, groups_in_memory
+from nmt.data.lengths import GrownLengths, Ints, Lengths, Rows, digest_of
 from nmt.data.sorting import Pairs, order_type, stretches_by_group
 from nmt.errors import NMTError
 from nmt.files import (
@@ -27,6 +28,7 @@ from nmt.files import (
     open_private,
     opened_private,
     private_folder,
+    remembered,
     remove_unused,
     turn_of,
     whole_file,
@@ -113,12 +115,9 @@ def key_of(
     source_lengths: Lengths | GrownLengths, target_lengths: Lengths | GrownLengths, budget: int
 ) -> bytes:
     """The SHA-256 of everything that decides the groups and their order."""
-    pairs = len(source_lengths)
-    digest = hashlib.sha256(FORMAT + struct.pack("<qq", pairs, budget))
-    for start in range(0, pairs, BLOCK_PAIRS):
-        block = slice(start, start + BLOCK_PAIRS)
-        for side in (source_lengths, target_lengths):
-            digest.update(np.ascontiguousarray(side[block], np.int32).data)
+    digest = hashlib.sha256(FORMAT + struct.pack("<qq", len(source_lengths), budget))
+    for side in (source_lengths, target_lengths):
+        digest.update(digest_of(side))
     return digest.digest()
 
 
@@ -158,30 +157,38 @@ def checksum_of(content: mmap.mmap) -> bytes:
         return hashlib.sha256(rest).digest()
 
 
+def is_intact(content: mmap.mmap, descriptor: int) -> bool:
+    """Whether the checksum in an open file is correct, as perhaps an earlier process knows."""
+    _, checksum = SEAL.unpack_from(content)
+
+    def examine() -> str:
+        return "yes" if checksum_of(content) == checksum else "no"
+
+    return remembered(descriptor, "is its order intact?", examine, is_large=True) == "yes"
+
+
 def read_groups(path: Path, key: bytes) -> Groups | None:
     """The groups in a file; None if it is missing, damaged, or not only in the user's control."""
     try:
         with opened_private(path) as file:
             # The mapping keeps the file open and locked.
             content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            if len(content) < HEADER_BYTES or not is_intact(content, file.fileno()):
+                return None
     except (OSError, ValueError):  # ValueError: an empty file
         return None
     return groups_of(content, path, key)
 
 
 def groups_of(content: mmap.mmap, path: Path, key: bytes) -> Groups | None:
-    """The groups in the content of a file; None unless it is valid."""
-    if len(content) < HEADER_BYTES:
-        return None
-    form, checksum = SEAL.unpack_from(content)
+    """The groups in the content of an intact file; None if it is another file."""
+    form, _ = SEAL.unpack_from(content)
     actual_key, pairs, groups = COUNTS.unpack_from(content, SEAL.size)
     if form.rstrip(b"\0") != FORMAT or actual_key != key or pairs < 1 or groups < 1:
         return None
     starts_end = HEADER_BYTES + 8 * (groups + 1)
     order_start = starts_end + 8 * 2 * groups
     if len(content) != order_start + pairs * order_type(pairs).itemsize:
-        return None
-    if checksum_of(content) != checksum:
         return None
     # Copies, because these small arrays are sent to worker processes.
     starts: Ints = np.frombuffer(content, "<i8", groups + 1, HEADER_BYTES).astype(np.int64)

@@ -23,6 +23,9 @@ LOCK = ".lock"
 UNUSED_SECONDS = 7 * 86_400
 """A new file replaces those that no process has opened for this time."""
 
+MARK_SECONDS = 86_400
+"""A file is marked as used at most this often, because each mark changes its identity."""
+
 
 def private_folder(name: str) -> Path:
     """A folder in the cache folder, made if it is missing.
@@ -78,8 +81,9 @@ def opened_private(path: Path) -> Iterator[BufferedReader]:
         if not stat.S_ISREG(status.st_mode) or not is_ours(status):
             raise PermissionError(f"{path} is not a file that only this user may write")
         lock_if_possible(file.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
-        with suppress(OSError):  # a read-only file system
-            os.utime(file.fileno())
+        if status.st_mtime < time.time() - MARK_SECONDS:
+            with suppress(OSError):  # a read-only file system
+                os.utime(file.fileno())
         yield file
 
 

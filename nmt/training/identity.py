@@ -73,15 +73,14 @@ def corpus_hashes(corpus: "PreparedCorpus", splits: Iterable[str] = TRAINED_ON) 
     """
     hashes = {}
     for split in splits:
-        paths = sorted((corpus.folder / split).glob("*.arrow"))
+        hashes |= corpus.hashes(split)
         # Training reads ids only, but validation scores compare with these lines.
         if split != "train":
             for language in (corpus.source_language, corpus.target_language):
-                paths.append(corpus.folder / f"{split}.{language}")
-        for path in paths:
-            if path.is_file():
-                name = path.relative_to(corpus.folder).as_posix()
-                hashes[name] = remembered_sha256(path)
+                name = f"{split}.{language}"
+                path = corpus.folder / name
+                if path.is_file():
+                    hashes[name] = remembered_sha256(path)
         counts = corpus.manifest.counts.get(split, {})
         sources = counts.get("sources")
         if sources:
@@ -90,3 +89,35 @@ def corpus_hashes(corpus: "PreparedCorpus", splits: Iterable[str] = TRAINED_ON) 
             name = f"number of pairs of each source in {split}"
             hashes[name] = hashlib.sha256(borders).hexdigest()
     return hashes
+
+
+def in_division_of(
+    before: dict[str, str], files: dict[str, str], corpus: "PreparedCorpus"
+) -> dict[str, str]:
+    """`files`, with the Arrow files of `before` instead if they have the same pairs.
+
+    Both are `corpus_hashes`. An older nmt wrote one file for pairs that are now divided among
+    files, and the updates of a run do not depend on that.
+    """
+    # Late, because pyarrow takes long to import.
+    from nmt.data import same_pairs
+
+    result = dict(files)
+    for split in TRAINED_ON:
+        names = arrow_files(split, files)
+        names_before = arrow_files(split, before)
+        if not names or names == names_before:
+            continue
+        paths = [corpus.folder / name for name in names]
+        if same_pairs(paths, [before[name] for name in names_before]):
+            for name in names:
+                del result[name]
+            result |= {name: before[name] for name in names_before}
+    return result
+
+
+def arrow_files(split: str, names: Iterable[str]) -> list[str]:
+    """The names of a split's Arrow files in the order of their rows."""
+    files = [name for name in names if name.startswith(f"{split}/")]
+    # A sixth digit makes a name longer.
+    return sorted(files, key=lambda name: (len(name), name))

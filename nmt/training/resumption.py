@@ -9,7 +9,7 @@ from nmt.data import PreparedCorpus
 from nmt.errors import NMTError
 from nmt.model import check_ours
 from nmt.training.checkpoints import RunState, load_checkpoint
-from nmt.training.identity import decisive_settings, split_of
+from nmt.training.identity import decisive_settings, in_division_of, split_of
 from nmt.training.run_folder import check_configuration, checkpoint_step, list_checkpoints
 
 
@@ -129,6 +129,7 @@ def check_origin(
     for name, identity in state.files.items():
         if split_of(name) in splits:
             before[name] = identity
+    files = in_division_of(state.files, files, corpus)
     now = {"tokenizer": corpus.manifest.tokenizer, "corpus": corpus.manifest.fingerprint, **files}
     for name, identity in before.items():
         if now.get(name) != identity:

@@ -204,13 +204,13 @@ def write_split(folder: Path, token: int) -> None:
 
 def test_pairs_are_checked_until_they_are_valid_and_after_each_change(cache, tmp_path, monkeypatch):
     examined = []
-    examine = PreparedSplit.examine
+    examine = PreparedSplit.examine_file
 
-    def counted(split: PreparedSplit, *sizes: int) -> None:
+    def counted(split: PreparedSplit, number: int, *sizes: int) -> None:
         examined.append(sizes)
-        examine(split, *sizes)
+        examine(split, number, *sizes)
 
-    monkeypatch.setattr(PreparedSplit, "examine", counted)
+    monkeypatch.setattr(PreparedSplit, "examine_file", counted)
     write_split(tmp_path, token=90)
     for _ in range(2):
         with pytest.raises(NMTError, match="outside the vocabulary"):

@@ -71,7 +71,6 @@ def check_order() -> Groups:
 @pytest.mark.parametrize("pairs", [1, 2, 127, 128, 3000, 32_767, 32_768, 40_000])
 def test_a_shared_order_equals_one_in_memory(folder, pairs, monkeypatch):
     # Several blocks, the last of which is not full.
-    monkeypatch.setattr(sharing, "BLOCK_PAIRS", 1000)
     monkeypatch.setattr("nmt.data.grouping.BLOCK_PAIRS", 7000)
     source, target = random_lengths(pairs, pairs)
     bounds = np.array([0, pairs // 3, pairs])
