@@ -9,7 +9,6 @@ import base64
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -77,16 +76,6 @@ class MappedColumns:
     def __len__(self) -> int:
         return int(self.starts[-1])
 
-    def values(self, name: str, rows: Ints) -> Int32s:
-        """The values in these rows of a column of numbers."""
-        blocks, places = self.places(rows)
-        return np.asarray(self.content[self.numbers[name][blocks] + places])
-
-    def places(self, rows: Ints) -> tuple[Ints, Ints]:
-        """Each row's block, and its place in the block."""
-        blocks = np.searchsorted(self.starts, rows, side="right") - 1
-        return blocks, rows - self.starts[blocks]
-
     def parts(self, name: str, begin: int, end: int) -> Iterator[Int32s]:
         """The rows from `begin` to `end` of a column of numbers, as views of the blocks."""
         if begin >= end:
@@ -97,31 +86,6 @@ class MappedColumns:
             block_begin = max(begin, self.starts[block])
             block_end = min(end, self.starts[block + 1])
             yield self.content[shift + block_begin : shift + block_end]
-
-    def lists(self, name: str, blocks: Ints, places: Ints) -> "Lists":
-        """Copies of the lists in the rows with these `places`."""
-        places_of_offsets = self.offsets[name][blocks] + places
-        begins = self.content[places_of_offsets].astype(np.int64)
-        sizes = self.content[places_of_offsets + 1] - begins
-        ends = sizes.cumsum()
-        # What to add to an index in the result for its place in the file.
-        shifts = self.numbers[name][blocks] + begins - (ends - sizes)
-        places_of_numbers = np.arange(sizes.sum()) + np.repeat(shifts, sizes)
-        return Lists(sizes, self.content[places_of_numbers])
-
-
-class Lists(NamedTuple):
-    """Some lists of int32, one after the other."""
-
-    sizes: Ints
-    numbers: Int32s
-
-
-def joined_lists(parts: list[Lists]) -> pa.ListArray:
-    """The lists of all parts as one column."""
-    sizes = np.concatenate([np.zeros(1, np.int64), *(part.sizes for part in parts)])
-    numbers = np.concatenate([np.empty(0, np.int32), *(part.numbers for part in parts)])
-    return pa.ListArray.from_arrays(sizes.cumsum().astype(np.int32), numbers)
 
 
 @dataclass

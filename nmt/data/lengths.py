@@ -54,13 +54,7 @@ class MappedLengths:
             begin, end, _ = rows.indices(len(self))
             # NumPy cannot concatenate an empty list.
             return np.concatenate([np.empty(0, np.int32), *self.parts(begin, end)])
-        lengths = np.empty(len(rows), np.int32)
-        for file in self.files.holding(rows):
-            values = file.columns.values(self.name, file.rows)
-            if file.places is None:
-                return values
-            lengths[file.places] = values
-        return lengths
+        return self.files.lookup(rows).values(self.name)
 
     def parts(self, begin: int, end: int) -> Iterator[Int32s]:
         """The rows from `begin` to `end`, as views of the blocks that contain them."""

@@ -13,21 +13,12 @@ import pyarrow as pa
 
 from nmt.data.columns import BlockIndex, MappedColumns, map_file
 from nmt.data.lengths import Ints
+from nmt.data.lookup import Blocks, Lookup, Stretch
 from nmt.errors import NMTError
 from nmt.files import check_regular, remembered
 
 INDEX = "blocks, version 1"
 """Change the number whenever the text of a BlockIndex changes."""
-
-
-class RowsOfFile(NamedTuple):
-    """Some rows that are in the same file."""
-
-    columns: MappedColumns
-    rows: Ints
-    """Counted from the start of the file."""
-    places: Ints | None
-    """Where the rows are among all that were asked for; None if these are all, in their order."""
 
 
 class PartOfFile(NamedTuple):
@@ -63,6 +54,8 @@ class MappedFiles:
         self.names = names
         self.rows = rows
         self.opened: dict[int, MappedColumns] = {}
+        # The blocks of so many opened files.
+        self.joined = (0, Blocks.of([]))
         sizes = rows
         if sizes is None:
             sizes = [len(self[number]) for number in range(len(paths))]
@@ -110,19 +103,31 @@ class MappedFiles:
         # Preparation divides only large splits.
         return remembered(self.paths[number], question, examine, is_large=len(self.paths) > 1)
 
-    def holding(self, rows: Ints) -> Iterator[RowsOfFile]:
-        """The files that hold these rows."""
-        if len(self.paths) == 1:
-            yield RowsOfFile(self[0], rows, None)
-            return
+    def lookup(self, rows: Ints) -> Lookup:
+        """Find rows in any order; opens the files that hold them."""
+        if len(self.paths) == 1 or not len(rows):
+            content = self[0].content
+            return Lookup(self.blocks(), rows, [Stretch(content, 0, len(rows))], None)
         numbers = np.searchsorted(self.starts, rows, side="right") - 1
-        # Stable, so that ascending rows stay ascending.
         order = np.argsort(numbers, kind="stable")
-        counts = np.bincount(numbers, minlength=1)
+        counts = np.bincount(numbers, minlength=len(self.paths))
         ends = counts.cumsum()
+        stretches = []
         for number in np.flatnonzero(counts).tolist():
-            places = order[ends[number] - counts[number] : ends[number]]
-            yield RowsOfFile(self[number], rows[places] - self.starts[number], places)
+            begin = int(ends[number] - counts[number])
+            stretches.append(Stretch(self[number].content, begin, int(ends[number])))
+        return Lookup(self.blocks(), rows[order], stretches, order)
+
+    def blocks(self) -> Blocks:
+        """The blocks of all files that are open."""
+        count, blocks = self.joined
+        if count != len(self.opened):
+            numbers = sorted(self.opened)
+            firsts = self.starts[numbers].tolist()
+            files = [self.opened[number] for number in numbers]
+            blocks = Blocks.of(zip(firsts, files, strict=True))
+            self.joined = (len(files), blocks)
+        return blocks
 
     def between(self, begin: int, end: int) -> Iterator[PartOfFile]:
         """The files with the rows from `begin` to `end`."""

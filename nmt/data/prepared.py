@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from nmt.config import UNK, DataConfig, build, held_out_name, sources_of
 from nmt.data.batches import Batch, padded_batch
-from nmt.data.columns import joined_lists, map_file
+from nmt.data.columns import map_file
 from nmt.data.lengths import Ints, MappedLengths, in_threads
 from nmt.data.manifest import Manifest, read_manifest
 from nmt.data.split_files import SplitFiles, damaged, files_of_split
@@ -101,22 +101,8 @@ class PreparedSplit:
 
         Unlike pyarrow's `take`, this never copies whole columns.
         """
-        sources = []
-        targets = []
-        order = [np.empty(0, np.int64)]  # of the rows, file after file
-        for file in self.files.holding(indices):
-            blocks, places = file.columns.places(file.rows)
-            sources.append(file.columns.lists("source", blocks, places))
-            targets.append(file.columns.lists("target", blocks, places))
-            if file.places is not None:
-                order.append(file.places)
-        columns = (joined_lists(sources), joined_lists(targets))
-        if len(order) <= 2:
-            # All rows are in one file, and in the order of `indices`.
-            return columns
-        places_in_columns = np.empty(len(indices), np.int64)
-        places_in_columns[np.concatenate(order)] = np.arange(len(indices))
-        return columns[0].take(places_in_columns), columns[1].take(places_in_columns)
+        lookup = self.files.lookup(indices)
+        return lookup.lists("source"), lookup.lists("target")
 
     def batch(self, indices: Ints) -> Batch:
         return padded_batch(*self.rows(indices))

@@ -1,0 +1,118 @@
+"""Read values and lists in any rows of many files.
+
+The rows of a batch are all over the files of a split. All arithmetic is done for all rows at once,
+and only the reading itself is done file by file.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from nmt.data.columns import MappedColumns
+from nmt.data.lengths import Int32s, Ints
+
+
+@dataclass
+class Blocks:
+    """The blocks of some files, in the order of their rows."""
+
+    starts: Ints
+    """Each block's first row in the split, [blocks]."""
+    numbers: dict[str, Ints]
+    """As in MappedColumns, [blocks]."""
+    offsets: dict[str, Ints]
+
+    @classmethod
+    def of(cls, files: Iterable[tuple[int, MappedColumns]]) -> "Blocks":
+        """The blocks of files, each with its first row in the split."""
+        starts = [np.empty(0, np.int64)]
+        numbers: dict[str, list[Ints]] = {}
+        offsets: dict[str, list[Ints]] = {}
+        for first_row, columns in files:
+            starts.append(first_row + columns.starts[:-1])
+            for joined, places in ((numbers, columns.numbers), (offsets, columns.offsets)):
+                for name, places_of_file in places.items():
+                    joined.setdefault(name, []).append(places_of_file)
+        return cls(
+            np.concatenate(starts),
+            {name: np.concatenate(parts) for name, parts in numbers.items()},
+            {name: np.concatenate(parts) for name, parts in offsets.items()},
+        )
+
+
+class Stretch(NamedTuple):
+    """Items that are read from the same file."""
+
+    content: Int32s
+    """The whole file."""
+    begin: int
+    end: int
+
+    def read(self, places: Ints, result: Int32s) -> None:
+        """Read the items of this stretch, of which the last axis is all items."""
+        part = slice(self.begin, self.end)
+        result[..., part] = self.content[places[..., part]]
+
+
+@dataclass
+class Lookup:
+    """Where some rows are. They are sorted by file; `order` is what sorts them.
+
+    The rows of a single file keep their order, and `order` is None.
+    """
+
+    blocks: Blocks
+    rows: Ints
+    stretches: Sequence[Stretch]
+    order: Ints | None
+
+    @cached_property
+    def block_of_row(self) -> Ints:
+        return np.searchsorted(self.blocks.starts, self.rows, side="right") - 1
+
+    @cached_property
+    def places(self) -> Ints:
+        """The place of each row in its block."""
+        return self.rows - self.blocks.starts[self.block_of_row]
+
+    def values(self, name: str) -> Int32s:
+        """The values of a column of numbers, in the order in which the rows were asked for."""
+        places = self.blocks.numbers[name][self.block_of_row] + self.places
+        sorted_values = read(self.stretches, places)
+        if self.order is None:
+            return sorted_values
+        values = np.empty_like(sorted_values)
+        values[self.order] = sorted_values
+        return values
+
+    def lists(self, name: str) -> pa.ListArray:
+        """Copies of the lists in a column, in the order in which the rows were asked for."""
+        places = self.blocks.offsets[name][self.block_of_row] + self.places
+        begins, file_ends = read(self.stretches, np.stack([places, places + 1])).astype(np.int64)
+        sizes = file_ends - begins
+        offsets = np.append(0, sizes.cumsum())
+        # What to add to an index in the result for its place in the file.
+        shifts = self.blocks.numbers[name][self.block_of_row] + begins - offsets[:-1]
+        stretches = [
+            Stretch(content, int(offsets[begin]), int(offsets[end]))
+            for content, begin, end in self.stretches
+        ]
+        numbers = read(stretches, np.arange(offsets[-1]) + np.repeat(shifts, sizes))
+        lists = pa.ListArray.from_arrays(offsets.astype(np.int32), numbers)
+        if self.order is None:
+            return lists
+        place_in_sorted = np.empty_like(self.order)
+        place_in_sorted[self.order] = np.arange(len(self.order))
+        return lists.take(pa.array(place_in_sorted))
+
+
+def read(stretches: Sequence[Stretch], places: Ints) -> Int32s:
+    """The numbers at these places of the files."""
+    result = np.empty(places.shape, np.int32)
+    for stretch in stretches:
+        stretch.read(places, result)
+    return result
