@@ -7,13 +7,16 @@ and only the reading itself is done file by file.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from nmt.data.columns import MappedColumns
 from nmt.data.lengths import Int32s, Ints
+
+Items = TypeVar("Items", bound=NDArray[Any])
 
 
 @dataclass
@@ -82,19 +85,14 @@ class Lookup:
     def values(self, name: str) -> Int32s:
         """The values of a column of numbers, in the order in which the rows were asked for."""
         places = self.blocks.numbers[name][self.block_of_row] + self.places
-        sorted_values = read(self.stretches, places)
-        if self.order is None:
-            return sorted_values
-        values = np.empty_like(sorted_values)
-        values[self.order] = sorted_values
-        return values
+        return self.in_asked_order(read(self.stretches, places))
 
     def lists(self, name: str) -> pa.ListArray:
         """Copies of the lists in a column, in the order in which the rows were asked for."""
         places = self.blocks.offsets[name][self.block_of_row] + self.places
         begins, file_ends = read(self.stretches, np.stack([places, places + 1])).astype(np.int64)
         sizes = file_ends - begins
-        offsets = np.append(0, sizes.cumsum())
+        offsets = offsets_of(sizes)
         # What to add to an index in the result for its place in the file.
         shifts = self.blocks.numbers[name][self.block_of_row] + begins - offsets[:-1]
         stretches = [
@@ -102,12 +100,26 @@ class Lookup:
             for content, begin, end in self.stretches
         ]
         numbers = read(stretches, np.arange(offsets[-1]) + np.repeat(shifts, sizes))
-        lists = pa.ListArray.from_arrays(offsets.astype(np.int32), numbers)
+        if self.order is not None:
+            # With NumPy, because pyarrow would import pandas to take lists in another order.
+            begins_in_sorted = self.in_asked_order(offsets[:-1])
+            sizes = self.in_asked_order(sizes)
+            offsets = offsets_of(sizes)
+            shifts = begins_in_sorted - offsets[:-1]
+            numbers = numbers[np.arange(offsets[-1]) + np.repeat(shifts, sizes)]
+        return pa.ListArray.from_arrays(offsets.astype(np.int32), numbers)
+
+    def in_asked_order(self, sorted_items: Items) -> Items:
+        """One item per row, in the order in which the rows were asked for."""
         if self.order is None:
-            return lists
-        place_in_sorted = np.empty_like(self.order)
-        place_in_sorted[self.order] = np.arange(len(self.order))
-        return lists.take(pa.array(place_in_sorted))
+            return sorted_items
+        items = np.empty_like(sorted_items)
+        items[self.order] = sorted_items
+        return items
+
+
+def offsets_of(sizes: Ints) -> Ints:
+    return np.append(0, sizes.cumsum())
 
 
 def read(stretches: Sequence[Stretch], places: Ints) -> Int32s:

@@ -1,6 +1,7 @@
 """The order of a large corpus's pairs, which the processes of a machine share in a file."""
 
 import fcntl
+import mmap
 import os
 import pickle
 import resource
@@ -20,6 +21,7 @@ from nmt.data.lengths import GrownLengths
 from nmt.data.mixing import Mixture
 from nmt.data.sharing import MappedOrder, key_of, shared_groups
 from nmt.errors import NMTError
+from nmt.files import facts
 
 PAIRS = 4000
 BUDGET = 500
@@ -185,6 +187,15 @@ def flip(place: int) -> Callable[[Path], None]:
     return change
 
 
+def wait_for_the_clock(path: Path) -> None:
+    """Wait until a change of a file has another time than the last one."""
+    clock = path.with_name("clock")
+    clock.touch()
+    while clock.stat().st_ctime_ns <= path.stat().st_ctime_ns:
+        clock.touch()
+    clock.unlink()
+
+
 def replace_by_link(path: Path) -> None:
     path.rename(path.with_suffix(".moved"))
     path.symlink_to(path.with_suffix(".moved"))
@@ -225,6 +236,31 @@ def test_a_damaged_file_is_replaced(path, damage):
     if damage in (Path.unlink, replace_by_pipe):
         # The other damages change the mapped file itself.
         check_equal(groups, group_by_lengths(SOURCES, TARGETS, BUDGET))
+
+
+@pytest.mark.parametrize("damage", [flip(-1), flip(0), truncate], ids=["pairs", "head", "size"])
+def test_an_unchanged_order_is_verified_once(path, damage, monkeypatch):
+    monkeypatch.setattr(facts, "SETTLED_NS", 0)
+    verified = []
+    checksum_of = sharing.checksum_of
+
+    def counted(content: mmap.mmap) -> bytes:
+        verified.append(len(content))
+        return checksum_of(content)
+
+    monkeypatch.setattr(sharing, "checksum_of", counted)
+    check_order()
+    # Once for the file's header, and once when the file is read for the first time.
+    assert len(verified) == 2
+    for _ in range(2):
+        check_order()
+    assert len(verified) == 2
+    content = path.read_bytes()
+    wait_for_the_clock(path)
+    damage(path)
+    check_order()
+    assert path.read_bytes() == content
+    assert len(verified) == 5
 
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
