@@ -60,18 +60,18 @@ def files_of_split(folder: Path, count: int | None = None) -> list[Path]:
         expected = [ONE_FILE]
     else:
         expected = [numbered_file(number + 1) for number in range(count)]
-    for name in expected:
-        if name not in actual:
-            raise NMTError(
-                f"{folder} lacks {name}, one of its {len(expected)} Arrow files: "
-                "copy it there or prepare the corpus again"
-            )
-    for name in actual:
-        if name not in expected:
-            raise NMTError(
-                f"{folder / name} does not belong to this corpus, whose split has "
-                f"{len(expected)} Arrow files: move it away or prepare the corpus again"
-            )
+    missing = sorted({*expected} - {*actual})
+    if missing:
+        raise NMTError(
+            f"{folder} lacks {missing[0]}, one of its {len(expected)} Arrow files: "
+            "copy it there or prepare the corpus again"
+        )
+    foreign = sorted({*actual} - {*expected})
+    if foreign:
+        raise NMTError(
+            f"{folder / foreign[0]} does not belong to this corpus, whose split has "
+            f"{len(expected)} Arrow files: move it away or prepare the corpus again"
+        )
     return [folder / name for name in expected]
 
 
