@@ -150,11 +150,11 @@ def measure_batches(lengths: Lengths) -> None:
         split = PreparedSplit(Path(temporary) / "train")
         print(f"a split of {len(split):,} pairs opens in {time.perf_counter() - start:.2f} s")
         start = time.perf_counter()
-        split.examine(VOCABULARY, VOCABULARY)
+        split.examine_file(0, VOCABULARY, VOCABULARY)
         print(f"a look at all its ids takes {time.perf_counter() - start:.2f} s")
         start = time.perf_counter()
-        files.sha256(split.file)
-        size = split.file.stat().st_size
+        files.sha256(split.files.paths[0])
+        size = split.files.paths[0].stat().st_size
         print(f"the hash of its {size / 1e9:.1f} GB takes {time.perf_counter() - start:.2f} s")
         for micro_batches in (8, 1):
             planner = BatchPlanner(

@@ -82,8 +82,9 @@ class MappedColumns:
             return
         first, last = np.searchsorted(self.starts, [begin, end - 1], side="right") - 1
         for block in range(first, last + 1):
-            shift = self.numbers[name][block] - self.starts[block]
-            block_begin = max(begin, self.starts[block])
+            block_begin = self.starts[block]
+            shift = self.numbers[name][block] - block_begin
+            block_begin = max(begin, block_begin)
             block_end = min(end, self.starts[block + 1])
             yield self.content[shift + block_begin : shift + block_end]
 
@@ -106,59 +107,82 @@ class BlockIndex:
         schema than a given one, and ArrowException if the stream is damaged.
         """
         stream = pa.ipc.open_stream(content)
-        numbers = {name: Places() for name in names}
-        offsets = {name: Places() for name in names if pa.types.is_list(type_of(stream, name))}
-        if schema is not None and stream.schema.remove_metadata() != schema:
+        if not has_columns(stream.schema.remove_metadata(), names, schema):
             raise ValueError(OTHER_COLUMNS)
+        numbers = {name: Places() for name in names}
+        lists = [name for name in names if pa.types.is_list(stream.schema.field(name).type)]
+        offsets = {name: Places() for name in lists}
         sizes = []
         for block in stream:
-            # A schema allows nulls, but an id or a length must be a number.
-            if any(column.null_count for column in block.columns):
-                raise ValueError(OTHER_COLUMNS)
+            check_no_nulls(block)
             if not len(block):
                 continue
             sizes.append(len(block))
             for name in names:
                 column = block.column(name)
-                size = len(column)
-                # The first buffer says which values are null, the second has offsets or numbers.
-                buffers = column.buffers()
-                buffer = buffers[1]
-                if name in offsets:
-                    offsets[name].add(buffer, size + 1)
-                    buffer = buffers[3]
-                    # `column.values` fails with a SystemError if the stream is damaged.
-                    size = buffer.size // ITEM_BYTES if buffer else 0
-                numbers[name].add(buffer, size)
+                add_places(column, numbers[name], offsets.get(name))
         return cls(
             starts=np.cumsum([0, *sizes]),
-            numbers={name: places.within(content, name) for name, places in numbers.items()},
-            offsets={name: places.within(content, name) for name, places in offsets.items()},
+            numbers=all_within(numbers, content),
+            offsets=all_within(offsets, content),
         )
 
     def to_text(self) -> str:
         """The form in which a fact stores the index."""
         rows = [self.starts[1:], *self.numbers.values(), *self.offsets.values()]
-        content = base64.b64encode(np.stack(rows).astype("<i8").tobytes()).decode()
-        return f"{','.join(self.numbers)} {','.join(self.offsets)} {content}"
+        table = np.stack(rows).astype("<i8")
+        content = base64.b64encode(table.tobytes()).decode()
+        names = ",".join(self.numbers)
+        names_of_lists = ",".join(self.offsets)
+        return f"{names} {names_of_lists} {content}"
 
     @classmethod
     def from_text(cls, text: str) -> "BlockIndex":
         """The index that `to_text` stored."""
         names, names_of_lists, content = text.split(" ")
         columns = names.split(",")
-        lists = [name for name in names_of_lists.split(",") if name]
-        table = np.frombuffer(base64.b64decode(content), "<i8").astype(np.int64)
-        ends, *rows = table.reshape(1 + len(columns) + len(lists), -1)
+        # Without lists, there is an empty string to split.
+        lists = names_of_lists.split(",") if names_of_lists else []
+        numbers = np.frombuffer(base64.b64decode(content), "<i8")
+        rows = 1 + len(columns) + len(lists)
+        ends, *places = numbers.astype(np.int64).reshape(rows, -1)
+        places_of_lists = places[len(columns) :]
         return cls(
             starts=np.append(0, ends),
-            numbers=dict(zip(columns, rows[: len(columns)], strict=True)),
-            offsets=dict(zip(lists, rows[len(columns) :], strict=True)),
+            numbers=dict(zip(columns, places, strict=False)),
+            offsets=dict(zip(lists, places_of_lists, strict=True)),
         )
 
 
-def type_of(stream: pa.RecordBatchStreamReader, name: str) -> pa.DataType:
-    """The type of a column; ValueError if the stream lacks it."""
-    if name not in stream.schema.names:
+def check_no_nulls(block: pa.RecordBatch) -> None:
+    """Raise ValueError for nulls: a schema allows them, but an id or a length must be a number."""
+    if any(column.null_count for column in block.columns):
         raise ValueError(OTHER_COLUMNS)
-    return stream.schema.field(name).type
+
+
+def all_within(places: dict[str, Places], content: pa.Buffer) -> dict[str, Ints]:
+    """Where each column's buffers begin, as `Places.within` returns it."""
+    begins = {}
+    for name, places_of_column in places.items():
+        begins[name] = places_of_column.within(content, name)
+    return begins
+
+
+def has_columns(actual: pa.Schema, names: Sequence[str], expected: pa.Schema | None) -> bool:
+    """Whether a schema is the expected one or, if any will do, has some columns."""
+    if expected is None:
+        return {*names} <= {*actual.names}
+    return bool(actual == expected)
+
+
+def add_places(column: pa.Array, numbers: Places, offsets: Places | None) -> None:
+    """Add where the numbers of a column begin and, if it has lists, where their offsets do."""
+    buffers = column.buffers()
+    # The first buffer says which values are null, the second has offsets or numbers.
+    if offsets is None:
+        numbers.add(buffers[1], len(column))
+        return
+    offsets.add(buffers[1], len(column) + 1)
+    # `column.values` fails with a SystemError if the stream is damaged.
+    content = buffers[3]
+    numbers.add(content, content.size // ITEM_BYTES if content else 0)

@@ -63,13 +63,15 @@ class MappedLengths:
 
     def max(self, begin: int = 0, end: int | None = None) -> int:
         """The maximum of the rows from `begin` to `end`, by default of all."""
+        if end is None:
+            end = len(self)
         longest = 0
-        for file in self.files.between(begin, len(self) if end is None else end):
+        for file in self.files.between(begin, end):
             if file.is_whole:
-                longest = max(longest, self.extent(file.number).longest)
+                extent = self.extent(file.number)
             else:
-                parts = file.columns.parts(self.name, file.begin, file.end)
-                longest = max(longest, *(int(part.max()) for part in parts))
+                extent = extent_of(file.columns.parts(self.name, file.begin, file.end))
+            longest = max(longest, extent.longest)
         return longest
 
     def sum(self) -> int:
@@ -82,12 +84,11 @@ class MappedLengths:
         """The longest and the sum of the lengths in a file, remembered if the split is large."""
 
         def examine() -> str:
-            extent = Extent(0, 0)
-            for part in self.parts_of_file(number):
-                extent = extent.with_lengths(part)
+            extent = extent_of(self.parts_of_file(number))
             return f"{extent.longest} {extent.total}"
 
-        longest, total = self.files.remembered(number, f"extent of {self.name}", examine).split()
+        answer = self.files.remembered(number, f"extent of {self.name}", examine)
+        longest, total = answer.split()
         return Extent(int(longest), int(total))
 
     def digest_of_file(self, number: int) -> str:
@@ -119,9 +120,15 @@ class Extent(NamedTuple):
     longest: int
     total: int
 
-    def with_lengths(self, lengths: Int32s) -> "Extent":
-        longest = max(self.longest, int(lengths.max()))
-        return Extent(longest, self.total + int(lengths.sum(dtype=np.int64)))
+
+def extent_of(parts: Iterable[Int32s]) -> Extent:
+    """The extent of the lengths in several arrays."""
+    longest = 0
+    total = 0
+    for part in parts:
+        longest = max(longest, int(part.max()))
+        total += int(part.sum(dtype=np.int64))
+    return Extent(longest, total)
 
 
 Lengths = NDArray[Any] | MappedLengths
@@ -151,10 +158,11 @@ class GrownLengths:
     def max(self) -> int:
         longest = 0
         # A longer sentence never grows less, so the longest one of each source is enough.
-        for (begin, end), growth in zip(pairwise(self.bounds.tolist()), self.growth, strict=True):
+        spans = pairwise(self.bounds.tolist())
+        for (begin, end), growth in zip(spans, self.growth, strict=True):
             if begin < end:
-                grown = np.ceil(longest_between(self.lengths, begin, end) * growth)
-                longest = max(longest, int(grown))
+                grown = longest_between(self.lengths, begin, end) * growth
+                longest = max(longest, int(np.ceil(grown)))
         return longest
 
     def digest(self) -> bytes:

@@ -4,19 +4,20 @@ The rows of a batch are all over the files of a split. All arithmetic is done fo
 and only the reading itself is done file by file.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from nmt.data.columns import MappedColumns
-from nmt.data.lengths import Int32s, Ints
+from nmt.data.lengths import Int32s, Ints, Rows
 
-Items = TypeVar("Items", bound=NDArray[Any])
+Number = TypeVar("Number", bound=np.generic)
 
 
 @dataclass
@@ -33,18 +34,23 @@ class Blocks:
     def of(cls, files: Iterable[tuple[int, MappedColumns]]) -> "Blocks":
         """The blocks of files, each with its first row in the split."""
         starts = [np.empty(0, np.int64)]
-        numbers: dict[str, list[Ints]] = {}
-        offsets: dict[str, list[Ints]] = {}
+        numbers = defaultdict[str, list[Ints]](list)
+        offsets = defaultdict[str, list[Ints]](list)
         for first_row, columns in files:
             starts.append(first_row + columns.starts[:-1])
-            for joined, places in ((numbers, columns.numbers), (offsets, columns.offsets)):
-                for name, places_of_file in places.items():
-                    joined.setdefault(name, []).append(places_of_file)
+            for name, places in columns.numbers.items():
+                numbers[name].append(places)
+            for name, places in columns.offsets.items():
+                offsets[name].append(places)
         return cls(
-            np.concatenate(starts),
-            {name: np.concatenate(parts) for name, parts in numbers.items()},
-            {name: np.concatenate(parts) for name, parts in offsets.items()},
+            starts=np.concatenate(starts),
+            numbers=concatenated(numbers),
+            offsets=concatenated(offsets),
         )
+
+
+def concatenated(parts: dict[str, list[Ints]]) -> dict[str, Ints]:
+    return {name: np.concatenate(arrays) for name, arrays in parts.items()}
 
 
 class Stretch(NamedTuple):
@@ -54,6 +60,12 @@ class Stretch(NamedTuple):
     """The whole file."""
     begin: int
     end: int
+
+    def of_items(self, offsets: Ints) -> "Stretch":
+        """The stretch of the items in these lists, whose offsets are given."""
+        begin = int(offsets[self.begin])
+        end = int(offsets[self.end])
+        return Stretch(self.content, begin, end)
 
     def read(self, places: Ints, result: Int32s) -> None:
         """Read the items of this stretch, of which the last axis is all items."""
@@ -69,7 +81,7 @@ class Lookup:
     """
 
     blocks: Blocks
-    rows: Ints
+    rows: Rows
     stretches: Sequence[Stretch]
     order: Ints | None
 
@@ -90,15 +102,13 @@ class Lookup:
     def lists(self, name: str) -> pa.ListArray:
         """Copies of the lists in a column, in the order in which the rows were asked for."""
         places = self.blocks.offsets[name][self.block_of_row] + self.places
-        begins, file_ends = read(self.stretches, np.stack([places, places + 1])).astype(np.int64)
-        sizes = file_ends - begins
+        places_of_both = np.stack([places, places + 1])
+        begins, ends = read(self.stretches, places_of_both).astype(np.int64)
+        sizes = ends - begins
         offsets = offsets_of(sizes)
         # What to add to an index in the result for its place in the file.
         shifts = self.blocks.numbers[name][self.block_of_row] + begins - offsets[:-1]
-        stretches = [
-            Stretch(content, int(offsets[begin]), int(offsets[end]))
-            for content, begin, end in self.stretches
-        ]
+        stretches = [stretch.of_items(offsets) for stretch in self.stretches]
         numbers = read(stretches, np.arange(offsets[-1]) + np.repeat(shifts, sizes))
         if self.order is not None:
             # With NumPy, because pyarrow would import pandas to take lists in another order.
@@ -109,7 +119,7 @@ class Lookup:
             numbers = numbers[np.arange(offsets[-1]) + np.repeat(shifts, sizes)]
         return pa.ListArray.from_arrays(offsets.astype(np.int32), numbers)
 
-    def in_asked_order(self, sorted_items: Items) -> Items:
+    def in_asked_order(self, sorted_items: NDArray[Number]) -> NDArray[Number]:
         """One item per row, in the order in which the rows were asked for."""
         if self.order is None:
             return sorted_items

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from nmt.data.columns import BlockIndex, MappedColumns, map_file
-from nmt.data.lengths import Ints
+from nmt.data.lengths import Rows
 from nmt.data.lookup import Blocks, Lookup, Stretch
 from nmt.errors import NMTError
 from nmt.files import check_regular, remembered
@@ -58,7 +58,8 @@ class MappedFiles:
         self.joined = (0, Blocks.of([]))
         sizes = rows
         if sizes is None:
-            sizes = [len(self[number]) for number in range(len(paths))]
+            columns = [self[number] for number in range(len(paths))]
+            sizes = [len(columns_of_file) for columns_of_file in columns]
         # Each file's first row, then the end, [files + 1].
         self.starts = np.cumsum([0, *sizes])
 
@@ -103,7 +104,7 @@ class MappedFiles:
         # Preparation divides only large splits.
         return remembered(self.paths[number], question, examine, is_large=len(self.paths) > 1)
 
-    def lookup(self, rows: Ints) -> Lookup:
+    def lookup(self, rows: Rows) -> Lookup:
         """Find rows in any order; opens the files that hold them."""
         if len(self.paths) == 1 or not len(rows):
             content = self[0].content
@@ -114,8 +115,9 @@ class MappedFiles:
         ends = counts.cumsum()
         stretches = []
         for number in np.flatnonzero(counts).tolist():
-            begin = int(ends[number] - counts[number])
-            stretches.append(Stretch(self[number].content, begin, int(ends[number])))
+            end = int(ends[number])
+            begin = end - int(counts[number])
+            stretches.append(Stretch(self[number].content, begin, end))
         return Lookup(self.blocks(), rows[order], stretches, order)
 
     def blocks(self) -> Blocks:

@@ -126,10 +126,14 @@ class BatchPlanner:
         ends = np.cumsum([len(indices) for indices in rows])[:-1]
         # All at once, because rows in many files are slow to look up for one batch at a time.
         all_rows = np.concatenate(rows)
+        source_lengths, target_lengths = self.lengths
         # Sums of products of lengths may exceed 32 bits.
-        source, target = (side[all_rows].astype(np.int64) for side in self.lengths)
-        sides = zip(np.split(source, ends), np.split(target, ends), strict=True)
-        return [micro_batch_size(*side, self.attention_window) for side in sides]
+        sources = source_lengths[all_rows].astype(np.int64)
+        targets = target_lengths[all_rows].astype(np.int64)
+        sizes = []
+        for source, target in zip(np.split(sources, ends), np.split(targets, ends), strict=True):
+            sizes.append(micro_batch_size(source, target, self.attention_window))
+        return sizes
 
     def rows_of_parts(self, passes: Ints, parts: Ints) -> list[Ints]:
         """The corpus rows of each part in `parts`, in the pass at the same index of `passes`.

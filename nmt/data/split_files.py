@@ -36,9 +36,9 @@ ONE_FILE = "pairs.arrow"
 PATTERN = "pairs*.arrow"
 
 
-def numbered_file(number: int) -> str:
-    """The name of a file of a divided split, counted from 1."""
-    return f"pairs-{number:05}.arrow"
+def numbered_files(count: int) -> list[str]:
+    """The names of the files of a divided split."""
+    return [f"pairs-{number:05}.arrow" for number in range(1, count + 1)]
 
 
 def files_of_split(folder: Path, count: int | None = None) -> list[Path]:
@@ -51,28 +51,38 @@ def files_of_split(folder: Path, count: int | None = None) -> list[Path]:
     if folder.is_symlink():
         raise NMTError(f"{folder} is a link; prepare the corpus again")
     actual = sorted(path.name for path in folder.glob(PATTERN))
-    if ONE_FILE in actual and len(actual) > 1:
-        other = next(name for name in actual if name != ONE_FILE)
-        raise NMTError(f"{folder} has {other} beside {ONE_FILE}; prepare the corpus again")
-    if count is None and actual and ONE_FILE not in actual:
-        expected = [numbered_file(number + 1) for number in range(len(actual))]
-    elif count is None or count == 1:
-        expected = [ONE_FILE]
+    numbered = [name for name in actual if name != ONE_FILE]
+    if numbered and ONE_FILE in actual:
+        raise NMTError(f"{folder} has {numbered[0]} beside {ONE_FILE}; prepare the corpus again")
+    if count is None:
+        count = max(len(actual), 1)
+        is_divided = bool(numbered)
     else:
-        expected = [numbered_file(number + 1) for number in range(count)]
+        is_divided = count > 1
+    expected = numbered_files(count) if is_divided else [ONE_FILE]
+    check_names(folder, actual, expected)
+    return [folder / name for name in expected]
+
+
+def check_names(folder: Path, actual: list[str], expected: list[str]) -> None:
+    """Raise NMTError unless a folder has the expected files and no others."""
     missing = sorted({*expected} - {*actual})
     if missing:
         raise NMTError(
-            f"{folder} lacks {missing[0]}, one of its {len(expected)} Arrow files: "
+            f"{folder} lacks {missing[0]} of its files {shown(expected)}: "
             "copy it there or prepare the corpus again"
         )
     foreign = sorted({*actual} - {*expected})
     if foreign:
         raise NMTError(
-            f"{folder / foreign[0]} does not belong to this corpus, whose split has "
-            f"{len(expected)} Arrow files: move it away or prepare the corpus again"
+            f"{folder / foreign[0]} is none of this corpus's files {shown(expected)}: "
+            "move it away or prepare the corpus again"
         )
-    return [folder / name for name in expected]
+
+
+def shown(names: list[str]) -> str:
+    """The first and the last name of some files."""
+    return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
 
 
 class SplitFiles(MappedFiles):

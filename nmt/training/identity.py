@@ -71,7 +71,7 @@ def corpus_hashes(corpus: "PreparedCorpus", splits: Iterable[str] = TRAINED_ON) 
     The entries are each split's pairs, the raw lines of the validation set, and the sizes of a
     mixture's sources. `split_of` parses the names.
     """
-    hashes = {}
+    hashes: dict[str, str] = {}
     for split in splits:
         hashes |= corpus.hashes(split)
         # Training reads ids only, but validation scores compare with these lines.

@@ -28,6 +28,8 @@ HEADER = 48
 """The size of the six numbers at the beginning."""
 PAIRS = 20_000
 """Maximum number of training pairs from which the shortlist is counted."""
+MOST_SHUFFLED = 1 << 24
+"""The pairs of a larger corpus are sampled in another way."""
 BATCH_TOKENS = 4096
 """Tokens per batch when the pairs are aligned."""
 LISTED = 50
@@ -152,8 +154,13 @@ def likely_targets(model: Transformer, corpus: data.PreparedCorpus) -> dict[int,
 def sample_pairs(corpus: data.PreparedCorpus) -> Any:
     """The ids of at most PAIRS training pairs, the same ones each time."""
     split = corpus.split("train")
+    random = np.random.default_rng(0)
     # A corpus may be sorted, so its beginning is not a sample.
-    order = np.random.default_rng(0).permutation(len(split))
-    rows = np.sort(order[:PAIRS])
+    if len(split) <= MOST_SHUFFLED:
+        rows = random.permutation(len(split))[:PAIRS]
+    else:
+        # This needs no memory for the whole corpus.
+        rows = random.choice(len(split), PAIRS, replace=False, shuffle=False)
+    rows = np.sort(rows)
     sides = [side.to_pylist() for side in split.rows(rows)]
     return list(zip(*sides, strict=True))

@@ -17,11 +17,12 @@ import yaml
 
 from nmt.commands import compose
 from nmt.config import DecodeConfig, NMTError, TokenizerConfig
+from nmt.data import open_corpus
 from nmt.files import foreign_files
 from nmt.model import load_model
 from nmt.plugins.bergamot import container
 from nmt.plugins.bergamot.calibration import scales
-from nmt.plugins.bergamot.shortlist import SHORTLIST, shortlist
+from nmt.plugins.bergamot.shortlist import SHORTLIST, sample_pairs, shortlist
 from nmt.plugins.bergamot.usage import SPELLED
 from nmt.plugins.bergamot.vocabulary import Vocabulary, vocabularies
 from nmt.plugins.bergamot.weights import marian_settings, marian_weights
@@ -234,6 +235,20 @@ def test_vocabulary_with_tags_is_refused(kind):
     tokenizer = train_tokenizer(SOURCES, config, tags=["<2de>"])
     with pytest.raises(NMTError, match="sources with <2de>"):
         vocabularies(tokenizer)
+
+
+@pytest.mark.parametrize("most_shuffled", [0, 1 << 24])
+def test_shortlist_is_counted_from_a_sample_of_all_pairs(toy, most_shuffled, monkeypatch):
+    monkeypatch.setattr("nmt.plugins.bergamot.shortlist.MOST_SHUFFLED", most_shuffled)
+    monkeypatch.setattr("nmt.plugins.bergamot.shortlist.PAIRS", 20)
+    corpus = open_corpus(Path(toy[-1].removeprefix("prepared=")))
+    table = corpus.split("train").table
+    rows = zip(*(table.column(side).to_pylist() for side in ("source", "target")), strict=True)
+    pairs = [*rows]
+    places = [pairs.index(pair) for pair in sample_pairs(corpus)]
+    assert len(places) == 20
+    assert max(places) > len(pairs) / 2
+    assert sample_pairs(corpus) == sample_pairs(corpus)
 
 
 def test_shortlist_has_the_layout_of_firefox():
