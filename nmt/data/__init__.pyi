@@ -18,7 +18,8 @@ from .manifest import read_manifest as read_manifest
 from .mixing import source_copies as source_copies
 from .planning import BatchPlanner as BatchPlanner
 from .planning import MicroBatch as MicroBatch
-from .prepared import TOKENIZER as TOKENIZER
+from .schema import IDS_SCHEMA as IDS_SCHEMA
+from .schema import TOKENIZER as TOKENIZER
 from .prepared import Domain as Domain
 from .prepared import PreparedCorpus as PreparedCorpus
 from .prepared import PreparedSplit as PreparedSplit
@@ -27,5 +28,4 @@ from .prepared import open_corpus as open_corpus
 from .shuffling import INCREMENT as INCREMENT
 from .shuffling import shifted as shifted
 from .shuffling import splitmix as splitmix
-from .split_files import IDS_SCHEMA as IDS_SCHEMA
 from .sizes import UpdateSize as UpdateSize

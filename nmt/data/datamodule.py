@@ -19,7 +19,7 @@ from nmt.data.lengths import Ints
 from nmt.data.mixing import Mixture, source_copies
 from nmt.data.planning import BatchPlanner, MicroBatch
 from nmt.data.prepared import PreparedCorpus, PreparedSplit
-from nmt.data.split_files import IDS
+from nmt.data.schema import IDS
 from nmt.extensions import TransformEntry
 from nmt.registry import entries_of
 

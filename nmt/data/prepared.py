@@ -21,12 +21,12 @@ from nmt.data.batches import Batch, padded_batch
 from nmt.data.columns import map_file
 from nmt.data.lengths import Ints, MappedLengths, in_threads
 from nmt.data.manifest import Manifest, read_manifest
+from nmt.data.schema import TOKENIZER
 from nmt.data.split_files import SplitFiles, damaged, files_of_split
 from nmt.errors import NMTError
 from nmt.files import check_regular, remembered_sha256, sha256, within
 from nmt.text import load_tokenizer, parallel, read_texts
 
-TOKENIZER = "tokenizer.model"
 CHECK = "valid pairs, version 2"
 """Change the number whenever `PreparedSplit.examine_file` finds other faults."""
 

@@ -13,22 +13,8 @@ import pyarrow as pa
 
 from nmt.data.columns import MappedColumns
 from nmt.data.mapped_files import MappedFiles
+from nmt.data.schema import IDS_SCHEMA
 from nmt.errors import NMTError, one_line
-
-IDS = pa.list_(pa.int32())
-IDS_SCHEMA = pa.schema(
-    {
-        "source": IDS,
-        "target": IDS,
-        "source_length": pa.int32(),
-        "target_length": pa.int32(),
-        "line": pa.int64(),
-    }
-)
-"""Ids exclude the end symbol, but lengths include it.
-
-`line` is the number of the pair's line in its source, counted from 1.
-"""
 
 READ_COLUMNS = [name for name in IDS_SCHEMA.names if name != "line"]
 

@@ -35,6 +35,7 @@ ARGUMENTS = {
     "markup_placement.py": ["MODEL", "F/test.en", "F/test.de", "F/words.tsv"],
     "memory.py": ["loss", "40", "500", "16"],
     "peers_transformers.py": ["F/ids", "16", "32", "0.1", "40", "0.001", "2", "200", "4", "2"],
+    "many_files.py": ["corpus", "100000", "3"],
     "placeholders.py": ["F/entries.jsonl", "F/entries.de"],
     "planning.py": ["20000", "2000"],
     "preprocess.py": ["2000"],
