@@ -24,7 +24,11 @@ from .inputs import may_be_code as may_be_code
 from .inputs import suffix_of as suffix_of
 from .job import input_lines as input_lines
 from .job import open_document as open_document
+from .job import Job as Job
+from .job import check_not_input as check_not_input
+from .job import count_lines as count_lines
 from .job import open_job as open_job
+from .job import undecoded as undecoded
 from .language_tags import EXAMPLE as EXAMPLE
 from .language_tags import language_of as language_of
 from .language_tags import language_tag as language_tag
@@ -42,6 +46,8 @@ from .load import with_engine as with_engine
 from .models import Models as Models
 from .models import find_models as find_models
 from .models import require_languages as require_languages
+from .output import open_output as open_output
+from .parts import check_part as check_part
 from .pair_scores import encode_pairs as encode_pairs
 from .pair_scores import score_pairs as score_pairs
 from .reporting import fields_of as fields_of
@@ -61,6 +67,15 @@ from .stages import with_refused as with_refused
 from .translator import NO_TRANSLATION as NO_TRANSLATION
 from .translator import Translator as Translator
 from .translator import lines_of as lines_of
+from .works import FinishedBlock as FinishedBlock
+from .works import RowWork as RowWork
+from .works import TranslationWork as TranslationWork
+from .works import Work as Work
+from .works import check_for_cluster as check_for_cluster
+from .works import outcomes_of as outcomes_of
+from .works import report_block as report_block
+from .works import run_on_cluster as run_on_cluster
+from .works import translations_of as translations_of
 from .directions import UNKNOWN as UNKNOWN
 from .directions import Direction as Direction
 from .document_job import translate_document as translate_document

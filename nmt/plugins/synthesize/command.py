@@ -8,7 +8,16 @@ from dataclasses import dataclass
 from functools import partial
 
 from nmt.commands.translate import LESS_MEMORY, input_and_run
-from nmt.config import MISSING, Command, JobConfig, NMTError, choice, inline, number
+from nmt.config import (
+    MISSING,
+    ClusterOptions,
+    Command,
+    JobConfig,
+    NMTError,
+    choice,
+    inline,
+    number,
+)
 
 OFFERED = (
     "run",
@@ -41,6 +50,7 @@ class SynthesisConfig:
     """File of lines to translate, plain or compressed."""
     output: str = MISSING
     """Folder for the translations and pairs; after an interruption, the same command resumes."""
+    cluster_options: ClusterOptions = inline(ClusterOptions())
     overwrite: bool = False
     """Replace the translations and pairs in the output folder if it has any."""
     reference: str | None = None
