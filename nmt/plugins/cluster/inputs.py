@@ -85,8 +85,11 @@ def single_file(source: str, output: str, work: Work) -> InputFile:
     if places.is_folder(output):
         raise NMTError(f"output={config.output}: is a folder; name a file")
     if kind == ROWS:
-        second = work.second if isinstance(work, RowWork) else None
-        return InputFile(name, source, output, kind, places.plain(second) if second else "")
+        second = places.plain(work.second) if isinstance(work, RowWork) and work.second else ""
+        if second and is_same_place(second, output):
+            problem = "would overwrite an input; name another file"
+            raise NMTError(f"output={config.output}: {problem}")
+        return InputFile(name, source, output, kind, second)
     if work.are_lines:
         return InputFile(name, source, output, kind)
     is_other_kind = KIND_OF_SUFFIX.get(suffix_of(output).lower(), TEXT) != kind

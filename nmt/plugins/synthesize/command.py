@@ -66,6 +66,11 @@ class SynthesisConfig:
     them."""
 
     def __post_init__(self) -> None:
+        # Also on a cluster: the pairs are chosen here, from all translations.
+        for key, name in (("input", self.input), ("output", self.output)):
+            if "://" in name:
+                problem = f"{key}={name}: must be on this machine"
+                raise NMTError(f"{problem}; copy the files, or mount the storage")
         n_best = self.job.translator.decode.n_best
         chooses = self.reference is not None
         # Several translations without a reference would cost time for nothing, and a reference

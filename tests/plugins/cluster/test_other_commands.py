@@ -160,11 +160,16 @@ def test_a_pattern_of_files(run, cluster, pairs):
         (["input=x.parquet", "output=o.parquet"], "no column de, only en"),
         (["input=y.parquet", "output=o.parquet"], "the column de has type int64"),
         (["input=in", "output=out"], "must be a .tsv"),
+        (["source=s", "hypothesis=t.tsv", "output=t.tsv", "overwrite=true"], "overwrite an input"),
+        (["source=s", "hypothesis=missing", "output=o.tsv"], "missing: No such file"),
+        (["source=missing", "hypothesis=t", "output=o.tsv"], "missing: No such file"),
+        (["input=*.tsv", "output=p.tsv"], "names several; name a folder"),
     ],
 )
 def test_refusals(nmt, word_model, cluster, pairs, words, problem):
     cluster()
     write("short", ["ka"])
+    write("t.tsv", sentences(2))
     write("x.jsonl", ["{}"])
     pq.write_table(pa.table({"en": ["x"]}), "x.parquet")
     pq.write_table(pa.table({"en": ["x"], "de": [1]}), "y.parquet")
@@ -172,6 +177,7 @@ def test_refusals(nmt, word_model, cluster, pairs, words, problem):
     if not any(word.startswith("ray.lines") for word in words):
         words.append("ray.lines=14")
     nmt("score", f"run={word_model}", "device=cpu", *words).refused(problem)
+    assert Path("t.tsv").stat().st_size
 
 
 def test_a_synthesis_on_a_cluster_refuses_parts(nmt, word_model, cluster):
@@ -180,3 +186,10 @@ def test_a_synthesis_on_a_cluster_refuses_parts(nmt, word_model, cluster):
     words = ["synthesize", "mono", f"run={word_model}", *SEARCH, "output=out", "cluster=ray"]
     nmt(*words, "part=1/2").refused("omit part")
     nmt(*words, "ray.lines=10").refused("must be a multiple of 2,000")
+    words[1] = "input=memory://mono"
+    nmt(*words).refused("input=memory://mono: must be on this machine")
+    words[1] = "input=missing*"
+    nmt(*words).refused("missing*: cannot be read (No such file")
+    words[1] = "mono"
+    nmt(*words, "output=s3://bucket/bt").refused("output=s3://bucket/bt: must be on this machine")
+    assert not Path("s3:").exists()
