@@ -50,6 +50,7 @@ from .output import open_output as open_output
 from .parts import check_part as check_part
 from .pair_scores import encode_pairs as encode_pairs
 from .pair_scores import score_pairs as score_pairs
+from .pair_scores import score_short_pairs as score_short_pairs
 from .reporting import fields_of as fields_of
 from .reporting import progress_of as progress_of
 from .reporting import report as report

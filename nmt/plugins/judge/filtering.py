@@ -39,7 +39,7 @@ from nmt.translation import (
     progress_of,
     report_block,
     run_on_cluster,
-    score_pairs,
+    score_short_pairs,
     summarize,
     undecoded,
     warn,
@@ -55,7 +55,7 @@ MOST_CHARACTERS = 5000
 """Longer sides are not scored: a corpus from the web may have a book in one line."""
 PAIRS = "pairs"
 KEPT = "kept"
-TOO_LONG = f"longer than {MOST_CHARACTERS:,} characters, not scored"
+TOO_LONG = f"too long to score (over {MOST_CHARACTERS:,} characters, or the model's positions)"
 PATTERN = frozenset("*?[")
 
 
@@ -130,11 +130,13 @@ class ScoreWork(RowWork):
             if max(map(len, pair)) <= MOST_CHARACTERS:
                 short.append(index)
         try:
-            scores = score_pairs(self.translator, [pairs[index] for index in short])
+            scores = score_short_pairs(self.translator, [pairs[index] for index in short])
         except RefusedLine as error:
             raise RefusedLine(short[error.index], error.problem) from error
         values = [math.nan] * len(pairs)
         for index, score in zip(short, scores, strict=True):
+            if score is None:
+                continue
             value = score.log_probability / len(score.token_log_probabilities)
             if not math.isfinite(value):
                 raise RefusedLine(index, "no log probability: the model has non-finite weights")

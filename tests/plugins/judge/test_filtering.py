@@ -5,12 +5,15 @@ import json
 import math
 import random
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from nmt.plugins.judge import filtering
+from nmt.translation import load_translator, score_pairs, score_short_pairs
 from tests.conftest import WORDS
+from tests.helpers.options import translator_options
 
 COUNT = 60
 
@@ -161,7 +164,7 @@ def test_unusual_rows(score, pairs):
     ]
     Path("u.jsonl").write_bytes(b"\xef\xbb\xbf" + b"".join(lines))
     outcome = score("u.jsonl", "output=u1.jsonl")
-    assert "u.jsonl, line 2: longer than 5,000 characters, not scored" in outcome.err
+    assert "u.jsonl, line 2: too long to score (over 5,000" in outcome.err
     records = [json.loads(line) for line in Path("u1.jsonl").read_bytes().splitlines()]
     values = [record["log_probability_per_token"] for record in records]
     assert values[1] is None
@@ -169,6 +172,18 @@ def test_unusual_rows(score, pairs):
     outcome = score("u.jsonl", "output=u2.jsonl", "minimum=-100")
     assert "kept 2 of 3 pairs" in outcome.err
     assert Path("u2.jsonl").read_bytes() == b"\xef\xbb\xbf" + lines[0] + lines[2] + b"\n"
+
+
+def test_pairs_beyond_learned_positions_have_no_score(finished):
+    translator = load_translator(translator_options([str(finished)], device="cpu"), print)
+    # As if this model had a table of learned positions.
+    narrow = replace(translator, limits=replace(translator.limits, positions=12))
+    texts = [("ka", "lo"), ("ka " * 40, "lo"), ("ka", "lo " * 40), ("mi", "nu")]
+    scores = score_short_pairs(narrow, texts)
+    assert scores[1] is None
+    assert scores[2] is None
+    expected = score_pairs(translator, [texts[0], texts[3]])
+    assert [scores[0], scores[3]] == expected
 
 
 @pytest.mark.parametrize(
