@@ -29,7 +29,6 @@ if TYPE_CHECKING:
         DataConfig,
         Program,
         SourceConfig,
-        TranslateConfig,
         TranslatorOptions,
     )
     from nmt.data import Transform
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
         Limits,
         Stage,
         Translator,
+        Work,
     )
 
 T = TypeVar("T")
@@ -436,21 +436,23 @@ class ModelsEntry(Entry[FindNamedModel]):
     kind = "models"
 
 
-class TranslateOnCluster(Protocol):
-    def __call__(self, config: "TranslateConfig") -> None:
-        """Translate `config.input`, which may also be a folder, a pattern or an address.
+class RunOnCluster(Protocol):
+    def __call__(self, work: "Work") -> dict[str, int]:
+        """Do the work of `nmt translate`, `synthesize` or `score` on `work.config.input`.
 
-        The function writes the lines that `nmt translate` writes on one machine. The options of an
-        OptionsEntry("cluster.NAME", ...) are in `config.cluster_options.plugins["NAME"]`.
+        The input may also be a folder, a pattern or an address. Each worker calls `work.load`, then
+        `work.compute` for blocks. The function writes what the command writes on one machine, and
+        returns the sums of the blocks' counts. The options of an OptionsEntry("cluster.NAME", ...)
+        are in `work.cluster.plugins["NAME"]`.
         """
 
 
 @dataclass(frozen=True)
-class ClusterEntry(Entry[TranslateOnCluster]):
-    """A program that runs `nmt translate` on many machines, `cluster=NAME`.
+class ClusterEntry(Entry[RunOnCluster]):
+    """A program that runs a command on many machines, `cluster=NAME`.
 
     ```python
-    add(ClusterEntry("fleet", "fleet:translate"))
+    add(ClusterEntry("fleet", "fleet:run"))
     ```
     """
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from nmt.evaluation import Score
 
 FORMS = (
-    "`nmt score HYPOTHESIS REFERENCE` or, with a model, `nmt score RUN source=FILE hypothesis=FILE`"
+    "`nmt score HYPOTHESIS REFERENCE` or, with a model, "
+    "`nmt score RUN source=FILE hypothesis=FILE` or `nmt score RUN PAIRS output=FILE`"
 )
 
 
@@ -210,10 +211,12 @@ def run(config: ScoreConfig) -> None:
 def files_or_run(words: list[str]) -> dict[str, Any]:
     """Return the hypothesis and the reference, or the runs."""
     files, folders, texts = paths_and_texts(words, FORMS)
-    if texts or len(files) > 2 or (files and folders):
+    if texts or len(files) > 2 or (folders and len(files) > 1):
         raise NMTError(f"{' '.join(words)}: give one or two files, or runs; {FORMS}")
     if folders:
-        # `run` is a key of the plugin that scores with models.
+        # `run` and `input` are keys of the plugin that scores with models.
+        if files:
+            return {"run": folders, "input": files[0]}
         return {"run": folders}
     # One file is the hypothesis alone.
     return dict(zip(("hypothesis", "reference"), files, strict=False))

@@ -12,8 +12,6 @@ from typing import Any
 from nmt import translation
 from nmt.commands import paths_and_texts
 from nmt.config import Command, NMTError, TranslateConfig, documents
-from nmt.extensions import ClusterEntry
-from nmt.registry import entries_of
 
 LESS_MEMORY = (
     "pass a lower decode.batch_tokens, decode.beam_size or buffer, or fewer threads or devices"
@@ -64,10 +62,9 @@ def run(config: TranslateConfig) -> None:
 
     Lines are translated in order as they arrive, a document as a whole.
     """
-    cluster = config.cluster_options.cluster
-    if cluster is not None:
-        translate_on_cluster = entries_of(ClusterEntry)[cluster].load()
-        translate_on_cluster(config)
+    if config.on_cluster:
+        work = translation.TranslationWork(config, config.cluster_options)
+        translation.summarize(translation.run_on_cluster(work))
         return
     if config.is_folder:
         run_folder(config)

@@ -76,6 +76,7 @@ from .language_names import language_name as language_name
 from .language_names import native_name as native_name
 from .language_names import script_name as script_name
 from .language_names import with_code as with_code
+from .json_lines import with_field as with_field
 from .languages import SCRIPTS as SCRIPTS
 from .languages import direction as direction
 from .languages import language_of_file as language_of_file

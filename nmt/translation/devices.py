@@ -102,22 +102,25 @@ class DeviceTranslator:
 
         Holds about two blocks of `buffer` lines per process.
         """
+        yield from steps.lines_of(self.outcomes(steps.arriving_blocks(lines, buffer)))
+
+    def outcomes(self, blocks: Iterable[list[str]]) -> Generator[list[steps.Outcome]]:
+        """Yield the outcomes of each block, in order. A thread reads the blocks ahead."""
         # Python's resource tracker is a process of its own. If it started later, with the first
         # worker, it would unblock the signal.
         resource_tracker.ensure_running()
         # Futures enter the queue in input order, so results
         # leave in that order, whichever device is first.
-        with steps.read_by_thread(self.submitted(lines, buffer), 2 * self.count) as pending:
-            futures = iter(pending.get, None)
-            yield from steps.lines_of(map(result, futures))
+        with steps.read_by_thread(self.submitted(blocks), 2 * self.count) as pending:
+            yield from map(result, iter(pending.get, None))
 
-    def submitted(self, lines: Iterable[str], buffer: int) -> Iterator[Future[Any]]:
+    def submitted(self, blocks: Iterable[list[str]]) -> Iterator[Future[Any]]:
         """Submit blocks of lines to the pool; runs in the thread that reads the input."""
         # Ctrl-C reaches every process in a terminal. This thread blocks it, and the processes that
         # it starts inherit the block, so only the main process receives the signal and stops the
         # others.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        for block in steps.arriving_blocks(lines, buffer):
+        for block in blocks:
             yield self.pool.submit(translate_block, block)
 
 

@@ -106,11 +106,20 @@ def open_document(config: JobConfig, stack: ExitStack) -> tuple[bytes, Output]:
     return content, stack.enter_context(output)
 
 
+ReadLines = Callable[[Iterable[bytes], int], Iterator[Any]]
+"""Reads the lines of an input, which are numbered from a first number, see `input_lines`."""
+
+
+def undecoded(file: Iterable[bytes], first: int = 1) -> Iterator[bytes]:
+    """Lines as they are, with their ends."""
+    return iter(file)
+
+
 @dataclass
 class Job:
     """The lines still to be processed, and the output for their results."""
 
-    lines: Iterator[str]
+    lines: Iterator[Any]
     output: Output
     show: Callable[[int], None]
     """Shows how many lines are done."""
@@ -141,25 +150,45 @@ class Job:
             # line by now, so progress counts written lines.
             self.show(number - self.lines_before)
 
-    def write(self, text: str, number: int) -> None:
+    def blocks(self, size: int) -> Iterator[tuple[int, list[Any]]]:
+        """Yield lines in blocks, each with the number of its first line in the whole input.
+
+        A block ends at a multiple of `size` lines of the whole input, wherever the job begins. So
+        the same lines are together in a resumed job, and in a part that is cut at blocks.
+        """
+        done = self.lines_before + self.output.notes.lines
+        while block := list(islice(self.lines, size - done % size)):
+            yield done + 1, block
+            done += len(block)
+            self.show(done - self.lines_before)
+
+    def write(self, text: str | bytes, number: int) -> None:
         """Write the output for the lines up to `number`; NMTError if the disk is full."""
         self.output.write(text, number - self.lines_before)
 
 
-def open_job(config: JobConfig, command: str, stack: ExitStack) -> Job:
+def open_job(
+    config: JobConfig,
+    command: str,
+    stack: ExitStack,
+    read: ReadLines = input_lines,
+    block: int = 1,
+) -> Job:
     """Open input and output.
 
     Resumes a partial output if the command, input, models and keys are the same, unless
-    config.overwrite is set.
+    config.overwrite is set. A part is cut at multiples of `block` lines.
     """
     if config.part is not None:
         from nmt.translation.part_job import open_part  # it imports this module
 
-        return open_part(config, command, stack)
-    return open_whole(config, command, stack)
+        return open_part(config, command, stack, read, block)
+    return open_whole(config, command, stack, read)
 
 
-def open_whole(config: JobConfig, command: str, stack: ExitStack) -> Job:
+def open_whole(
+    config: JobConfig, command: str, stack: ExitStack, read: ReadLines = input_lines
+) -> Job:
     """Open the whole input, and an output for it."""
     source = open_source(config, stack)
     total: int | None = None
@@ -174,7 +203,7 @@ def open_whole(config: JobConfig, command: str, stack: ExitStack) -> Job:
     before = options_before(config)
     opening = open_output(config.output, identity, config.overwrite, before)
     output = stack.enter_context(opening)
-    lines = lines_to_do(raw_lines(source, name_of_input(config)), output, total)
+    lines = lines_to_do(raw_lines(source, name_of_input(config)), output, total, read=read)
     if source.isatty():
         warn("type one line at a time; Ctrl-D ends the input")
     show = progress_of(config, command, output.notes.lines, total, stack)
@@ -182,15 +211,19 @@ def open_whole(config: JobConfig, command: str, stack: ExitStack) -> Job:
 
 
 def lines_to_do(
-    lines: Iterator[bytes], output: Output, total: int | None, lines_before: int = 0
-) -> Iterator[str]:
+    lines: Iterator[bytes],
+    output: Output,
+    total: int | None,
+    lines_before: int = 0,
+    read: ReadLines = input_lines,
+) -> Iterator[Any]:
     """The lines after those that an earlier command has written to the output."""
     done = output.notes.lines
     # A resumed job splits the input again from its start, because lines have no index to seek by.
     skip(lines, done)
     if done:
         warn(f"resuming after {done:,} of {total:,} lines")
-    return input_lines(lines, lines_before + done + 1)
+    return read(lines, lines_before + done + 1)
 
 
 def count_lines(path: str) -> tuple[int, str]:

@@ -27,6 +27,28 @@ def encode_pairs(tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]]) -> list
 
 def score_pairs(translator: Translator, pairs: Sequence[tuple[str, str]]) -> list[PairScore]:
     """Score given translations; a source without a tag gets the translator's source prefix."""
+    return score_encoded(translator, encode_tagged(translator, pairs))
+
+
+def score_short_pairs(
+    translator: Translator, pairs: Sequence[tuple[str, str]]
+) -> list[PairScore | None]:
+    """Like `score_pairs`, but None for pairs with more tokens than the model has positions for."""
+    encoded = encode_tagged(translator, pairs)
+    positions = translator.limits.positions
+    results: list[PairScore | None] = [None] * len(pairs)
+    short = []
+    for index, pair in enumerate(encoded):
+        if positions is None or max(map(len, pair)) <= positions:
+            short.append(index)
+    scores = score_encoded(translator, [encoded[index] for index in short])
+    for index, score in zip(short, scores, strict=True):
+        results[index] = score
+    return results
+
+
+def encode_tagged(translator: Translator, pairs: Sequence[tuple[str, str]]) -> list[Pair]:
+    """Encode pairs, whose sources may have tags; RefusedLine for a tag that the model lacks."""
     tokenizer = translator.tokenizer
     texts = list[tuple[str, str]]()
     for index, (source, target) in enumerate(pairs):
@@ -36,7 +58,12 @@ def score_pairs(translator: Translator, pairs: Sequence[tuple[str, str]]) -> lis
             raise RefusedLine(index, line.problem)
         prefix = line.tag or translator.source_prefix
         texts.append((prefix + line.text, target))
-    encoded = encode_pairs(tokenizer, texts)
+    return encode_pairs(tokenizer, texts)
+
+
+def score_encoded(translator: Translator, encoded: Sequence[Pair]) -> list[PairScore]:
+    """The scores of encoded pairs."""
+    tokenizer = translator.tokenizer
     # Attention is not needed here, and would take memory for each pair of tokens.
     scores = translator.engine.token_scores(encoded, align=False)
     results = []

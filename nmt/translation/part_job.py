@@ -13,10 +13,11 @@ from nmt.config import JobConfig, NMTError, Part, SettingError
 from nmt.files import sha256
 from nmt.text import raw_lines
 from nmt.translation.identity import changed_names, options_before, what_affects_output
-from nmt.translation.job import Job, check_not_input, lines_to_do
+from nmt.translation.job import Job, ReadLines, check_not_input, lines_to_do
 from nmt.translation.output import Output, OutputFile, open_output
 from nmt.translation.parts import (
     PartRecord,
+    Slice,
     count_lines_before,
     is_unchanged,
     make_folder,
@@ -28,7 +29,9 @@ from nmt.translation.parts import (
 from nmt.translation.reporting import progress_of, warn
 
 
-def open_part(config: JobConfig, command: str, stack: ExitStack) -> Job:
+def open_part(
+    config: JobConfig, command: str, stack: ExitStack, read: ReadLines, block: int
+) -> Job:
     """Open a part of the input, and its output in the folder of parts.
 
     A part that is complete has no lines left to process. Raises NMTError if the part was computed
@@ -37,7 +40,7 @@ def open_part(config: JobConfig, command: str, stack: ExitStack) -> Job:
     part = config.part_of_input
     assert part is not None
     check_not_input(Path(config.output), config.input)
-    record = new_record(config, command, part)
+    record = new_record(config, command, slice_of(config.input, part, block))
     folder = make_folder(config.output)
     path = part.output_in(folder)
     before = options_before(config)
@@ -56,14 +59,13 @@ def open_part(config: JobConfig, command: str, stack: ExitStack) -> Job:
     output.before_renaming = partial(complete_record, record, record_path)
     source = stack.enter_context(open_slice(config.input, record.begin, record.end))
     lines = raw_lines(source, config.input, record.lines_before + 1)
-    rest = lines_to_do(lines, output, record.lines, record.lines_before)
+    rest = lines_to_do(lines, output, record.lines, record.lines_before, read)
     show = progress_of(config, command, output.notes.lines, record.lines, stack)
     return Job(rest, output, show, record.lines_before)
 
 
-def new_record(config: JobConfig, command: str, part: Part) -> PartRecord:
+def new_record(config: JobConfig, command: str, cut: Slice) -> PartRecord:
     """The record of a part that is not computed yet; NMTError if its lines are not text."""
-    cut = slice_of(config.input, part)
     lines_before = count_lines_before(config.input, cut.begin)
     lines = 0
     digest = hashlib.sha256()

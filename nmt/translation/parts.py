@@ -1,8 +1,8 @@
 """Parts of an input file, cut at line ends near equal numbers of bytes.
 
 Part I of N begins at the first line that begins at or after byte (I - 1) * size // N and ends where
-part I + 1 begins, so each line is in exactly one part. A part's record says what its output was
-computed from.
+part I + 1 begins, so each line is in exactly one part. A job that computes blocks of lines cuts
+only at blocks. A part's record says what its output was computed from.
 """
 
 import hashlib
@@ -118,13 +118,28 @@ def begin_of_line(file: BinaryIO, offset: int) -> int:
     return position
 
 
-def slice_of(name: str, part: Part) -> Slice:
-    """The bytes of a file that belong to a part."""
+def slice_of(name: str, part: Part, block: int = 1) -> Slice:
+    """The bytes of a file that belong to a part, cut at multiples of `block` lines."""
     with reading(name), Path(name).open("rb") as file:
         size = file.seek(0, io.SEEK_END)
         begin = begin_of_line(file, (part.number - 1) * size // part.count)
         end = begin_of_line(file, part.number * size // part.count)
+    if block > 1:
+        begin = begin_of_block(name, begin, block)
+        end = begin_of_block(name, end, block)
     return Slice(begin, end, size)
+
+
+def begin_of_block(name: str, begin: int, block: int) -> int:
+    """The first position at or after a line's `begin` where a block of lines begins, or the end."""
+    missing = -count_lines_before(name, begin) % block
+    with reading(name), Path(name).open("rb") as file:
+        file.seek(begin)
+        for _ in range(missing):
+            # In pieces, because a file that is not text may have no line ends.
+            while (piece := file.readline(READ_BYTES)) and not piece.endswith(b"\n"):
+                pass
+        return file.tell()
 
 
 def open_slice(name: str, begin: int, end: int) -> "io.BufferedReader[Any]":

@@ -110,6 +110,10 @@ class Translator:
         with closing(arriving_blocks(lines, buffer)) as blocks:
             yield from lines_of(map(self.translate_each, blocks))
 
+    def outcomes(self, blocks: Iterable[list[str]]) -> Iterator[list[Outcome]]:
+        """Yield the outcomes of each block, whose lines are translated together."""
+        return map(self.translate_each, blocks)
+
     def translate(self, lines: list[str]) -> list[list[Translation]]:
         """The n_best translations of each line, best first; a blank line has a single empty one.
 

@@ -35,9 +35,10 @@ class Content:
 
 @dataclass
 class Texts:
-    """The lines to translate in a block."""
+    """What the model reads in a block."""
 
-    lines: list[str] = field(default_factory=list)
+    lines: list[Any] = field(default_factory=list)
+    """Lines of text or, if rows have several texts, tuples of them."""
     rows: list[int] = field(default_factory=list)
     """For each line, the number of the line or record in the file that has it."""
 
@@ -58,7 +59,7 @@ class Kind(Protocol):
     def texts(self, file: InputFile, content: Content) -> Texts:
         """The texts of a block; NMTError if a record has none."""
 
-    def payload(self, content: Content, texts: Texts, translations: list[str]) -> bytes:
+    def payload(self, content: Content, texts: Texts, results: list[Any]) -> bytes:
         """What the finished block adds to the output."""
 
     def join(self, file: InputFile, payloads: Iterable[bytes], output: Path) -> None:

@@ -1,4 +1,4 @@
-"""The job of `cluster=ray`: read blocks, let workers translate them, and join the results.
+"""The job of `cluster=ray`: read blocks, let workers compute them, and join the results.
 
 The driver reads the input and writes the output; workers see only lines of text. At any time, at
 most a few blocks per worker are in memory.
@@ -8,28 +8,31 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
+from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
-from nmt.config import NMTError, TranslateConfig
+from nmt.config import JobConfig, NMTError, SettingError
 from nmt.files import is_prefixed, only_process
 from nmt.plugins.cluster import places
 from nmt.plugins.cluster.contents import Content, Kind, Texts
-from nmt.plugins.cluster.inputs import JSON, PARQUET, TEXT, InputFile, input_files
-from nmt.plugins.cluster.lines import Lines, Records
+from nmt.plugins.cluster.inputs import JSON, PARQUET, ROWS, TEXT, InputFile, input_files
+from nmt.plugins.cluster.lines import Lines, Records, Rows
 from nmt.plugins.cluster.options import RayConfig
 from nmt.plugins.cluster.store import FileRecord, Store
-from nmt.plugins.cluster.tables import Tables
-from nmt.plugins.cluster.worker import TranslatedBlock
+from nmt.plugins.cluster.tables import RowTables, Tables
 from nmt.translation import (
+    FinishedBlock,
+    RowWork,
+    TranslationWork,
+    Work,
     find_models,
     options_before,
     progress_of,
-    summarize,
+    report_block,
     warn,
-    warn_of_note,
     what_affects_output,
     with_engine,
 )
@@ -37,12 +40,12 @@ from nmt.translation import (
 
 @dataclass
 class FileProgress:
-    """How much of a file has been read and translated."""
+    """How much of a file has been read and computed."""
 
     file: InputFile
     is_read: bool = False
     open: int = 0
-    """The number of blocks that workers have not translated yet."""
+    """The number of blocks that workers have not computed yet."""
     rows: int = 0
     blocks: int = 0
     digest: Any = field(default_factory=hashlib.sha256)
@@ -55,15 +58,11 @@ class FileProgress:
 
 @dataclass(eq=False)
 class Task:
-    """A block to translate."""
+    """A block to compute."""
 
     progress: FileProgress
     content: Content
     texts: Texts
-
-    @property
-    def lines(self) -> list[str]:
-        return self.texts.lines
 
     @property
     def where(self) -> str:
@@ -72,10 +71,10 @@ class Task:
 
 
 class Pool(Protocol):
-    """Workers that translate blocks."""
+    """Workers that compute blocks."""
 
-    def run(self, tasks: Iterator[Task]) -> Iterator[tuple[Task, TranslatedBlock]]:
-        """Yield each task once, in any order, with its translations.
+    def run(self, tasks: Iterator[Task]) -> Iterator[tuple[Task, FinishedBlock]]:
+        """Yield each task once, in any order, with its results.
 
         Takes only as many tasks ahead as its workers need.
         """
@@ -84,24 +83,26 @@ class Pool(Protocol):
         """The workers, in words."""
 
 
-OpenPool = Callable[[TranslateConfig, dict[str, Any]], AbstractContextManager[Pool]]
-"""Starts workers for a configuration, and compares what each has loaded with an identity."""
+OpenPool = Callable[[Work, dict[str, Any]], AbstractContextManager[Pool]]
+"""Starts workers for some work, and compares what each has loaded with an identity."""
 
 
-def translate_on_ray(config: TranslateConfig) -> None:
-    """Translate on a Ray cluster; see `TranslateOnCluster`."""
+def run_on_ray(work: Work) -> dict[str, int]:
+    """Do the work on a Ray cluster; see `RunOnCluster`."""
     from nmt.plugins.cluster.pool import check_installed, ray_pool  # it imports ray later
 
     check_installed()
-    translate_in_blocks(config, ray_pool)
+    return run_in_blocks(work, ray_pool)
 
 
-def translate_in_blocks(config: TranslateConfig, open_pool: OpenPool) -> None:
-    """Translate the files of a job with the workers of a pool."""
-    files = input_files(config)
-    config = settled(config)
-    options = ray_options(config)
-    loaded = {"command": "translate", **what_affects_output(config)}
+def run_in_blocks(work: Work, open_pool: OpenPool) -> dict[str, int]:
+    """Process the files of a job with the workers of a pool."""
+    files = input_files(work)
+    work = copy(work)
+    work.config = settled(work)
+    config = work.config
+    options = ray_options(work)
+    loaded = {"command": work.command, **what_affects_output(config)}
     compute = config.translator.compute
     identity = {
         **loaded,
@@ -110,28 +111,43 @@ def translate_in_blocks(config: TranslateConfig, open_pool: OpenPool) -> None:
         "ray.lines": options.lines,
         "ray.field": options.field,
     }
+    if not isinstance(work, TranslationWork):
+        check_blocks(options, config)
+        identity["buffer"] = config.buffer
     store = Store(config.output, identity)
     with ExitStack() as stack:
         # The pool guards remote outputs, because their file systems have no locks.
         if not places.is_remote(store.folder):
             stack.enter_context(only_process(Path(store.folder), "output"))
-        job = BulkJob(config, files, store, stack)
+        job = BulkJob(work, files, store, stack)
         job.prepare()
-        job.run(lambda: open_pool(config, loaded))
-    summarize(job.counts)
+        job.run(lambda: open_pool(work, loaded))
+    return job.counts
 
 
-def ray_options(config: TranslateConfig) -> RayConfig:
-    options: RayConfig = config.cluster_options.plugins["ray"]
+def ray_options(work: Work) -> RayConfig:
+    options: RayConfig = work.cluster.plugins["ray"]
     return options
 
 
-def settled(config: TranslateConfig) -> TranslateConfig:
+def check_blocks(options: RayConfig, config: JobConfig) -> None:
+    """Raise NMTError unless the blocks consist of the lines that one machine searches together."""
+    if options.lines % config.buffer:
+        raise SettingError(
+            f"must be a multiple of {config.buffer:,}, the number of lines that one machine "
+            "computes together, because the last digits of log P depend on it",
+            key="ray.lines",
+            value=str(options.lines),
+        )
+
+
+def settled(work: Work) -> JobConfig:
     """The configuration of every worker: one engine, device and number of threads, one model.
 
     Raises NMTError for options that contradict those of the cluster.
     """
-    options = ray_options(config)
+    options = ray_options(work)
+    config = work.config
     translator = config.translator
     compute = translator.compute
     device = "cuda" if options.gpus else "cpu"
@@ -160,31 +176,33 @@ class BulkJob:
 
     def __init__(
         self,
-        config: TranslateConfig,
+        work: Work,
         files: list[InputFile],
         store: Store,
         stack: ExitStack,
     ) -> None:
-        self.config = config
+        self.work = work
+        self.config = work.config
         self.files = files
         self.store = store
-        self.size = ray_options(config).lines
-        field_name = ray_options(config).field
-        self.kinds: dict[str, Kind] = {
-            TEXT: Lines(),
-            JSON: Records(field_name),
-            PARQUET: Tables(field_name),
-        }
+        self.size = ray_options(work).lines
+        field_name = ray_options(work).field
+        self.tables = Tables(field_name)
+        self.kinds: dict[str, Kind] = {TEXT: Lines(), JSON: Records(field_name)}
+        if isinstance(work, RowWork):
+            self.kinds[ROWS] = Rows(work)
+            self.tables = RowTables(work)
+        self.kinds[PARQUET] = self.tables
         self.counts = Counter[str]()
         self.kept = 0
-        self.translated = 0
-        self.show = progress_of(config, "translate", 0, None, stack)
+        self.computed = 0
+        self.show = progress_of(work.config, work.command, 0, None, stack)
 
     def prepare(self) -> None:
         """Check inputs and outputs before any work; with overwrite=true, remove old outputs."""
         for file in self.files:
             if file.kind == PARQUET:
-                Tables(ray_options(self.config).field).check(file)
+                self.tables.check(file)
         if self.config.overwrite:
             self.store.clear()
             for file in self.files:
@@ -199,7 +217,7 @@ class BulkJob:
                 )
 
     def run(self, open_pool: Callable[[], AbstractContextManager[Pool]]) -> None:
-        """Translate the missing blocks, and join each file that is complete."""
+        """Compute the missing blocks, and join each file that is complete."""
         tasks = self.missing_tasks()
         first = next(tasks, None)
         workers = "no worker was needed"
@@ -215,11 +233,11 @@ class BulkJob:
             self.store.clear()
         kept = f"{self.kept:,} kept from earlier commands"
         files = "1 file" if len(self.files) == 1 else f"{len(self.files):,} files"
-        lines = "1 line" if self.translated == 1 else f"{self.translated:,} lines"
-        warn(f"{files}: {lines} translated, {kept}; {workers}")
+        lines = "1 line" if self.computed == 1 else f"{self.computed:,} lines"
+        warn(f"{files}: {lines} {self.work.done}, {kept}; {workers}")
 
     def missing_tasks(self) -> Iterator[Task]:
-        """The blocks that no earlier command has translated."""
+        """The blocks that no earlier command has computed."""
         for file in self.files:
             yield from self.missing_tasks_of(file)
 
@@ -236,7 +254,7 @@ class BulkJob:
             else:
                 self.counts.update(counts)
                 self.kept += content.rows
-                self.show(self.kept + self.translated)
+                self.show(self.kept + self.computed)
         progress.is_read = True
         if record is None:
             self.join_if_complete(progress)
@@ -260,25 +278,19 @@ class BulkJob:
             "translate that file again, or pass overwrite=true to translate all of them"
         )
 
-    def finish(self, task: Task, block: TranslatedBlock) -> None:
-        """Store the translations of a block; NMTError if a line has none."""
+    def finish(self, task: Task, block: FinishedBlock) -> None:
+        """Store the results of a block; NMTError if a line has none."""
         file = task.progress.file
-        if block.refused:
-            index, problem = block.refused
-            raise NMTError(f"{file.path}, line {task.texts.rows[index]}: {problem}")
-        payload = self.kinds[file.kind].payload(task.content, task.texts, block.texts)
+        report_block(block, task.texts.rows, self.counts, f"{file.path}, ")
+        payload = self.kinds[file.kind].payload(task.content, task.texts, block.results)
         self.store.add(file, task.content, payload, block.counts)
-        for note, (index, details) in block.notes.items():
-            if not self.counts[note]:
-                warn_of_note(f"{file.path}, line {task.texts.rows[index]}", note, details)
-        self.counts.update(block.counts)
-        self.translated += task.content.rows
-        self.show(self.kept + self.translated)
+        self.computed += task.content.rows
+        self.show(self.kept + self.computed)
         task.progress.open -= 1
         self.join_if_complete(task.progress)
 
     def join_if_complete(self, progress: FileProgress) -> None:
-        """Write the output of a file once all of its blocks are translated."""
+        """Write the output of a file once all of its blocks are computed."""
         if not progress.is_read or progress.open:
             return
         file = progress.file

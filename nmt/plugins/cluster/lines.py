@@ -3,7 +3,8 @@
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from contextlib import ExitStack
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,17 @@ from nmt.config import NMTError, one_line
 from nmt.plugins.cluster import places
 from nmt.plugins.cluster.contents import TRANSLATION, Content, Texts, fields_of_rows
 from nmt.plugins.cluster.inputs import InputFile
-from nmt.text import MAGIC, compressor, decoded, raw_lines, reading, without_end
-from nmt.translation import warn
+from nmt.text import (
+    MAGIC,
+    compressor,
+    decoded,
+    parallel,
+    raw_lines,
+    reading,
+    with_field,
+    without_end,
+)
+from nmt.translation import RowWork, warn
 
 BYTE_ORDER_MARK = "\ufeff"
 
@@ -60,6 +70,51 @@ class Lines:
                     compressed.write(payload)
 
 
+class Rows(Lines):
+    """Lines, or lines of two parallel files, that have several texts and stay or are left out."""
+
+    def __init__(self, work: RowWork) -> None:
+        super().__init__()
+        self.work = work
+
+    def contents(self, file: InputFile, size: int) -> Iterator[Content]:
+        if not file.second:
+            yield from super().contents(file, size)
+            return
+        names = (file.path, file.second)
+        with ExitStack() as stack:
+            sides = []
+            for name in names:
+                source = stack.enter_context(places.open_content(name))
+                stack.enter_context(reading(name))
+                sides.append(raw_lines(source, name))
+            pairs = parallel(names, sides)
+            number = 0
+            first = 1
+            while block := list(islice(pairs, size)):
+                digest = hashlib.sha256(b"".join(chain.from_iterable(block))).hexdigest()
+                yield Content(number, first, len(block), digest, block)
+                number += 1
+                first += len(block)
+
+    def texts(self, file: InputFile, content: Content) -> Texts:
+        texts = Texts()
+        for number, row in enumerate(content.data, content.first):
+            try:
+                texts.lines.append(self.work.read_row(row))
+            except NMTError as error:
+                raise error.within(f"{file.path}, line {number}") from error
+            texts.rows.append(number)
+        return texts
+
+    def payload(self, content: Content, texts: Texts, results: list[Any]) -> bytes:
+        lines = []
+        for row, result in zip(content.data, results, strict=True):
+            if result is not None:
+                lines.append(self.work.write_row(row, result))
+        return b"".join(lines)
+
+
 class Records(Lines):
     """Records of JSONL, which get a field with the translation of another field.
 
@@ -101,7 +156,7 @@ class Records(Lines):
         fields = fields_of_rows(texts, translations)
         lines = []
         for number, line in enumerate(content.data, content.first):
-            lines.append(with_field(line, fields.get(number)))
+            lines.append(with_translation(line, fields.get(number)))
         return "".join(lines).encode()
 
 
@@ -115,12 +170,8 @@ def check_names(names: list[str], field: str) -> None:
         raise NMTError(f"has a field {TRANSLATION} already; rename it")
 
 
-def with_field(line: bytes, translation: str | None) -> str:
+def with_translation(line: bytes, translation: str | None) -> str:
     """A record with the field `translation`; without one, the line as it is."""
-    text = line.decode().removeprefix(BYTE_ORDER_MARK).rstrip()
     if translation is None:
-        return f"{text}\n"
-    # Readable in any script. A record with the field to translate is not empty, so a comma fits.
-    value: Any = json.dumps(translation, ensure_ascii=False)
-    inner = text.removesuffix("}").rstrip()
-    return f'{inner}, "{TRANSLATION}": {value}}}\n'
+        return f"{line.decode().removeprefix(BYTE_ORDER_MARK).rstrip()}\n"
+    return with_field(line, TRANSLATION, translation)

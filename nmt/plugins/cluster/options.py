@@ -7,22 +7,22 @@ from nmt.config import number, setting
 
 @dataclass
 class RayConfig:
-    """Options of translation on a Ray cluster."""
+    """Options of jobs on a Ray cluster."""
 
     # A finished job has the same output with any of these values, so none of them is compared when
     # a plain job resumes. This plugin compares `lines` and `field` itself.
     workers: int | None = number(None, 1, 100_000, affects_output=False)
-    """Processes that translate, each with a copy of the model; null: as many as fit the cluster,
+    """Processes that compute, each with a copy of the model; null: as many as fit the cluster,
     also while it grows or shrinks."""
     cpus: int = number(1, 1, 4096, affects_output=False)
     """CPU cores of each worker, which are also its threads."""
     gpus: int = number(0, 0, 1, affects_output=False)
     """1: each worker has a separate GPU."""
     lines: int = number(2000, 1, 1_000_000, affects_output=False)
-    """Lines or records of a block; workers translate blocks, and a resumed job keeps the finished
+    """Lines or records of a block; workers compute blocks, and a resumed job keeps the finished
     ones."""
     field: str = setting("text", affects_output=False)
-    """The field of JSONL files, or column of Parquet files, to translate."""
+    """translate: field of JSONL files, or column of Parquet files, to translate."""
     losses: int = number(10, 1, 1000, affects_output=False)
     """How often one block may lose its worker before nmt stops."""
     address: str | None = setting(None, affects_output=False)

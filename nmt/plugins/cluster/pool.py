@@ -1,4 +1,4 @@
-"""Workers on a Ray cluster, which take blocks and return translations.
+"""Workers on a Ray cluster, which take blocks and return results.
 
 Ray places the workers, moves blocks and results, and reports what has died. nmt keeps a bounded
 number of blocks at the workers, and gives the blocks of a dead worker to another worker. Ray's own
@@ -15,17 +15,12 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any
 
-from nmt.config import NMTError, TranslateConfig, one_line
+from nmt.config import NMTError, one_line
 from nmt.errors import how_to_install, is_out_of_memory
 from nmt.plugins.cluster import places
 from nmt.plugins.cluster.job import Task, ray_options
-from nmt.plugins.cluster.worker import (
-    BlockTranslator,
-    TranslatedBlock,
-    WorkerFacts,
-    programs_of,
-)
-from nmt.translation import changed_names, warn
+from nmt.plugins.cluster.worker import BlockWorker, WorkerFacts, programs_of
+from nmt.translation import FinishedBlock, Work, changed_names, warn
 
 AHEAD = 2
 """Blocks at a worker: it translates one while the next one is already there."""
@@ -68,13 +63,13 @@ class Request:
 
 
 @contextmanager
-def ray_pool(config: TranslateConfig, identity: dict[str, Any]) -> Iterator["RayPool"]:
+def ray_pool(work: Work, identity: dict[str, Any]) -> Iterator["RayPool"]:
     """Connect to a cluster, or start one; stop what was started at the end."""
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
     import ray
 
-    address = ray_options(config).address
+    address = ray_options(work).address
     is_ours = not ray.is_initialized()
     if is_ours:
         try:
@@ -88,9 +83,9 @@ def ray_pool(config: TranslateConfig, identity: dict[str, Any]) -> Iterator["Ray
         except (ConnectionError, RuntimeError, ValueError, OSError) as error:
             where = f"ray.address={address}" if address else "cluster=ray"
             raise NMTError(f"{where}: cannot connect to a cluster ({one_line(error)})") from error
-    pool = RayPool(config, identity)
+    pool = RayPool(work, identity)
     try:
-        if places.is_remote(places.plain(config.output)):
+        if places.is_remote(places.plain(work.config.output)):
             pool.claim_output()
         yield pool
     except ray.exceptions.RaySystemError as error:
@@ -105,14 +100,15 @@ def ray_pool(config: TranslateConfig, identity: dict[str, Any]) -> Iterator["Ray
 class RayPool:
     """The workers of a job."""
 
-    def __init__(self, config: TranslateConfig, identity: dict[str, Any]) -> None:
+    def __init__(self, work: Work, identity: dict[str, Any]) -> None:
         import ray
 
         self.ray = ray
-        self.config = config
-        self.options = ray_options(config)
+        self.work = work
+        self.config = work.config
+        self.options = ray_options(work)
         self.identity = identity
-        self.programs = programs_of(config.translator.compute.engine)
+        self.programs = programs_of(work.config.translator.compute.engine)
         self.workers = list[Worker]()
         self.requests = dict[Any, Request]()
         self.waiting = deque[Task]()
@@ -143,7 +139,7 @@ class RayPool:
                 f"output={self.config.output}: another nmt is writing it; wait until it exits"
             ) from error
 
-    def run(self, tasks: Iterator[Task]) -> Iterator[tuple[Task, TranslatedBlock]]:
+    def run(self, tasks: Iterator[Task]) -> Iterator[tuple[Task, FinishedBlock]]:
         """See `Pool`."""
         while True:
             self.assign(tasks)
@@ -178,7 +174,7 @@ class RayPool:
                 task = self.next_task(tasks)
                 if task is None:
                     return
-                result = worker.actor.translate.remote(task.lines)
+                result = worker.actor.compute.remote(task.texts.lines, task.texts.rows)
                 worker.results.append(result)
                 self.requests[result] = Request(worker, task)
 
@@ -199,14 +195,14 @@ class RayPool:
             self.counted = time.monotonic()
         while len(self.workers) < (self.options.workers or self.fitting):
             # Without Ray's retries, see above. SPREAD: a lost machine costs few workers.
-            remote = self.ray.remote(BlockTranslator).options(
+            remote = self.ray.remote(BlockWorker).options(
                 num_cpus=self.options.cpus,
                 num_gpus=self.options.gpus,
                 max_restarts=0,
                 max_task_retries=0,
                 scheduling_strategy="SPREAD",
             )
-            worker = Worker(remote.remote(self.config))
+            worker = Worker(remote.remote(self.work))
             result = worker.actor.load.remote()
             worker.results.append(result)
             self.workers.append(worker)
@@ -225,7 +221,7 @@ class RayPool:
         # A worker that fits nowhere asks a cluster that can grow for another machine.
         return max(1, count)
 
-    def answer(self, result: Any) -> Iterator[tuple[Task, TranslatedBlock]]:
+    def answer(self, result: Any) -> Iterator[tuple[Task, FinishedBlock]]:
         """Handle the result of a worker, or its death."""
         request = self.requests[result]
         where = request.task.where if request.task else "cluster=ray"
@@ -275,7 +271,7 @@ class RayPool:
             self.losses[tasks[0]] += 1
             if self.losses[tasks[0]] >= self.options.losses:
                 raise NMTError(
-                    f"{tasks[0].where}: {self.options.losses} workers died while they translated "
+                    f"{tasks[0].where}: {self.options.losses} workers died while they computed "
                     "this block; pass a lower ray.lines or decode.batch_tokens, or a higher "
                     "ray.losses if the cluster loses machines that often"
                 )

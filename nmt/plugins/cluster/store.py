@@ -109,7 +109,7 @@ class Store:
 
     def changed(self, file: InputFile) -> NMTError:
         return NMTError(
-            f"{file.path}: has changed since some of its blocks were translated; pass "
+            f"{file.path}: has changed since some of its blocks were computed; pass "
             "overwrite=true to start again"
         )
 

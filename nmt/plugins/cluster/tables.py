@@ -14,6 +14,7 @@ from nmt.plugins.cluster import places
 from nmt.plugins.cluster.contents import TRANSLATION, Content, Texts, fields_of_rows
 from nmt.plugins.cluster.inputs import InputFile
 from nmt.plugins.cluster.lines import check_names
+from nmt.translation import RowWork
 
 GROUP_ROWS = 2**16
 """The rows of a row group in the output: readers are slow if groups are as small as blocks."""
@@ -45,17 +46,12 @@ class Tables:
 
     def check(self, file: InputFile) -> None:
         """Raise NMTError unless the table has a column of text to translate."""
-        with reading_table(file) as table:
-            schema = table.schema_arrow
+        schema = schema_of(file)
         try:
             check_names(schema.names, self.field)
         except NMTError as error:
             raise error.within(file.path) from error
-        kind = schema.field(self.field).type
-        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-            raise NMTError(
-                f"{file.path}: the column {self.field} has type {kind}, but must be text"
-            )
+        check_is_text(file, schema, self.field)
 
     def payload(self, content: Content, texts: Texts, translations: list[str]) -> bytes:
         fields = fields_of_rows(texts, translations)
@@ -63,15 +59,64 @@ class Tables:
         rows = range(content.first, content.first + content.rows)
         column = pa.array([fields.get(row) for row in rows], pa.string())
         arrays = [*batch.columns, column]
-        return to_bytes(pa.record_batch(arrays, schema=with_translation(batch.schema)))
+        return to_bytes(pa.record_batch(arrays, schema=self.schema_after(batch.schema)))
 
     def join(self, file: InputFile, payloads: Iterable[bytes], output: Path) -> None:
         with reading_table(file) as table:
-            schema = with_translation(table.schema_arrow)
+            schema = self.schema_after(table.schema_arrow)
             compression = compression_of(table)
         with pq.ParquetWriter(output, schema, compression=compression) as writer:
             for group in grouped(payloads, schema):
                 writer.write_table(group, row_group_size=GROUP_ROWS)
+
+    def schema_after(self, schema: Any) -> Any:
+        """The schema of the output."""
+        return with_column(schema, TRANSLATION, pa.string())
+
+
+class RowTables(Tables):
+    """Rows with several texts, which get a column with a number, or of which some are left out."""
+
+    def __init__(self, work: RowWork) -> None:
+        super().__init__("")  # the work names the columns
+        self.work = work
+
+    def texts(self, file: InputFile, content: Content) -> Texts:
+        texts = Texts()
+        columns = [content.data.column(name).to_pylist() for name in self.work.fields]
+        for number, row in enumerate(zip(*columns, strict=True), content.first):
+            # A row without one of the texts has no result.
+            if None not in row:
+                texts.lines.append(row)
+                texts.rows.append(number)
+        return texts
+
+    def check(self, file: InputFile) -> None:
+        schema = schema_of(file)
+        for name in self.work.fields:
+            if name not in schema.names:
+                names = ", ".join(schema.names)
+                raise NMTError(f"{file.path}: no column {name}, only {names}; pass fields=[A,B]")
+            check_is_text(file, schema, name)
+        if self.work.adds in schema.names:
+            raise NMTError(f"{file.path}: has a column {self.work.adds} already; rename it")
+
+    def payload(self, content: Content, texts: Texts, results: list[Any]) -> bytes:
+        of_rows = dict(zip(texts.rows, results, strict=True))
+        rows = range(content.first, content.first + content.rows)
+        values = [of_rows.get(row) for row in rows]
+        batch = content.data
+        if not self.work.adds:
+            return to_bytes(batch.filter(pa.array([value is not None for value in values])))
+        column = pa.array(values, pa.float64())
+        return to_bytes(
+            pa.record_batch([*batch.columns, column], schema=self.schema_after(batch.schema))
+        )
+
+    def schema_after(self, schema: Any) -> Any:
+        if not self.work.adds:
+            return schema
+        return with_column(schema, self.work.adds, pa.float64())
 
 
 @contextmanager
@@ -83,10 +128,23 @@ def reading_table(file: InputFile) -> Iterator[Any]:
         raise NMTError(f"{file.path}: cannot be read ({one_line(error)})") from error
 
 
-def with_translation(schema: Any) -> Any:
+def schema_of(file: InputFile) -> Any:
+    with reading_table(file) as table:
+        return table.schema_arrow
+
+
+def check_is_text(file: InputFile, schema: Any, name: str) -> None:
+    """Raise NMTError unless a column has text."""
+    kind = schema.field(name).type
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        raise NMTError(f"{file.path}: the column {name} has type {kind}, but must be text")
+
+
+def with_column(schema: Any, name: str, kind: Any) -> Any:
+    """The schema of a table that gets a column."""
     metadata = dict(schema.metadata or {})
     metadata.pop(FEATURES, None)
-    return schema.append(pa.field(TRANSLATION, pa.string())).with_metadata(metadata)
+    return schema.append(pa.field(name, kind)).with_metadata(metadata)
 
 
 def compression_of(table: Any) -> str:

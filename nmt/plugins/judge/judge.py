@@ -8,7 +8,20 @@ from itertools import chain, islice
 from typing import Any
 
 from nmt.commands.score import ScoreConfig
-from nmt.config import Compute, DecodeConfig, NMTError, TranslatorOptions, choice, number
+from nmt.config import (
+    ClusterOptions,
+    Compute,
+    DecodeConfig,
+    NMTError,
+    TranslatorOptions,
+    build,
+    choice,
+    inline,
+    number,
+    setting,
+    to_tree,
+    with_defaults,
+)
 from nmt.flags import count_flags
 from nmt.text import parallel, read_texts, scripts_of_language
 
@@ -78,11 +91,35 @@ class JudgeConfig:
     run: list[str] = choice([])
     """Run or list of runs: print the log P of each hypothesis given its source, for example to
     filter a corpus."""
+    input: str | None = None
+    """run: file with both sides of each pair, instead of source and hypothesis; .tsv, .jsonl or,
+    on a cluster, .parquet."""
+    output: str | None = None
+    """run: file for the pairs with their log P per token; after a crash, the same command resumes;
+    -: standard output; null: only print the scores of source and hypothesis."""
+    minimum: float | None = number(None, -10_000, 0)
+    """output: lowest log P per token, such as -2.5, of pairs to keep as they are; null: keep all
+    pairs, each with its log P per token as another column or field."""
+    columns: list[int] = setting([1, 2])
+    """input: columns of source and target in .tsv files; the first one is 1."""
+    fields: list[str] = setting([])
+    """input: their fields in .jsonl, or columns in .parquet files; if empty, the languages of the
+    model, such as en and de."""
+    score_name: str = "log_probability_per_token"
+    """output: name of the field or column that pairs get without minimum."""
+    overwrite: bool = False
+    """output: replace the file if it exists; start again instead of resuming."""
+    part: str | None = None
+    """output: score only part I of N of the input file, as in 3/16; `nmt gather` joins the
+    parts."""
+    cluster_options: ClusterOptions = inline(ClusterOptions())
     target: str | None = None
     """run: target language of a multilingual model or, for a model such as NLLB, both languages, as
     in en2de; a source line may begin with its own tag."""
     device: str = "auto"
     """run: auto, cpu, cuda, cuda:1, mps."""
+    threads: int | None = number(None, 1, 4096)
+    """run: number of CPU cores to use; null: all."""
     batch_tokens: int | None = number(None, 1, 10**9)
     """run: tokens per batch, counted on the longer side, including padding; null: 2,000 on a CPU,
     16,000 on a GPU."""
@@ -90,16 +127,87 @@ class JudgeConfig:
     def takes_over(self, config: ScoreConfig) -> bool:
         """Write the scores by the models in `run` and return True; without `run`, return False."""
         if not self.run:
+            self.refuse_without_run()
             return False
         name = f"run={','.join(self.run)}"
         if self.flags:
             raise NMTError(f"{name}: omit it with flags=true, which needs no model")
         if config.reference is not None or config.examples != 0:
             raise NMTError(f"{name}: omit reference and examples")
+        if self.output is not None:
+            self.write_output(config, self.output)
+            return True
+        if self.input or self.minimum is not None or self.part or self.cluster_options.cluster:
+            raise NMTError(
+                f"{name}: input, minimum, part and cluster need a file for the pairs; pass "
+                "output=FILE"
+            )
         if not config.source:
             raise NMTError("source: required with run; pass source=FILE")
         self.write_scores((config.source, config.hypothesis), config.format)
         return True
+
+    def refuse_without_run(self) -> None:
+        """Raise NMTError if an option needs a model."""
+        options = {
+            "input": self.input,
+            "output": self.output,
+            "minimum": self.minimum,
+            "part": self.part,
+            "cluster": self.cluster_options.cluster,
+        }
+        for key, value in options.items():
+            if value is not None:
+                raise NMTError(f"{key}={value}: needs a model that scores the pairs; pass run=RUN")
+
+    def write_output(self, config: ScoreConfig, output: str) -> None:
+        """Write the pairs with their scores, or those that pass the filter."""
+        from nmt.plugins.judge.filtering import BLOCK, ScoreJob, write_scored
+
+        if config.format != "text":
+            problem = f"format={config.format}: omit it, because output has the format of the input"
+            raise NMTError(problem)
+        if len(self.columns) != 2 or min(self.columns) < 1:
+            raise NMTError(f"columns={self.columns}: must be two numbers, such as [1,2]")
+        if len(self.fields) not in (0, 2):
+            raise NMTError(f"fields={self.fields}: must be two names, such as [en,de]")
+        source, second = self.files(config)
+        values = {
+            **to_tree(self.options),
+            "buffer": BLOCK,
+            "input": source,
+            "output": output,
+            "overwrite": self.overwrite,
+            "part": self.part,
+            "second": second,
+            "fields": self.fields,
+            "columns": self.columns,
+            "minimum": self.minimum,
+            "score_name": self.score_name,
+        }
+        # With the options that plugins add to translators, which belong to a job's identity.
+        write_scored(build(ScoreJob, with_defaults(ScoreJob, values)), self.cluster_options)
+
+    def files(self, config: ScoreConfig) -> tuple[str, str | None]:
+        """The input and, if it has only the sources, the file with the translations."""
+        if self.input is not None:
+            if config.source is not None or config.hypothesis != "-":
+                problem = f"input={self.input}: has both sides; omit source and hypothesis"
+                raise NMTError(problem)
+            return self.input, None
+        if config.source is None or config.hypothesis == "-":
+            raise NMTError(
+                "output: needs the pairs to score; pass input=FILE, or source=FILE hypothesis=FILE"
+            )
+        return config.source, config.hypothesis
+
+    @property
+    def options(self) -> TranslatorOptions:
+        """The options of the translator that scores."""
+        # nmt computes the probability of a given translation only with this engine.
+        compute = Compute("torch", threads=self.threads, device=self.device)
+        decode = DecodeConfig(batch_tokens=self.batch_tokens)
+        return TranslatorOptions(self.run, compute, target=self.target, decode=decode)
 
     def write_scores(self, names: tuple[str, str], format: str) -> None:
         """Write a row for each pair of lines in two files to standard output, in this format."""
@@ -108,11 +216,7 @@ class JudgeConfig:
 
         from nmt.translation import load_translator, score_pairs, warn
 
-        # nmt computes the probability of a given translation only with this engine.
-        compute = Compute("torch", device=self.device)
-        decode = DecodeConfig(batch_tokens=self.batch_tokens)
-        options = TranslatorOptions(self.run, compute, target=self.target, decode=decode)
-        translator = load_translator(options, warn)
+        translator = load_translator(self.options, warn)
         lines = parallel(names, [read_texts(name, warn) for name in names])
         # Reads the first pair before the status line appears, to report a missing file.
         pairs = chain(list(islice(lines, 1)), lines)

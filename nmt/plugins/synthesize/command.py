@@ -8,7 +8,16 @@ from dataclasses import dataclass
 from functools import partial
 
 from nmt.commands.translate import LESS_MEMORY, input_and_run
-from nmt.config import MISSING, Command, JobConfig, NMTError, choice, inline, number
+from nmt.config import (
+    MISSING,
+    ClusterOptions,
+    Command,
+    JobConfig,
+    NMTError,
+    choice,
+    inline,
+    number,
+)
 
 OFFERED = (
     "run",
@@ -41,6 +50,7 @@ class SynthesisConfig:
     """File of lines to translate, plain or compressed."""
     output: str = MISSING
     """Folder for the translations and pairs; after an interruption, the same command resumes."""
+    cluster_options: ClusterOptions = inline(ClusterOptions())
     overwrite: bool = False
     """Replace the translations and pairs in the output folder if it has any."""
     reference: str | None = None
@@ -56,6 +66,11 @@ class SynthesisConfig:
     them."""
 
     def __post_init__(self) -> None:
+        # Also on a cluster: the pairs are chosen here, from all translations.
+        for key, name in (("input", self.input), ("output", self.output)):
+            if "://" in name:
+                problem = f"{key}={name}: must be on this machine"
+                raise NMTError(f"{problem}; copy the files, or mount the storage")
         n_best = self.job.translator.decode.n_best
         chooses = self.reference is not None
         # Several translations without a reference would cost time for nothing, and a reference

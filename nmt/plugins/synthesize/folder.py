@@ -4,6 +4,8 @@ identity.json       identity of the translations: hashes of the input and the mo
 translations.jsonl  one object per line, with all its translations, best first
 translations.jsonl.parts/
                     the translations of jobs with part=I/N, which the job without it joins
+translations.jsonl.blocks/
+                    the finished blocks of a job with cluster=NAME
 train.LANGUAGE      the chosen pairs, one file for each side
 summary.json        numbers of pairs that were kept, and of pairs dropped for each reason
 .lock               held by the process that works in the folder

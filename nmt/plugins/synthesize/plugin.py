@@ -9,6 +9,7 @@ FILES = (
     r"train\.[\w.-]+",
     r"\.?translations\.jsonl[^/]*",
     r"translations\.jsonl\.parts/[^/]*",
+    r"translations\.jsonl\.blocks/.*",
     r"\.lock",
 )
 

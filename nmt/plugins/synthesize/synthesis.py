@@ -2,6 +2,7 @@
 
 import json
 from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import nmt.translation as steps
 from nmt import commands
-from nmt.config import JobConfig, NMTError, parts_folder
+from nmt.config import ClusterOptions, JobConfig, NMTError, parts_folder
 from nmt.files import cannot_write, only_process, remove_leftovers, sha256
 from nmt.plugins.synthesize.command import SynthesisConfig
 from nmt.plugins.synthesize.folder import TRANSLATIONS, check_ours, claim, start_again
@@ -45,6 +46,8 @@ def synthesize(config: SynthesisConfig) -> None:
     sides = (direction.source or description.source, direction.target or description.target)
     if sides[0] == sides[1]:
         raise NMTError(f"both sides are {with_code(sides[0])}; name two, such as {steps.EXAMPLE}")
+    if config.cluster_options.cluster is not None:
+        steps.check_for_cluster(job, config.cluster_options)
     # Before the lock, which would create the folder or add a file to somebody else's.
     check_ours(folder)
     if job.part is not None:
@@ -64,12 +67,24 @@ def synthesize(config: SynthesisConfig) -> None:
             claim(folder, identity, steps.options_before(job))
         # The job gives the file this name only when it is complete.
         if not Path(job.output).exists():
-            if parts_folder(job.output).is_dir():
-                gather_translations(job, of_translations)
-            else:
-                write_translations(job, models)
+            complete_translations(job, models, config.cluster_options, of_translations)
         with commands.talker().status("choosing pairs"):
             choose_and_write(config, models, sides)
+
+
+def complete_translations(
+    job: JobConfig,
+    models: steps.Models,
+    cluster: ClusterOptions,
+    identity: dict[str, Any],
+) -> None:
+    """Write the file of translations: join its parts, or translate here or on a cluster."""
+    if parts_folder(job.output).is_dir():
+        gather_translations(job, identity)
+    elif cluster.cluster is not None:
+        steps.summarize(steps.run_on_cluster(SynthesisWork(job, cluster)))
+    else:
+        write_translations(job, models)
 
 
 def check_parallel(*names: str) -> None:
@@ -95,29 +110,87 @@ def gather_translations(config: JobConfig, identity: dict[str, Any]) -> None:
 
 def write_translations(config: JobConfig, models: steps.Models) -> None:
     """Translate to a JSON Lines file; a later call continues an unfinished file."""
+    work = SynthesisWork(config, ClusterOptions())
+    work.use(models)
     with ExitStack() as stack:
         translator = steps.open_translator(config, stack)
-        job = steps.open_job(replace(config, translator=translator.options), NAME, stack)
-        flags_of = steps.flagger(models, models.direction(config.translator))
+        settled = replace(config, translator=translator.options)
+        job = steps.open_job(settled, NAME, stack, block=config.buffer)
         counts = job.output.notes.counts
-        results = job.run(lambda lines: translator.stream(lines, config.buffer))
-        for number, line, translations in results:
-            steps.report(translator.stages, line, translations[0], f"line {number}", counts)
-            texts = [
-                models.tokenizer.clean(translation.text, TARGET) for translation in translations
-            ]
-            tokens = models.tokenizer.encode(texts, TARGET)
-            records = []
-            for translation, ids in zip(translations, tokens, strict=True):
-                length = len(ids) + 1  # with the end symbol
-                records.append(
-                    {
-                        "text": translation.text,
-                        "log_probability_per_token": translation.log_probability / length,
-                        "flags": flags_of(line, translation),
-                    }
-                )
-            # All translations are stored, so that another choice needs no new search.
-            record = {"line": number, "source": line, "translations": records}
-            job.write(json.dumps(record, ensure_ascii=False) + "\n", number)
+        # Blocks that have been read, but not written yet. A thread may append while this one pops.
+        pending = deque[tuple[int, list[str]]]()
+
+        def remembered() -> Iterator[list[str]]:
+            for first, lines in job.blocks(config.buffer):
+                pending.append((first, lines))
+                yield lines
+
+        for outcomes in translator.outcomes(remembered()):
+            first, lines = pending.popleft()
+            rows = range(first, first + len(lines))
+            block = work.finish(translator.stages, lines, rows, outcomes)
+            steps.report_block(block, rows, counts)
+            job.write("".join(f"{record}\n" for record in block.results), rows[-1])
     steps.summarize(counts)
+
+
+class SynthesisWork(steps.Work):
+    """The work of `nmt synthesize`: lines of text become JSON records with all translations."""
+
+    command = NAME
+    done = "translated"
+    are_lines = True
+    models: steps.Models
+    flags_of: Callable[[str, steps.Translation], list[str]]
+
+    def load(self, notice: Callable[[str], None]) -> None:
+        super().load(notice)
+        assert self.translator
+        assert self.translator.models
+        self.use(self.translator.models)
+
+    def use(self, models: steps.Models) -> None:
+        """Prepare for the translations of these models."""
+        self.models = models
+        self.flags_of = steps.flagger(models, models.direction(self.config.translator))
+
+    def compute(self, texts: list[str], rows: Sequence[int]) -> steps.FinishedBlock:
+        assert self.translator
+        outcomes = steps.outcomes_of(self.translator, texts, self.config.buffer)
+        return self.finish(self.translator.stages, texts, rows, outcomes)
+
+    def finish(
+        self,
+        stages: Sequence[steps.Stage],
+        lines: Sequence[str],
+        rows: Sequence[int],
+        outcomes: Iterable[steps.Outcome],
+    ) -> steps.FinishedBlock:
+        """The records of lines with these numbers, given what the search has found."""
+        translations, block = steps.translations_of(stages, lines, outcomes)
+        # Without translations if a line was refused.
+        for number, line, candidates in zip(rows, lines, translations, strict=False):
+            # All translations are stored, so that another choice needs no new search.
+            record = {
+                "line": number,
+                "source": line,
+                "translations": self.records(line, candidates),
+            }
+            block.results.append(json.dumps(record, ensure_ascii=False))
+        return block
+
+    def records(self, line: str, translations: Sequence[steps.Translation]) -> list[dict[str, Any]]:
+        """The records of a line's translations."""
+        tokenizer = self.models.tokenizer
+        texts = [tokenizer.clean(translation.text, TARGET) for translation in translations]
+        records = list[dict[str, Any]]()
+        for translation, ids in zip(translations, tokenizer.encode(texts, TARGET), strict=True):
+            length = len(ids) + 1  # with the end symbol
+            records.append(
+                {
+                    "text": translation.text,
+                    "log_probability_per_token": translation.log_probability / length,
+                    "flags": self.flags_of(line, translation),
+                }
+            )
+        return records

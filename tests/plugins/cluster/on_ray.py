@@ -19,9 +19,8 @@ from typing import Any
 import ray
 from ray.cluster_utils import Cluster
 
-from nmt.commands import compose
+from nmt.commands import COMMANDS, compose
 from nmt.errors import NMTError
-from nmt.plugins.cluster.job import translate_on_ray
 from nmt.plugins.cluster.pool import NAMESPACE, Guard, name_of_guard
 
 STORE_BYTES = 100 * 2**20
@@ -60,7 +59,7 @@ def workers() -> list[int]:
             title = Path(f"/proc/{process}/cmdline").read_bytes()
         except OSError:
             continue
-        if title.startswith(b"ray::BlockTranslator.translate"):
+        if title.startswith(b"ray::BlockWorker.compute"):
             found.append(process)
     return found
 
@@ -121,7 +120,8 @@ def main() -> None:
     begin = time.monotonic()
     try:
         disturbance.start()
-        translate_on_ray(compose("translate", sys.argv[2:]))
+        command = plan.get("command", "translate")
+        COMMANDS[command].run(compose(command, sys.argv[2:]))
     except NMTError as error:
         problem = str(error)
     finally:

@@ -5,10 +5,7 @@ import gzip
 import json
 import os
 import random
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import fsspec
 import pyarrow as pa
@@ -19,10 +16,11 @@ from nmt.commands import compose
 from nmt.errors import NMTError
 from nmt.files import only_process
 from nmt.plugins.cluster import places, pool
-from nmt.plugins.cluster.job import translate_in_blocks
-from nmt.plugins.cluster.lines import with_field
-from nmt.plugins.cluster.worker import BlockTranslator, WorkerFacts
+from nmt.plugins.cluster.job import run_in_blocks
+from nmt.plugins.cluster.lines import with_translation
+from nmt.translation import TranslationWork
 from tests.conftest import WORDS
+from tests.plugins.cluster.this_process import Pools, Stopped, ThisProcess
 
 LINES = [
     " ".join(random.Random(seed).choices(WORDS, k=random.Random(seed).randint(1, 7)))
@@ -30,60 +28,16 @@ LINES = [
 ]
 
 
-class Stopped(Exception):
-    """The pool has done as many blocks as it was asked for."""
-
-
-class ThisProcess:
-    """A pool of one worker, which answers in an order of its own, and may stop early."""
-
-    def __init__(self, worker: BlockTranslator, seed: int, blocks: int | None) -> None:
-        self.worker = worker
-        self.generator = random.Random(seed)
-        self.blocks = blocks
-        self.done = 0
-        self.most_open = 0
-
-    def run(self, tasks: Iterator[Any]) -> Iterator[tuple[Any, Any]]:
-        window = []
-        for task in tasks:
-            window.append(task)
-            self.most_open = max(self.most_open, len(window))
-            if len(window) == 4:
-                yield self.answer(window)
-        while window:
-            yield self.answer(window)
-
-    def answer(self, window: list[Any]) -> tuple[Any, Any]:
-        if self.done == self.blocks:
-            raise Stopped
-        self.done += 1
-        task = window.pop(self.generator.randrange(len(window)))
-        return task, self.worker.translate(task.lines)
-
-    def summary(self) -> str:
-        return "this process"
-
-
 @pytest.fixture
 def bulk(word_model, here):
     """A function that runs `nmt translate` in blocks, and returns the pools that it opened."""
 
     def run(*words: str, blocks: int | None = None, seed: int = 1) -> list[ThisProcess]:
-        pools = []
-
-        @contextmanager
-        def open_pool(config: Any, identity: Any) -> Iterator[ThisProcess]:
-            worker = BlockTranslator(config)
-            facts = worker.load()
-            assert isinstance(facts, WorkerFacts)
-            assert facts.identity.items() <= identity.items()
-            pools.append(ThisProcess(worker, seed, blocks))
-            yield pools[-1]
-
+        pools = Pools(seed, blocks)
         options = ["cluster=ray", "ray.lines=5", f"run={word_model}", "engine=torch", *words]
-        translate_in_blocks(compose("translate", options), open_pool)
-        return pools
+        config = compose("translate", options)
+        run_in_blocks(TranslationWork(config, config.cluster_options), pools.open)
+        return pools.opened
 
     return run
 
@@ -362,7 +316,7 @@ def test_without_ray_the_command_names_the_extra(nmt, word_model, monkeypatch):
 
 def test_the_new_field_of_a_record():
     assert (
-        with_field(b'{"text": "a"}\r\n', 'b"\u00e9')
+        with_translation(b'{"text": "a"}\r\n', 'b"\u00e9')
         == '{"text": "a", "translation": "b\\"\u00e9"}\n'
     )
 

@@ -9,10 +9,13 @@ import random
 import shutil
 import subprocess
 import sys
+import time
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.conftest import WORDS
@@ -106,3 +109,102 @@ def test_two_drivers_do_not_write_one_remote_output(on_ray, alone):
     plan = {"guard": "memory://out.txt"}
     report = on_ray(plan, "input=in.txt", "output=memory://out.txt")
     assert "another nmt is writing it" in report["problem"]
+
+
+def write_pairs(count: int) -> None:
+    """The same pairs as two files, a table, records and a Parquet table."""
+    generator = random.Random(2)
+    pairs = []
+    for _ in range(count):
+        source = generator.choices(WORDS, k=generator.randint(1, 9))
+        target = generator.choices(WORDS, k=generator.randint(1, 9))
+        pairs.append((" ".join(source), " ".join(target)))
+    Path("s").write_text("".join(f"{source}\n" for source, _ in pairs))
+    Path("t").write_text("".join(f"{target}\n" for _, target in pairs))
+    Path("p.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in pairs))
+    Path("p.jsonl").write_text("".join(f'{{"en":"{s}", "de":"{t}"}}\n' for s, t in pairs))
+    columns = {"en": [source for source, _ in pairs], "de": [target for _, target in pairs]}
+    pq.write_table(pa.table(columns), "p.parquet")
+
+
+PAIRS = {
+    "tsv": ["input=p.tsv"],
+    "jsonl": ["input=p.jsonl", "minimum=-6"],
+    "two files": ["source=s", "hypothesis=t", "minimum=-6"],
+}
+
+
+@pytest.mark.parametrize("words", PAIRS.values(), ids=PAIRS)
+def test_scores_have_the_bytes_of_one_machine(on_ray, nmt, word_model, words):
+    write_pairs(20_000)
+    suffix = "jsonl" if "input=p.jsonl" in words else "tsv"
+    alone = [*words, f"output=alone.{suffix}", "threads=1", "device=cpu"]
+    assert nmt("score", f"run={word_model}", *alone).code == 0
+    for workers, kills in ((1, 0), (2, 0), (3, 4)):
+        name = f"out{workers}.{suffix}"
+        plan = {"command": "score", "kills": kills, "pause": 0.2}
+        options = ["ray.lines=2000", f"ray.workers={workers}", "ray.losses=30"]
+        report = on_ray(plan, *words, f"output={name}", *options)
+        assert report["problem"] == ""
+        assert report["kills"] == kills
+        assert Path(name).read_bytes() == Path(f"alone.{suffix}").read_bytes()
+
+
+def test_scores_of_parquet_are_those_of_a_table(on_ray, nmt, word_model):
+    write_pairs(6000)
+    words = ["input=p.tsv", "output=alone.tsv", "threads=1", "device=cpu"]
+    assert nmt("score", f"run={word_model}", *words).code == 0
+    words = ["input=p.parquet", "output=out.parquet", "ray.lines=2000"]
+    assert on_ray({"command": "score"}, *words)["problem"] == ""
+    rows = [line.split("\t") for line in Path("alone.tsv").read_text().splitlines()]
+    table = pq.read_table("out.parquet").to_pylist()
+    assert [row["log_probability_per_token"] for row in table] == [float(row[2]) for row in rows]
+    words = ["input=p.parquet", "output=some.parquet", "ray.lines=2000", "minimum=-6"]
+    assert on_ray({"command": "score"}, *words)["problem"] == ""
+    kept = [(row[0], row[1]) for row in rows if float(row[2]) >= -6]
+    some = pq.read_table("some.parquet").to_pylist()
+    assert [(row["en"], row["de"]) for row in some] == kept
+    assert 0 < len(kept) < 6000
+
+
+@pytest.mark.parametrize("engine", ["ctranslate2", "torch"])
+def test_synthesis_has_the_bytes_of_one_machine(on_ray, nmt, word_model, alone, engine):
+    words = ["input=in.txt", f"engine={engine}", "buffer=100", "decode.beam_size=2"]
+    options = ["output=alone", "threads=1", "device=cpu"]
+    assert nmt("synthesize", f"run={word_model}", *words, *options).code == 0
+    for workers, kills in ((1, 0), (2, 0), (3, 4)):
+        plan = {"command": "synthesize", "kills": kills, "pause": 0.2}
+        output = [f"output=out{workers}", f"ray.workers={workers}", "ray.losses=30"]
+        report = on_ray(plan, *words, *output)
+        assert report["problem"] == ""
+        assert report["kills"] == kills
+        for name in ("translations.jsonl", "train.en", "train.de", "summary.json"):
+            content = Path(f"out{workers}", name).read_bytes()
+            assert content == Path("alone", name).read_bytes(), name
+
+
+def test_a_killed_driver_resumes_with_the_same_bytes(python, nmt, word_model, here):
+    write_pairs(40_000)
+    words = ["score", f"run={word_model}", "input=p.tsv", "device=cpu"]
+    assert nmt(*words, "output=alone.tsv", "threads=1").code == 0
+    command = [python, "-m", "nmt", *words, "output=out.tsv", "cluster=ray"]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "RAY_ADDRESS": "local",
+        "RAY_USAGE_STATS_ENABLED": "0",
+    }
+    driver = subprocess.Popen([*command, "ray.workers=2"], env=environment)
+    blocks = Path("out.tsv.blocks/blocks")
+    while len([path for path in blocks.rglob("*") if path.is_file()]) < 5:
+        assert driver.poll() is None
+        time.sleep(0.02)
+    driver.kill()
+    driver.wait()
+    assert not Path("out.tsv").exists()
+    resumed = subprocess.run(
+        [*command, "ray.workers=1"], env=environment, capture_output=True, text=True
+    )
+    assert resumed.returncode == 0, resumed.stderr
+    assert ", 0 kept" not in resumed.stderr
+    assert Path("out.tsv").read_bytes() == Path("alone.tsv").read_bytes()

@@ -225,6 +225,21 @@ def test_interrupted_command_resumes_with_any_number_of_threads(make, stop_early
     assert Path("out/identity.json").read_bytes() == Path("stopped/identity.json").read_bytes()
 
 
+def test_a_resumed_job_and_parts_write_the_same_digits(make, nmt, stop_early, word_model):
+    make("buffer=7", output="whole", run=word_model)
+    expected = Path("whole/translations.jsonl").read_bytes()
+    stop_early("out")
+    make("buffer=7", run=word_model)
+    assert Path("out/translations.jsonl").read_bytes() == expected
+    words = ["synthesize", "mono", f"run={word_model}", *SEARCH, "buffer=7", "output=parts"]
+    for part in ("3/3", "1/3", "2/3"):
+        assert nmt(*words, f"part={part}").code == 0
+    make("buffer=7", output="parts", run=word_model)
+    assert Path("parts/translations.jsonl").read_bytes() == expected
+    parts = contents_of("parts/translations.jsonl.parts")
+    assert all(parts[f"00{number}-of-003"] for number in (1, 2, 3))
+
+
 def test_two_commands_do_not_work_in_one_folder(make, nmt, word_model):
     make(run=word_model)
     before = contents_of("out")
