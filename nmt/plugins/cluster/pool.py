@@ -6,7 +6,6 @@ retries would wait for the dead worker to start again, which may never happen wi
 """
 
 import hashlib
-import os
 import time
 from collections import Counter, deque
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from typing import Any
 from nmt.config import NMTError, TranslateConfig, one_line
 from nmt.errors import how_to_install, is_out_of_memory
 from nmt.plugins.cluster import places
+from nmt.plugins.cluster.connection import NAMESPACE, cause_of_death, connected
 from nmt.plugins.cluster.job import Task, ray_options
 from nmt.plugins.cluster.worker import (
     BlockTranslator,
@@ -35,13 +35,6 @@ RESIZE_SECONDS = 5.0
 """The time between two counts of how many workers fit the cluster."""
 PATIENCE_SECONDS = 30.0
 """The time without any worker after which a message says what nmt waits for."""
-NAMESPACE = "nmt"
-QUIET = {
-    # Ray would report each use to its makers.
-    "RAY_USAGE_STATS_ENABLED": "0",
-    # Workers without a GPU say device=cpu, so Ray need not hide the GPUs, and need not warn.
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-}
 
 
 def check_installed() -> None:
@@ -55,6 +48,7 @@ class Worker:
 
     actor: Any
     is_ready: bool = False
+    machine: str = "a new machine"
     results: list[Any] = field(default_factory=list)
     """Ray's references to the results that it owes, in the order in which it computes them."""
 
@@ -70,44 +64,23 @@ class Request:
 @contextmanager
 def ray_pool(config: TranslateConfig, identity: dict[str, Any]) -> Iterator["RayPool"]:
     """Connect to a cluster, or start one; stop what was started at the end."""
-    for name, value in QUIET.items():
-        os.environ.setdefault(name, value)
-    import ray
-
-    address = ray_options(config).address
-    is_ours = not ray.is_initialized()
-    if is_ours:
+    with connected(ray_options(config).address) as ray:
+        pool = RayPool(ray, config, identity)
         try:
-            ray.init(
-                address,
-                namespace=NAMESPACE,
-                logging_level="ERROR",
-                log_to_driver=False,
-                include_dashboard=False,
-            )
-        except (ConnectionError, RuntimeError, ValueError, OSError) as error:
-            where = f"ray.address={address}" if address else "cluster=ray"
-            raise NMTError(f"{where}: cannot connect to a cluster ({one_line(error)})") from error
-    pool = RayPool(config, identity)
-    try:
-        if places.is_remote(places.plain(config.output)):
-            pool.claim_output()
-        yield pool
-    except ray.exceptions.RaySystemError as error:
-        problem = f"the cluster is gone ({one_line(error)}); repeat the command to resume"
-        raise NMTError(problem) from error
-    finally:
-        pool.stop()
-        if is_ours:
-            ray.shutdown()
+            if places.is_remote(places.plain(config.output)):
+                pool.claim_output()
+            yield pool
+        except ray.exceptions.RaySystemError as error:
+            problem = f"the cluster is gone ({one_line(error)}); repeat the command to resume"
+            raise NMTError(problem) from error
+        finally:
+            pool.stop()
 
 
 class RayPool:
     """The workers of a job."""
 
-    def __init__(self, config: TranslateConfig, identity: dict[str, Any]) -> None:
-        import ray
-
+    def __init__(self, ray: Any, config: TranslateConfig, identity: dict[str, Any]) -> None:
         self.ray = ray
         self.config = config
         self.options = ray_options(config)
@@ -242,6 +215,7 @@ class RayPool:
         request.worker.results.remove(result)
         if request.task is None:
             self.check(value)
+            request.worker.machine = value.machine
             request.worker.is_ready = True
             self.failed_starts = 0
             ready = sum(worker.is_ready for worker in self.workers)
@@ -255,6 +229,7 @@ class RayPool:
         # It may only be out of reach, and must not hold its place.
         self.kill(worker)
         self.lost += 1
+        warn(f"a worker on {worker.machine} died ({cause_of_death(error)})")
         if not worker.is_ready:
             self.failed_starts += 1
             # Longer each time: a cluster whose machines are being replaced needs a while.
