@@ -2,8 +2,8 @@
 
 import os
 import pwd
-import re
 import socket
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
@@ -15,30 +15,37 @@ from nmt.translation import warn
 NAMESPACE = "nmt"
 NEW = "local"
 """What Ray calls a cluster that it starts on this machine for one program."""
-ANSWER_SECONDS = 3.0
-"""The time in which a cluster of this machine must answer."""
+NAMES = (NEW, "auto")
+"""Values of an address that Ray looks up itself."""
+CLIENT = "ray://"
+ANSWER_SECONDS = 5.0
+"""The time in which a cluster must accept a connection."""
 QUIET = {
     # Ray would report each use to its makers.
     "RAY_USAGE_STATS_ENABLED": "0",
     # Workers without a GPU say device=cpu, so Ray need not hide the GPUs, and need not warn.
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
 }
-EXIT_DETAIL = re.compile(r"(?:exit detail|died because|reason): *(.*)", re.IGNORECASE)
-"""Where Ray's error of a dead worker says why."""
-FIRST_SENTENCE = re.compile(r".*?[.:;](?=\s|$)|.*")
+CAUSES = {
+    "running low on memory": "its machine was short of memory, so Ray stopped it",
+    "unexpectedly exits": "its process was killed or crashed, perhaps because memory ran out",
+    "unavailable": "it no longer answers",
+}
+"""Part of Ray's paragraph about a dead worker -> what it means."""
 
 
 @contextmanager
 def connected(address: str | None) -> Iterator[Any]:
     """Connect to a cluster, or start one, and yield the module ray; at the end, leave it."""
-    for name, value in QUIET.items():
-        os.environ.setdefault(name, value)
-    import ray
-
-    if ray.is_initialized():  # by the program that calls nmt
-        yield ray
+    program = sys.modules.get("ray")
+    if program and program.is_initialized():  # by the program that calls nmt
+        yield program
         return
     chosen = address_to_use(address)
+    for name, value in QUIET.items():
+        os.environ.setdefault(name, value)
+    import ray  # reads these variables
+
     # Ray prints a paragraph on standard output for each dead worker, whatever its options are. nmt
     # reports each one in a line, and the job writes to files.
     with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
@@ -51,8 +58,10 @@ def connected(address: str | None) -> Iterator[Any]:
                 include_dashboard=False,
             )
         except (ConnectionError, RuntimeError, ValueError, OSError) as error:
-            where = f"ray.address={address}" if address else "cluster=ray"
-            raise NMTError(f"{where}: cannot connect to a cluster ({one_line(error)})") from error
+            raise NMTError(
+                f"{address or 'cluster=ray'}: cannot connect to the Ray cluster "
+                f"({one_line(error)}); if it asks for a token, set RAY_AUTH_MODE=token"
+            ) from error
         try:
             warn(description(ray, chosen))
             yield ray
@@ -64,9 +73,17 @@ def address_to_use(address: str | None) -> str | None:
     """What `ray.init` gets; None: the cluster that `ray start` has recorded on this machine.
 
     Ray alone would fail if the recorded cluster is dead, and would join it if it is someone else's.
+    NMTError if no program listens at an address that the user gave.
     """
     given = address or os.environ.get("RAY_ADDRESS")
     if given:
+        # Ray would try for many minutes, and print a line every few seconds.
+        if given not in NAMES and not answers(given.removeprefix(CLIENT)):
+            key = "ray.address" if address else "RAY_ADDRESS"
+            raise NMTError(
+                f"{key}={given}: no Ray cluster answers; `ray status` on the machine of the "
+                "cluster's head shows whether it runs"
+            )
         return given
     path = record_of_ray_start()
     try:
@@ -133,8 +150,8 @@ def description(ray: Any, address: str | None) -> str:
 
 def cause_of_death(error: Exception) -> str:
     """Why a worker died, from Ray's paragraph about it."""
-    text = str(error)
-    detail = EXIT_DETAIL.search(text)
-    words = " ".join((detail[1] if detail else text).split())
-    sentence = FIRST_SENTENCE.match(words)
-    return (sentence[0] if sentence else words).rstrip(".:; ")
+    text = " ".join(str(error).split())
+    for part, meaning in CAUSES.items():
+        if part in text:
+            return meaning
+    return one_line(error)
