@@ -1,15 +1,10 @@
-"""Bulk translation on a real Ray cluster: several nodes on this machine, which lose workers.
-
-If ray is not installed, the tests install it in an environment beside nmt's, which takes minutes.
-"""
+"""Bulk translation on a real Ray cluster: several nodes on this machine, which lose workers."""
 
 import json
 import os
 import random
 import shutil
 import subprocess
-import sys
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -23,30 +18,20 @@ ROOT = Path(__file__).parents[3]
 COUNT = 6000
 
 
-@pytest.fixture(scope="session")
-def python(tmp_path_factory) -> str:
-    """A Python with nmt and ray."""
-    if find_spec("ray"):
-        return sys.executable
-    folder = tmp_path_factory.mktemp("ray") / "environment"
-    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    [packages] = folder.glob("lib/python*/site-packages")
-    # The packages of this environment, from which only ray is missing.
-    paths = [path for path in sys.path if path.endswith("site-packages")]
-    (packages / "nmt.pth").write_text("".join(f"{path}\n" for path in paths))
-    program = str(folder / "bin" / "python")
-    subprocess.run([program, "-m", "pip", "install", "-q", "ray[data]>=2.40"], check=True)
-    return program
-
-
 @pytest.fixture
-def on_ray(python, word_model, here):
+def on_ray(python, word_model, here, ray_folder):
     """A function that runs a job on a cluster, and returns what happened."""
 
     def run(plan: dict[str, Any], *words: str) -> dict[str, Any]:
         plan = {"nodes": [2, 2], "kills": 0, "remove": False, **plan}
         options = [f"run={word_model}", "cluster=ray", "ray.lines=100", *words]
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "RAY_USAGE_STATS_ENABLED": "0"}
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "RAY_USAGE_STATS_ENABLED": "0",
+            # Ray records each test cluster in this folder, where other programs would join it.
+            "RAY_TMPDIR": ray_folder,
+        }
         outcome = subprocess.run(
             [python, SCRIPT, json.dumps(plan), *options],
             env=environment, capture_output=True, text=True, timeout=900,
