@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any
+from uuid import uuid4
 
 from nmt.config import NMTError, TranslateConfig, one_line
 from nmt.errors import how_to_install, is_out_of_memory
@@ -108,13 +109,19 @@ class RayPool:
     def claim_output(self) -> None:
         """Hold a name in the cluster for the output; NMTError if another job holds it."""
         name = name_of_guard(self.config.output)
+        token = uuid4().hex
         guard = self.ray.remote(Guard).options(name=name, namespace=NAMESPACE, num_cpus=0)
+        with suppress(ValueError):  # the name is taken; Ray Client does not raise it here
+            self.guard = guard.remote(token)
         try:
-            self.guard = guard.remote()
-        except ValueError as error:
+            holder = self.ray.get_actor(name, NAMESPACE)
+            is_ours = self.ray.get(holder.token.remote()) == token
+        except (ValueError, self.ray.exceptions.RayActorError):  # the other job has just ended
+            is_ours = False
+        if not is_ours:
             raise NMTError(
                 f"output={self.config.output}: another nmt is writing it; wait until it exits"
-            ) from error
+            )
 
     def run(self, tasks: Iterator[Task]) -> Iterator[tuple[Task, TranslatedBlock]]:
         """See `Pool`."""
@@ -321,6 +328,13 @@ def name_of_guard(output: str) -> str:
 
 class Guard:
     """An actor whose name shows that a job is running; Ray stops it with its driver."""
+
+    def __init__(self, token: str = "") -> None:
+        self.held_by = token
+
+    def token(self) -> str:
+        """What the job that holds the name gave."""
+        return self.held_by
 
 
 def cause_of(error: Any, where: str) -> Exception:

@@ -4,7 +4,9 @@ import json
 import os
 import random
 import shutil
+import signal
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -91,3 +93,39 @@ def test_two_drivers_do_not_write_one_remote_output(on_ray, alone):
     plan = {"guard": "memory://out.txt"}
     report = on_ray(plan, "input=in.txt", "output=memory://out.txt")
     assert "another nmt is writing it" in report["problem"]
+
+
+def translating(ray_folder: str) -> list[int]:
+    """The workers of a test's own Ray that translate at the moment."""
+    processes = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            title = (folder / "cmdline").read_bytes()
+            variables = (folder / "environ").read_bytes()
+        except OSError:  # it has ended
+            continue
+        if title.startswith(b"ray::Block") and f"RAY_TMPDIR={ray_folder}".encode() in variables:
+            processes.append(int(folder.name))
+    return processes
+
+
+def test_a_killed_worker_is_one_line_on_standard_error(python, alone, word_model, ray_folder):
+    """Ray itself prints a paragraph on standard output for each dead worker."""
+    words = [f"run={word_model}", "engine=ctranslate2", "input=in.txt", "output=out.txt"]
+    job = subprocess.Popen(
+        [python, "-m", "nmt", "translate", *words, "cluster=ray", "ray.lines=20"],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "RAY_TMPDIR": ray_folder},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    while not Path("out.txt.blocks/blocks/in.txt/00000010").exists():
+        assert job.poll() is None, job.communicate()
+        time.sleep(0.05)
+    os.kill(translating(ray_folder)[0], signal.SIGKILL)
+    output, messages = job.communicate(timeout=300)
+    assert job.returncode == 0, messages
+    assert output == ""
+    first, death, *_ = messages.splitlines()
+    assert "Ray started on this machine" in first
+    assert "died (its process was killed or crashed" in death
+    assert "raylet" not in messages
+    assert Path("out.txt").read_bytes() == alone

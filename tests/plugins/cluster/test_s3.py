@@ -22,6 +22,7 @@ SERVER = Path(__file__).with_name("s3_server.py")
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "name", "AWS_SECRET_ACCESS_KEY": "secret"}
 COPY = "import fsspec, sys; fsspec.filesystem('s3').{}(sys.argv[1], sys.argv[2], recursive=True)"
 LIST = "import fsspec, sys; print(*fsspec.filesystem('s3').find(sys.argv[1]), sep='\\n')"
+SIZES = ["ray.lines=50", "ray.workers=2"]
 MAKE = "import fsspec, sys; fsspec.filesystem('s3').mkdir(sys.argv[1])"
 
 
@@ -45,7 +46,7 @@ class Bucket:
 
     def start(self, *words: str, **variables: str) -> "subprocess.Popen[str]":
         """Start a job."""
-        options = [f"run={self.model}", "cluster=ray", "ray.lines=50", "ray.workers=2"]
+        options = [f"run={self.model}", "engine=ctranslate2", "cluster=ray", *SIZES]
         return subprocess.Popen(
             [self.python, "-m", "nmt", "translate", *options, *words],
             env={**self.environment, **variables},
