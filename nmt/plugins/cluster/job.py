@@ -208,6 +208,8 @@ class BulkJob:
             for file in self.files:
                 places.remove(file.output)
         self.store.claim(options_before(self.config))
+        # This job holds the lock, so no other one is writing them.
+        places.remove_temporary_of(file.output for file in self.files)
         for file in self.files:
             is_ours = self.store.file_record(file) is not None
             if not is_ours and places.exists(file.output) and places.size_of(file.output):
@@ -294,15 +296,16 @@ class BulkJob:
         if not progress.is_read or progress.open:
             return
         file = progress.file
+        input_sha256 = progress.digest.hexdigest()
         with places.written(file.output) as output:
-            payloads = self.store.payloads(file, progress.blocks)
+            payloads = self.store.payloads(file, progress.blocks, input_sha256)
             self.kinds[file.kind].join(file, payloads, output)
             size = output.stat().st_size
         record = FileRecord(
             self.store.hash,
             progress.rows,
             progress.blocks,
-            progress.digest.hexdigest(),
+            input_sha256,
             size,
         )
         # After the output: a command that is killed between the two joins the blocks again.

@@ -26,5 +26,6 @@ class RayConfig:
     losses: int = number(10, 1, 1000, affects_output=False)
     """How often one block may lose its worker before nmt stops."""
     address: str | None = setting(None, affects_output=False)
-    """Address of the cluster, such as ray://HOST:10001; null: the cluster of this machine
-    ($RAY_ADDRESS, or the one that `ray start` has started), otherwise a new one on its cores."""
+    """Address of the cluster, such as HOST:6379 or ray://HOST:10001; null: $RAY_ADDRESS, or the
+    cluster that you have started here with `ray start`, otherwise a new one on this machine's
+    cores; local: always a new one."""

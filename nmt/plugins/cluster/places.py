@@ -3,7 +3,7 @@
 import io
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,6 +18,8 @@ from nmt.text import decompressed, open_bytes, reading
 LOCAL = "file://"
 PATTERN = frozenset("*?[")
 """Characters that make a name a pattern of several files."""
+OBJECT_STORES = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "oss", "oci", "r2"})
+"""Schemes without folders, where `makedirs` would create the bucket that a wrong name names."""
 
 
 def is_remote(name: str) -> bool:
@@ -34,11 +36,62 @@ def plain(name: str) -> str:
 def accessing(name: str) -> Iterator[None]:
     """Turn errors of a file system into one line."""
     try:
-        yield
+        with remotely():
+            yield
     # A scheme that fsspec does not know is a ValueError, and one whose package is missing an
     # ImportError, whose text says what to install.
     except (OSError, ValueError, ImportError) as error:
-        raise NMTError(f"{name}: {getattr(error, 'strerror', None) or one_line(error)}") from error
+        raise NMTError(f"{name}: {words_of(error)}") from error
+
+
+@contextmanager
+def remotely() -> Iterator[None]:
+    """Turn the errors of a remote file system into OSError."""
+    try:
+        yield
+    except (NMTError, OSError, ValueError, ImportError):
+        raise
+    # Each of them has its own classes, such as botocore's NoCredentialsError.
+    except Exception as error:
+        raise OSError(one_line(error) or type(error).__name__) from error
+
+
+def words_of(error: Exception) -> str:
+    """What an error says, on one line."""
+    return getattr(error, "strerror", None) or one_line(error) or type(error).__name__
+
+
+class RemoteFile(io.RawIOBase):
+    """A remote file to read, whose errors are OSError, as those of local files."""
+
+    def __init__(self, file: Any) -> None:
+        self.file = file
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        return int(self.file.seek(offset, whence))
+
+    def tell(self) -> int:
+        return int(self.file.tell())
+
+    def readinto(self, buffer: Any) -> int:
+        with remotely():
+            content = self.file.read(len(buffer))
+        buffer[: len(content)] = content
+        return len(content)
+
+    def readall(self) -> bytes:
+        with remotely():
+            return bytes(self.file.read())
+
+    def close(self) -> None:
+        self.file.close()
+        super().close()
 
 
 def system_of(name: str) -> tuple[Any, str]:
@@ -71,7 +124,7 @@ def open_raw(name: str) -> Any:
         if not is_remote(name):
             return Path(name).open("rb")
         system, path = system_of(name)
-        return system.open(path, "rb")
+        return RemoteFile(system.open(path, "rb"))
 
 
 def open_content(name: str) -> "io.BufferedReader[Any]":
@@ -85,6 +138,11 @@ def open_content(name: str) -> "io.BufferedReader[Any]":
 def read(name: str) -> bytes | None:
     """The content of a file; None if there is none."""
     try:
+        if is_remote(name):
+            system, path = system_of(name)
+            # Unlike `open`, one request.
+            with accessing(name):
+                return bytes(system.cat_file(path))
         with open_raw(name) as file, reading(name):
             content: bytes = file.read()
     except NMTError as error:
@@ -102,11 +160,25 @@ def write(name: str, content: bytes) -> None:
         write_file(path, content)
         return
     system, path_there = system_of(name)
-    try:
-        system.makedirs(system._parent(path_there), exist_ok=True)
+    with writing(name):
+        make_remote_folder(name, system, path_there)
         system.pipe_file(path_there, content)
-    except OSError as error:
-        raise cannot_write(Path(name), error) from error
+
+
+@contextmanager
+def writing(name: str) -> Iterator[None]:
+    """Turn errors of writing a remote file into one line."""
+    try:
+        with remotely():
+            yield
+    except (OSError, ValueError) as error:
+        raise NMTError(f"cannot write {name} ({words_of(error)})") from error
+
+
+def make_remote_folder(name: str, system: Any, path: str) -> None:
+    """Make the folder of a remote file, unless the file system has none."""
+    if name.partition("://")[0] not in OBJECT_STORES:
+        system.makedirs(system._parent(path), exist_ok=True)
 
 
 @contextmanager
@@ -119,8 +191,6 @@ def written(name: str) -> Iterator[Path]:
     if not is_remote(name):
         path = Path(name)
         make_folder(path.parent)
-        # Of a killed job; the job that holds the lock is the only one that writes the file.
-        remove_leftovers(path.parent, re.escape(path.name))
         with whole_file(path) as temporary:
             yield temporary
         return
@@ -129,10 +199,11 @@ def written(name: str) -> Iterator[Path]:
         local = Path(folder, "content")
         try:
             yield local
-            system.makedirs(system._parent(path_there), exist_ok=True)
+        except OSError as error:  # this machine's disk is full
+            raise cannot_write(local, error) from error
+        with writing(name):
+            make_remote_folder(name, system, path_there)
             system.put_file(str(local), path_there)
-        except OSError as error:
-            raise cannot_write(Path(name), error) from error
 
 
 def make_folder(folder: Path) -> None:
@@ -155,6 +226,20 @@ def remove_temporary(folder: str) -> None:
     """Remove the temporary files that a killed command has left in a folder."""
     if not is_remote(folder):
         remove_leftovers(Path(folder))
+
+
+def remove_temporary_of(names: Iterable[str]) -> None:
+    """Remove the temporary files of killed commands that were writing these files.
+
+    Reads each folder once, because a folder may have a file for each of 100,000 inputs.
+    """
+    patterns = dict[Path, list[str]]()
+    for name in names:
+        if not is_remote(name):
+            path = Path(name)
+            patterns.setdefault(path.parent, []).append(re.escape(path.name))
+    for folder, names_there in patterns.items():
+        remove_leftovers(folder, "|".join(names_there))
 
 
 def files_in(name: str) -> list[str]:

@@ -6,7 +6,6 @@ retries would wait for the dead worker to start again, which may never happen wi
 """
 
 import hashlib
-import os
 import time
 from collections import Counter, deque
 from collections.abc import Iterator
@@ -14,10 +13,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any
+from uuid import uuid4
 
 from nmt.config import NMTError, one_line
 from nmt.errors import how_to_install, is_out_of_memory
 from nmt.plugins.cluster import places
+from nmt.plugins.cluster.connection import NAMESPACE, cause_of_death, connected
 from nmt.plugins.cluster.job import Task, ray_options
 from nmt.plugins.cluster.worker import BlockWorker, WorkerFacts, programs_of
 from nmt.translation import FinishedBlock, Work, changed_names, warn
@@ -30,13 +31,6 @@ RESIZE_SECONDS = 5.0
 """The time between two counts of how many workers fit the cluster."""
 PATIENCE_SECONDS = 30.0
 """The time without any worker after which a message says what nmt waits for."""
-NAMESPACE = "nmt"
-QUIET = {
-    # Ray would report each use to its makers.
-    "RAY_USAGE_STATS_ENABLED": "0",
-    # Workers without a GPU say device=cpu, so Ray need not hide the GPUs, and need not warn.
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-}
 
 
 def check_installed() -> None:
@@ -50,6 +44,7 @@ class Worker:
 
     actor: Any
     is_ready: bool = False
+    machine: str = "a new machine"
     results: list[Any] = field(default_factory=list)
     """Ray's references to the results that it owes, in the order in which it computes them."""
 
@@ -65,44 +60,23 @@ class Request:
 @contextmanager
 def ray_pool(work: Work, identity: dict[str, Any]) -> Iterator["RayPool"]:
     """Connect to a cluster, or start one; stop what was started at the end."""
-    for name, value in QUIET.items():
-        os.environ.setdefault(name, value)
-    import ray
-
-    address = ray_options(work).address
-    is_ours = not ray.is_initialized()
-    if is_ours:
+    with connected(ray_options(work).address) as ray:
+        pool = RayPool(ray, work, identity)
         try:
-            ray.init(
-                address,
-                namespace=NAMESPACE,
-                logging_level="ERROR",
-                log_to_driver=False,
-                include_dashboard=False,
-            )
-        except (ConnectionError, RuntimeError, ValueError, OSError) as error:
-            where = f"ray.address={address}" if address else "cluster=ray"
-            raise NMTError(f"{where}: cannot connect to a cluster ({one_line(error)})") from error
-    pool = RayPool(work, identity)
-    try:
-        if places.is_remote(places.plain(work.config.output)):
-            pool.claim_output()
-        yield pool
-    except ray.exceptions.RaySystemError as error:
-        problem = f"the cluster is gone ({one_line(error)}); repeat the command to resume"
-        raise NMTError(problem) from error
-    finally:
-        pool.stop()
-        if is_ours:
-            ray.shutdown()
+            if places.is_remote(places.plain(work.config.output)):
+                pool.claim_output()
+            yield pool
+        except ray.exceptions.RaySystemError as error:
+            problem = f"the cluster is gone ({one_line(error)}); repeat the command to resume"
+            raise NMTError(problem) from error
+        finally:
+            pool.stop()
 
 
 class RayPool:
     """The workers of a job."""
 
-    def __init__(self, work: Work, identity: dict[str, Any]) -> None:
-        import ray
-
+    def __init__(self, ray: Any, work: Work, identity: dict[str, Any]) -> None:
         self.ray = ray
         self.work = work
         self.config = work.config
@@ -131,13 +105,19 @@ class RayPool:
     def claim_output(self) -> None:
         """Hold a name in the cluster for the output; NMTError if another job holds it."""
         name = name_of_guard(self.config.output)
+        token = uuid4().hex
         guard = self.ray.remote(Guard).options(name=name, namespace=NAMESPACE, num_cpus=0)
+        with suppress(ValueError):  # the name is taken; Ray Client does not raise it here
+            self.guard = guard.remote(token)
         try:
-            self.guard = guard.remote()
-        except ValueError as error:
+            holder = self.ray.get_actor(name, NAMESPACE)
+            is_ours = self.ray.get(holder.token.remote()) == token
+        except (ValueError, self.ray.exceptions.RayActorError):  # the other job has just ended
+            is_ours = False
+        if not is_ours:
             raise NMTError(
                 f"output={self.config.output}: another nmt is writing it; wait until it exits"
-            ) from error
+            )
 
     def run(self, tasks: Iterator[Task]) -> Iterator[tuple[Task, FinishedBlock]]:
         """See `Pool`."""
@@ -238,6 +218,7 @@ class RayPool:
         request.worker.results.remove(result)
         if request.task is None:
             self.check(value)
+            request.worker.machine = value.machine
             request.worker.is_ready = True
             self.failed_starts = 0
             ready = sum(worker.is_ready for worker in self.workers)
@@ -251,6 +232,7 @@ class RayPool:
         # It may only be out of reach, and must not hold its place.
         self.kill(worker)
         self.lost += 1
+        warn(f"a worker on {worker.machine} died ({cause_of_death(error)})")
         if not worker.is_ready:
             self.failed_starts += 1
             # Longer each time: a cluster whose machines are being replaced needs a while.
@@ -342,6 +324,13 @@ def name_of_guard(output: str) -> str:
 
 class Guard:
     """An actor whose name shows that a job is running; Ray stops it with its driver."""
+
+    def __init__(self, token: str = "") -> None:
+        self.held_by = token
+
+    def token(self) -> str:
+        """What the job that holds the name gave."""
+        return self.held_by
 
 
 def cause_of(error: Any, where: str) -> Exception:

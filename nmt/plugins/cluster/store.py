@@ -122,8 +122,13 @@ class Store:
         header = json.dumps(asdict(record)).encode()
         places.write(self.block_path(file, content.number), header + b"\n" + payload)
 
-    def payloads(self, file: InputFile, blocks: int) -> Iterator[bytes]:
-        """The payloads of the blocks of a file, in order; NMTError if one is missing or damaged."""
+    def payloads(self, file: InputFile, blocks: int, input_sha256: str) -> Iterator[bytes]:
+        """The payloads of the blocks of a file, in order.
+
+        Raises NMTError if one is missing, damaged, or of another job, which may have written to
+        the folder meanwhile, because remote file systems have no locks.
+        """
+        digest = hashlib.sha256()
         for number in range(blocks):
             path = self.block_path(file, number)
             record, payload = split_block(places.read(path) or b"", path)
@@ -131,7 +136,18 @@ class Store:
                 raise NMTError(
                     f"{path}: missing or damaged; repeat the command to compute it again"
                 )
+            if record.identity != self.hash:
+                raise self.mixed(path)
+            digest.update(record.input_sha256.encode())
             yield payload
+        if digest.hexdigest() != input_sha256:
+            raise self.mixed(f"{self.folder}/blocks/{file.name}")
+
+    def mixed(self, path: str) -> NMTError:
+        return NMTError(
+            f"{path}: another command has written to it at the same time; make sure that only one "
+            f"writes output={self.output}, and pass overwrite=true"
+        )
 
     def file_record(self, file: InputFile) -> FileRecord | None:
         path = f"{self.folder}/files/{file.name}"

@@ -1,16 +1,12 @@
-"""Bulk translation on a real Ray cluster: several nodes on this machine, which lose workers.
-
-If ray is not installed, the tests install it in an environment beside nmt's, which takes minutes.
-"""
+"""Bulk translation on a real Ray cluster: several nodes on this machine, which lose workers."""
 
 import json
 import os
 import random
 import shutil
+import signal
 import subprocess
-import sys
 import time
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -26,30 +22,20 @@ ROOT = Path(__file__).parents[3]
 COUNT = 6000
 
 
-@pytest.fixture(scope="session")
-def python(tmp_path_factory) -> str:
-    """A Python with nmt and ray."""
-    if find_spec("ray"):
-        return sys.executable
-    folder = tmp_path_factory.mktemp("ray") / "environment"
-    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    [packages] = folder.glob("lib/python*/site-packages")
-    # The packages of this environment, from which only ray is missing.
-    paths = [path for path in sys.path if path.endswith("site-packages")]
-    (packages / "nmt.pth").write_text("".join(f"{path}\n" for path in paths))
-    program = str(folder / "bin" / "python")
-    subprocess.run([program, "-m", "pip", "install", "-q", "ray[data]>=2.40"], check=True)
-    return program
-
-
 @pytest.fixture
-def on_ray(python, word_model, here):
+def on_ray(python, word_model, here, ray_folder):
     """A function that runs a job on a cluster, and returns what happened."""
 
     def run(plan: dict[str, Any], *words: str) -> dict[str, Any]:
         plan = {"nodes": [2, 2], "kills": 0, "remove": False, **plan}
         options = [f"run={word_model}", "cluster=ray", "ray.lines=100", *words]
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "RAY_USAGE_STATS_ENABLED": "0"}
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "RAY_USAGE_STATS_ENABLED": "0",
+            # Ray records each test cluster in this folder, where other programs would join it.
+            "RAY_TMPDIR": ray_folder,
+        }
         outcome = subprocess.run(
             [python, SCRIPT, json.dumps(plan), *options],
             env=environment, capture_output=True, text=True, timeout=900,
@@ -208,3 +194,39 @@ def test_a_killed_driver_resumes_with_the_same_bytes(python, nmt, word_model, he
     assert resumed.returncode == 0, resumed.stderr
     assert ", 0 kept" not in resumed.stderr
     assert Path("out.tsv").read_bytes() == Path("alone.tsv").read_bytes()
+
+
+def translating(ray_folder: str) -> list[int]:
+    """The workers of a test's own Ray that translate at the moment."""
+    processes = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            title = (folder / "cmdline").read_bytes()
+            variables = (folder / "environ").read_bytes()
+        except OSError:  # it has ended
+            continue
+        if title.startswith(b"ray::Block") and f"RAY_TMPDIR={ray_folder}".encode() in variables:
+            processes.append(int(folder.name))
+    return processes
+
+
+def test_a_killed_worker_is_one_line_on_standard_error(python, alone, word_model, ray_folder):
+    """Ray itself prints a paragraph on standard output for each dead worker."""
+    words = [f"run={word_model}", "engine=ctranslate2", "input=in.txt", "output=out.txt"]
+    job = subprocess.Popen(
+        [python, "-m", "nmt", "translate", *words, "cluster=ray", "ray.lines=20"],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "RAY_TMPDIR": ray_folder},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    while not Path("out.txt.blocks/blocks/in.txt/00000010").exists():
+        assert job.poll() is None, job.communicate()
+        time.sleep(0.05)
+    os.kill(translating(ray_folder)[0], signal.SIGKILL)
+    output, messages = job.communicate(timeout=300)
+    assert job.returncode == 0, messages
+    assert output == ""
+    first, death, *_ = messages.splitlines()
+    assert "Ray started on this machine" in first
+    assert "died (its process was killed or crashed" in death
+    assert "raylet" not in messages
+    assert Path("out.txt").read_bytes() == alone
