@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from nmt.data import IDS_SCHEMA
+from nmt.preparation.spools import Part, Place, write_block
 from nmt.text import SOURCE, TARGET, Tokenizer, load_tokenizer
 
 worker_tokenizer = lru_cache(maxsize=1)(load_tokenizer)
@@ -19,8 +20,8 @@ worker_tokenizer = lru_cache(maxsize=1)(load_tokenizer)
 class EncodedBlock(NamedTuple):
     """Encoded pairs, and counts that spare the main process the work."""
 
-    ids: pa.RecordBatch
-    """With the schema IDS_SCHEMA."""
+    ids: Place | None
+    """Where the block with the schema IDS_SCHEMA is; None if no pairs are left."""
     dropped: int
     """Pairs that are too long."""
     lengths: list[Counter[int]]
@@ -66,16 +67,17 @@ def encoded_sides(
 
 
 def encode_block(
-    block: pa.RecordBatch,
+    pairs: Part | pa.RecordBatch,
     tokenizer_file: Path,
     limit: int | None,
     tag: str | None,
 ) -> EncodedBlock:
     """Encode clean pairs, and drop pairs with more than `limit` tokens on either side.
 
-    `block` has columns with the texts of both sides and with the numbers of their lines. Without a
-    `limit`, all pairs are kept. `tag` precedes each source; None: no tag.
+    `pairs` have the schema TEXT_SCHEMA. Without a `limit`, all are kept. `tag` precedes each
+    source; None: no tag. The ids are written to a file next to the tokenizer.
     """
+    block = pairs.block() if isinstance(pairs, Part) else pairs
     tokenizer = worker_tokenizer(tokenizer_file)
     texts = [block.column(side).to_pylist() for side in (0, 1)]
     ids = encoded_sides(texts, tokenizer, tag)
@@ -89,8 +91,9 @@ def encode_block(
     kept_lengths = [pa.array(side).filter(is_kept) for side in lengths]
     # Dropped pairs do not count: the model never sees their characters.
     kept_texts = block.filter(is_kept).columns[:2]
+    kept = encoded.filter(is_kept)
     return EncodedBlock(
-        ids=encoded.filter(is_kept),
+        ids=write_block(kept, tokenizer_file.parent) if len(kept) else None,
         dropped=len(block) - is_kept.true_count,
         # Counters are small, so sending them to the main process costs little.
         lengths=[Counter(side.to_pylist()) for side in kept_lengths],
