@@ -1,12 +1,12 @@
 from .batches import Batch as Batch
 from .batches import dummy_batch as dummy_batch
 from .datamodule import STOPPING as STOPPING
-from .datamodule import IdPair as IdPair
+from .transforms import IdPair as IdPair
 from .datamodule import PlannedBatches as PlannedBatches
-from .datamodule import Transform as Transform
+from .transforms import Transform as Transform
 from .datamodule import UpdateDataModule as UpdateDataModule
 from .datamodule import accumulation as accumulation
-from .datamodule import transforms_for as transforms_for
+from .transforms import transforms_for as transforms_for
 from .lengths import Ints as Ints
 from .manifest import FORMAT_VERSION as FORMAT_VERSION
 from .manifest import Manifest as Manifest
@@ -17,8 +17,8 @@ from .manifest import read_manifest as read_manifest
 from .mixing import source_copies as source_copies
 from .planning import BatchPlanner as BatchPlanner
 from .planning import MicroBatch as MicroBatch
-from .prepared import IDS_SCHEMA as IDS_SCHEMA
-from .prepared import TOKENIZER as TOKENIZER
+from .schema import IDS_SCHEMA as IDS_SCHEMA
+from .schema import TOKENIZER as TOKENIZER
 from .prepared import Domain as Domain
 from .prepared import PreparedCorpus as PreparedCorpus
 from .prepared import PreparedSplit as PreparedSplit

@@ -20,25 +20,10 @@ from nmt.data.batches import Batch, padded_batch
 from nmt.data.columns import MappedColumns, MappedLists, map_file
 from nmt.data.lengths import Ints, MappedLengths
 from nmt.data.manifest import Manifest, read_manifest
+from nmt.data.schema import IDS_SCHEMA, TOKENIZER
 from nmt.errors import NMTError, one_line
 from nmt.files import check_regular, remembered, sha256, within
 from nmt.text import load_tokenizer, parallel, read_texts
-
-TOKENIZER = "tokenizer.model"
-IDS = pa.list_(pa.int32())
-IDS_SCHEMA = pa.schema(
-    {
-        "source": IDS,
-        "target": IDS,
-        "source_length": pa.int32(),
-        "target_length": pa.int32(),
-        "line": pa.int64(),
-    }
-)
-"""Ids exclude the end symbol, but lengths include it.
-
-`line` is the number of the pair's line in its source, counted from 1.
-"""
 
 CHECK = "valid pairs, version 1"
 """Change the number whenever `PreparedSplit.examine` finds other faults."""

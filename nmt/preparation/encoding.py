@@ -13,6 +13,8 @@ from nmt.data import IDS_SCHEMA
 from nmt.preparation.spools import Part, Place, write_block
 from nmt.text import SOURCE, TARGET, Tokenizer, load_tokenizer
 
+ENCODED_AT_ONCE = 500
+"""The lines to encode at a time."""
 worker_tokenizer = lru_cache(maxsize=1)(load_tokenizer)
 """Loads a tokenizer once per worker process."""
 
@@ -51,12 +53,23 @@ class SplitStatistics:
             self.characters[side].update(block.characters[side])
 
 
+def encoded_lines(
+    lines: list[str], side: int, tokenizer: Tokenizer, tag: str | None
+) -> list[list[int]]:
+    """The ids of each line, without those of the tag."""
+    ids: list[list[int]] = []
+    # A tokenizer starts a thread per processor for many lines, and so would each worker process.
+    for start in range(0, len(lines), ENCODED_AT_ONCE):
+        ids += tokenizer.encode(lines[start : start + ENCODED_AT_ONCE], side, tag or "")
+    return ids
+
+
 def encoded_sides(
     texts: list[list[str]], tokenizer: Tokenizer, tag: str | None
 ) -> list[list[list[int]]]:
     """The ids of each line of both sides, which begin with those of the tag."""
-    sources = tokenizer.encode(texts[SOURCE], SOURCE, tag or "")
-    targets = tokenizer.encode(texts[TARGET], TARGET, tag or "")
+    sources = encoded_lines(texts[SOURCE], SOURCE, tokenizer, tag)
+    targets = encoded_lines(texts[TARGET], TARGET, tokenizer, tag)
     if tag:
         # Added as ids: a tokenizer might split the tag, or a text might contain it.
         tag_id = tokenizer.tag_id(tag)

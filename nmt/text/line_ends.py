@@ -8,7 +8,7 @@ import codecs
 import io
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmt.config import NMTError
-from nmt.text.files import LINE_BYTES, UTF_16, reading
+from nmt.text.files import LINE_BYTES, UTF_16, reading, utf_16_text
 
 Offsets = NDArray[np.int64]
+ReadInto = Callable[[bytearray], int]
 CHUNK_BYTES = 2**22
 """The bytes to read at a time."""
 LINE_FEED = 10
@@ -54,9 +55,10 @@ def changed(path: Path) -> NMTError:
 class LineEnds:
     """Finds the ends of the lines of a file that is not compressed; keeps only their offsets."""
 
-    def __init__(self, path: Path, file: BufferedReader) -> None:
+    def __init__(self, path: Path, read_into: ReadInto | None = None) -> None:
+        """`read_into` fills a buffer; None if a subclass reads the file in another way."""
         self.path = path
-        self.file = file
+        self.read_into = read_into
         self.begin = 0
         """The offset of the first line that has not been taken."""
         self.ends: Offsets = np.empty(0, np.int64)
@@ -74,8 +76,9 @@ class LineEnds:
         """The next bytes of the file; sets `is_complete` at its end."""
         if not self.buffer:
             self.buffer = bytearray(CHUNK_BYTES)
+        assert self.read_into
         with reading(self.path):
-            count = self.file.readinto(self.buffer)
+            count = self.read_into(self.buffer)
         self.is_complete = count == 0
         return memoryview(self.buffer)[:count]
 
@@ -138,13 +141,9 @@ class ConvertedLines(LineEnds):
     """
 
     def __init__(
-        self,
-        path: Path,
-        file: BufferedReader,
-        read: Callable[[int], bytes],
-        thread: ThreadPoolExecutor,
+        self, path: Path, read: Callable[[int], bytes], thread: ThreadPoolExecutor
     ) -> None:
-        super().__init__(path, file)
+        super().__init__(path)
         self.read = read
         self.thread = thread
         self.text = bytearray()
@@ -184,17 +183,13 @@ class ConvertedLines(LineEnds):
 @contextmanager
 def line_ends(path: Path, file: BufferedReader) -> Iterator[LineEnds]:
     """Find the ends of the lines in a file from `open_bytes`."""
-    is_utf_16 = UTF_16.match(file.peek(4))
-    if isinstance(file.raw, io.FileIO) and not is_utf_16:
-        yield LineEnds(path, file)
-        return
-    read = file.read
-    if is_utf_16:
-        # By default, a carriage return would end a line, too.
-        text = io.TextIOWrapper(file, "utf-16", "replace", newline="\n")
-
-        def read(size: int) -> bytes:
-            return text.read(size).encode()
-
-    with ThreadPoolExecutor(1) as thread:
-        yield ConvertedLines(path, file, read, thread)
+    with ExitStack() as stack:
+        if UTF_16.match(file.peek(4)):
+            text = stack.enter_context(utf_16_text(file))
+            thread = stack.enter_context(ThreadPoolExecutor(1))
+            yield ConvertedLines(path, lambda size: text.read(size).encode(), thread)
+        elif isinstance(file.raw, io.FileIO):
+            yield LineEnds(path, file.readinto)
+        else:
+            thread = stack.enter_context(ThreadPoolExecutor(1))
+            yield ConvertedLines(path, file.read, thread)
