@@ -7,7 +7,9 @@ The script prepares PAIRS (500,000) generated pairs as long as WMT's with one wo
 and removes duplicates. For each item of each part, it measures the processor time that the main process needs to
 produce the item and to take its result, which includes sending both, and the worker's processor time. Then it simulates
 the same items with more workers: the main process submits up to twice as many items as there are workers, and takes
-results in order. The simulation assumes that workers share no memory bandwidth, caches or disk.
+results in order. The later half of the items is repeated until there are LARGE items (a hundred million pairs), because
+the first blocks of a corpus are inspected more thoroughly than later ones, and because the last items of a small corpus
+leave many workers idle. The simulation assumes that workers share no memory bandwidth, caches or disk.
 
 With `check`, it also prepares the corpus with two workers, and compares the time of each part with the simulation. The
 other processes of the machine must leave two processors free.
@@ -22,6 +24,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +32,7 @@ from preprocess import write_corpus
 
 PAIRS = 500_000
 WORKERS = (1, 2, 4, 8, 16, 32)
+LARGE = 20_000
 NAMES = {
     "Cleaning": "reading and cleaning",
     "repeated_rows": "comparing hashes",
@@ -144,6 +148,13 @@ def simulated_seconds(part: Part, workers: int) -> float:
     return now
 
 
+def enlarged(part: Part) -> Part:
+    """The part of a corpus with LARGE items."""
+    later = part.items[len(part.items) // 2 :]
+    items = [*part.items, *islice(cycle(later), max(0, LARGE - len(part.items)))]
+    return Part(items, part.main / len(part.items) * len(items))
+
+
 def prepare(folder: Path, workers: int) -> tuple[dict[str, Part], float, float]:
     """The parts, and all processor seconds of the main process and the time of the command."""
     from nmt.commands import compose
@@ -176,8 +187,9 @@ def report(parts: dict[str, Part], main: float, pairs: int) -> None:
     for name, part in parts.items():
         if part.worked < SMALL_PART * total:
             continue
-        one = simulated_seconds(part, 1)
-        speedups = [f"{one / simulated_seconds(part, count):.1f} ({count})" for count in WORKERS]
+        large = enlarged(part)
+        one = simulated_seconds(large, 1)
+        speedups = [f"{one / simulated_seconds(large, count):.1f} ({count})" for count in WORKERS]
         print(
             f"{name}, processor seconds per million pairs: main process {part.main / pairs * 1e6:.3f}, "
             f"workers {part.worked / pairs * 1e6:.2f}, ratio {part.worked / part.main:.0f}; {len(part.items):,} items"

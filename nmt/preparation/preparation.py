@@ -21,6 +21,7 @@ from nmt import files
 from nmt.config import DataConfig, ExperimentConfig, NMTError, held_out_name, require, sources_of
 from nmt.data import TOKENIZER, Manifest, source_copies, transforms_for
 from nmt.preparation import split_files
+from nmt.preparation.arrow_files import text_block
 from nmt.preparation.characters import lacking_characters, recorded_characters
 from nmt.preparation.deduplication import EMPTY
 from nmt.preparation.encoding import SplitStatistics, encode_block, usual_and_longest
@@ -109,6 +110,9 @@ class Preparation:
         given = np.unique(np.concatenate(hashes))
         given_file = self.folder / "given.npy"
         np.save(given_file, given)
+        # For its first list, pyarrow imports pandas if it is installed. If this process does that,
+        # the workers need not, and share the memory.
+        text_block([])
         # The first task starts the workers. Now, because later this process has other threads,
         # which decompress files, and a process that forks should have none.
         self.pool.submit(os.getpid).result()
