@@ -21,7 +21,7 @@ import pytest
 from nmt.config import DataConfig, ExperimentConfig, NMTError, TokenizerConfig
 from nmt.data import Manifest
 from nmt.files import facts
-from nmt.preparation import file_digests, preprocess, split_files
+from nmt.preparation import file_digests, filters, preprocess, split_files
 from nmt.text import blocks, line_ends
 from nmt.text.files import LINE_BYTES
 
@@ -165,6 +165,15 @@ def test_a_full_disk_is_not_mistaken_for_a_missing_call(tmp_path):
         pytest.raises(OSError, match="No space left"),
     ):
         split_files.copy_content(file.fileno(), full.fileno(), 10_000)
+
+
+def test_a_worker_that_dies_is_one_line_and_leaves_nothing(tmp_path, monkeypatch):
+    write_corpus(tmp_path, 200)
+    # The workers are forks, so they have this function, too.
+    monkeypatch.setattr(filters, "pair_hashes", lambda pairs: os._exit(1))
+    with pytest.raises(NMTError, match="a worker process died, perhaps out of memory"):
+        prepared(configuration(tmp_path))
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".out.lock", "train.de", "train.en"]
 
 
 @pytest.mark.parametrize("line", [1, 99, 100, 101, 200, 450])
