@@ -87,10 +87,10 @@ class Measurement:
     """Replaces `map_in_order`."""
 
     def __init__(self) -> None:
-        from nmt.preparation import preparation
+        from nmt.preparation import preparation, workers
 
         self.parts: dict[str, Part] = {}
-        self.original = preparation.map_in_order
+        self.original = workers.map_in_order
         preparation.map_in_order = self.map_in_order
 
     def map_in_order(
