@@ -10,9 +10,9 @@ the two text files; without files, the words are made up and follow Zipf's law. 
 and prints the seconds of each part and the peak memory of all processes: `resident` includes pages of mapped files,
 which the system can reclaim, and `own` does not. Then sentencepiece encodes some of the same lines.
 
-The main process reads the corpus, distributes blocks and writes the results. The script prints its processor seconds
-and those of the workers for each part. Their ratio is the number of workers that keep the main process busy: with more
-workers, a part takes no less time.
+The main process finds the ends of lines, distributes blocks and joins the results. The script prints its processor
+seconds and those of the workers for each part. Their ratio is the number of workers that keep the main process busy:
+with more workers, a part takes no less time. `preprocess_scaling.py` predicts how much time more workers save.
 
 With `memory`, the script prepares several sizes, drawing the held-out sets, and prints the memory that each million
 pairs adds to the main process and to all processes. The vocabulary is trained on few pairs and buffers are small, or

@@ -4,61 +4,26 @@ import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
-from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 from lightning import LightningDataModule
-from numpy.typing import NDArray
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
-from nmt.config import ExperimentConfig, SameForAll, SourceConfig, sources_of
+from nmt.config import ExperimentConfig, SameForAll, sources_of
 from nmt.data.batches import Batch, padded_batch
 from nmt.data.lengths import Ints
 from nmt.data.mixing import Mixture, source_copies
 from nmt.data.planning import BatchPlanner, MicroBatch
 from nmt.data.prepared import PreparedCorpus, PreparedSplit
 from nmt.data.schema import IDS
-from nmt.extensions import TransformEntry
-from nmt.registry import entries_of
+from nmt.data.transforms import IdPair, Transform, transforms_for
 
 STOPPING_NAMES = ("SIGINT", "SIGTERM", "SIGUSR1", "SIGUSR2")
 """Ctrl-C, a scheduler's SIGTERM, and the signals that SLURM sends before SIGTERM."""
 
 STOPPING = [number for number in signal.Signals if number.name in STOPPING_NAMES]
 """The signals that stop training; not every system has all of them."""
-
-IdPair = tuple[list[int], list[int]]
-"""The ids of source and target, without end symbols."""
-
-
-class Transform(Protocol):
-    """Changes training pairs, for example by adding noise.
-
-    A plugin adds a `TransformEntry`, whose function makes the transform for a corpus.
-    """
-
-    growth: NDArray[np.float64]
-    """The factor by which this transform is expected to lengthen sentences, [sources]."""
-
-    def __call__(self, pairs: list[IdPair], sources: Ints, planned: MicroBatch) -> list[IdPair]:
-        """Change the pairs of a micro-batch.
-
-        Random choices depend only on the seed and the numbers in `planned`.
-        """
-
-
-def transforms_for(
-    tokenizer_file: Path, sources: Sequence[SourceConfig], seed: int
-) -> list[Transform]:
-    """The transforms that the options of these sources ask for."""
-    transforms = []
-    for entry in entries_of(TransformEntry).values():
-        transform: Transform | None = entry.load()(tokenizer_file, sources, seed)
-        if transform is not None:
-            transforms.append(transform)
-    return transforms
 
 
 def fits(pair: IdPair, widths: tuple[int, int]) -> bool:

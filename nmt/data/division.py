@@ -13,13 +13,12 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from nmt.data.columns import map_file
+from nmt.data.schema import END_OF_STREAM
 from nmt.errors import NMTError
 from nmt.files import check_regular
 
 PREFIX_BYTES = 8
 """The bytes before the metadata of a message: a mark and the size of the metadata."""
-
-END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 
 
 class Block(NamedTuple):

@@ -17,3 +17,6 @@ IDS_SCHEMA = pa.schema(
 
 `line` is the number of the pair's line in its source, counted from 1.
 """
+
+END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
+"""https://arrow.apache.org/docs/format/Columnar.html#ipc-streaming-format"""

@@ -4,11 +4,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nmt.preparation.selection import Flags, Rows
 from nmt.text import Pair
 
 # `pa.string` has offsets of 32 bits. That suffices, because long lines end a block early.
@@ -37,31 +35,10 @@ def arrow_writer(path: Path, schema: pa.Schema) -> Iterator[Callable[[pa.RecordB
         yield write
 
 
-def arrow_blocks(path: Path, chosen: Flags | None = None) -> Iterator[pa.RecordBatch]:
-    """The blocks of an Arrow stream file, with only the `chosen` pairs if given.
-
-    The file is not memory-mapped, to save memory.
-    """
-    start = 0
+def arrow_blocks(path: Path) -> Iterator[pa.RecordBatch]:
+    """The blocks of an Arrow stream file, which is not memory-mapped, to save memory."""
     with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as reader:
-        # Flags have the order of the whole file, so they are cut at the borders of its blocks.
-        for block in reader:
-            end = start + len(block)
-            if chosen is None:
-                yield block
-            else:
-                yield block.filter(pa.array(chosen[start:end]))
-            start = end
-
-
-def arrow_rows(path: Path, rows: Rows) -> Iterator[pa.RecordBatch]:
-    """For each block of an Arrow stream file, its part of these ascending rows."""
-    start = 0
-    for block in arrow_blocks(path):
-        # Ascending rows make this one pass over the file: a block's rows are next to each other.
-        begin, end = np.searchsorted(rows, [start, start + len(block)])
-        yield block.take(pa.array(rows[begin:end] - start))
-        start += len(block)
+        yield from reader
 
 
 def text_block(numbered: Numbered) -> pa.RecordBatch:

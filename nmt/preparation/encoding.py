@@ -10,8 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from nmt.data import IDS_SCHEMA
+from nmt.preparation.spools import Part, Place, write_block
 from nmt.text import SOURCE, TARGET, Tokenizer, load_tokenizer
 
+ENCODED_AT_ONCE = 500
+"""The lines to encode at a time."""
 worker_tokenizer = lru_cache(maxsize=1)(load_tokenizer)
 """Loads a tokenizer once per worker process."""
 
@@ -19,8 +22,8 @@ worker_tokenizer = lru_cache(maxsize=1)(load_tokenizer)
 class EncodedBlock(NamedTuple):
     """Encoded pairs, and counts that spare the main process the work."""
 
-    ids: pa.RecordBatch
-    """With the schema IDS_SCHEMA."""
+    ids: Place | None
+    """Where the block with the schema IDS_SCHEMA is; None if no pairs are left."""
     dropped: int
     """Pairs that are too long."""
     lengths: list[Counter[int]]
@@ -50,12 +53,23 @@ class SplitStatistics:
             self.characters[side].update(block.characters[side])
 
 
+def encoded_lines(
+    lines: list[str], side: int, tokenizer: Tokenizer, tag: str | None
+) -> list[list[int]]:
+    """The ids of each line, without those of the tag."""
+    ids: list[list[int]] = []
+    # A tokenizer starts a thread per processor for many lines, and so would each worker process.
+    for start in range(0, len(lines), ENCODED_AT_ONCE):
+        ids += tokenizer.encode(lines[start : start + ENCODED_AT_ONCE], side, tag or "")
+    return ids
+
+
 def encoded_sides(
     texts: list[list[str]], tokenizer: Tokenizer, tag: str | None
 ) -> list[list[list[int]]]:
     """The ids of each line of both sides, which begin with those of the tag."""
-    sources = tokenizer.encode(texts[SOURCE], SOURCE, tag or "")
-    targets = tokenizer.encode(texts[TARGET], TARGET, tag or "")
+    sources = encoded_lines(texts[SOURCE], SOURCE, tokenizer, tag)
+    targets = encoded_lines(texts[TARGET], TARGET, tokenizer, tag)
     if tag:
         # Added as ids: a tokenizer might split the tag, or a text might contain it.
         tag_id = tokenizer.tag_id(tag)
@@ -66,16 +80,17 @@ def encoded_sides(
 
 
 def encode_block(
-    block: pa.RecordBatch,
+    pairs: Part | pa.RecordBatch,
     tokenizer_file: Path,
     limit: int | None,
     tag: str | None,
 ) -> EncodedBlock:
     """Encode clean pairs, and drop pairs with more than `limit` tokens on either side.
 
-    `block` has columns with the texts of both sides and with the numbers of their lines. Without a
-    `limit`, all pairs are kept. `tag` precedes each source; None: no tag.
+    `pairs` have the schema TEXT_SCHEMA. Without a `limit`, all are kept. `tag` precedes each
+    source; None: no tag. The ids are written to a file next to the tokenizer.
     """
+    block = pairs.block() if isinstance(pairs, Part) else pairs
     tokenizer = worker_tokenizer(tokenizer_file)
     texts = [block.column(side).to_pylist() for side in (0, 1)]
     ids = encoded_sides(texts, tokenizer, tag)
@@ -89,8 +104,9 @@ def encode_block(
     kept_lengths = [pa.array(side).filter(is_kept) for side in lengths]
     # Dropped pairs do not count: the model never sees their characters.
     kept_texts = block.filter(is_kept).columns[:2]
+    kept = encoded.filter(is_kept)
     return EncodedBlock(
-        ids=encoded.filter(is_kept),
+        ids=write_block(kept, tokenizer_file.parent) if len(kept) else None,
         dropped=len(block) - is_kept.true_count,
         # Counters are small, so sending them to the main process costs little.
         lengths=[Counter(side.to_pylist()) for side in kept_lengths],

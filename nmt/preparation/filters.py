@@ -2,19 +2,26 @@
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from typing import NamedTuple
 
-import pyarrow as pa
+import numpy as np
 
 from nmt.config import FilterConfig
 from nmt.preparation.arrow_files import Numbered, text_block
 from nmt.preparation.deduplication import EMPTY, Hashes, first_rows, pair_hashes
+from nmt.preparation.selection import Rows
 from nmt.preparation.sources import Corpus
+from nmt.preparation.spools import Place, append_block
 from nmt.preparation.suspicions import Sample, Suspicions
 from nmt.text import WITHOUT_BLANKS, Normalization, Pair, PairBlock, pairs_of_block, words
 
 SLACK = 1.0
 """The words by which an estimated length may exceed the maximum ratio."""
+NO_ROWS = np.empty(0, np.int64)
+worker_hashes = lru_cache(maxsize=1)(np.load)
+"""Loads a file of hashes once per worker process."""
 
 
 def has_length_ratio(pair: Pair, max_ratio: float) -> bool:
@@ -64,44 +71,56 @@ class Cleaning:
 
     corpus: Corpus
     normalization: Normalization
-    is_hashed: bool
-    """Whether to compute hashes."""
     is_unique: bool
     """Whether to drop repeated pairs."""
+    given: Path | None
+    """A file with the hashes of the pairs of all given held-out sets, ascending and distinct."""
+    spool: Path
+    """Where the clean blocks are written: the beginning of the names of the workers' files."""
 
     def __call__(self, part: tuple[PairBlock, Sample]) -> "CleanBlock":
         """Inspect a part of a block of raw pairs, then clean the block."""
         block, sample = part
         skipped = Counter[str]()
         raw = list(pairs_of_block(block, self.corpus.data, skipped))
-        suspicions = Suspicions(self.corpus.data)
-        # The raw pairs, because notices quote the user's files.
-        suspicions.inspect(raw, sample)
-        clean = [self.corpus.as_read(pair, self.normalization) for pair in raw]
+        suspicions = None
+        if sample.pairs:
+            suspicions = Suspicions(self.corpus.data)
+            # The raw pairs, because notices quote the user's files.
+            suspicions.inspect(raw, sample)
         dropped = Counter[str]()
+        kept, hashes = self.clean(raw, dropped)
+        return CleanBlock(
+            place=append_block(text_block(kept), self.spool) if kept else None,
+            hashes=hashes if self.is_unique else EMPTY,
+            given=rows_among(worker_hashes(self.given), hashes) if self.given else NO_ROWS,
+            pairs=len(raw),
+            skipped=skipped,
+            dropped=dropped,
+            suspicions=suspicions,
+        )
+
+    def clean(self, raw: list[Pair], dropped: Counter[str]) -> tuple[Numbered, Hashes]:
+        """The clean pairs that are kept, numbered from 0, and their hashes if they are needed."""
         kept: Numbered = []
-        for line, pair in enumerate(clean):
+        for line, raw_pair in enumerate(raw):
+            pair = self.corpus.as_read(raw_pair, self.normalization)
             reason = reason_to_drop(pair, self.corpus.data.filters)
             if reason:
                 dropped[reason] += 1
             else:
                 kept.append((line, pair))
+        if not self.is_unique and not self.given:
+            return kept, EMPTY
         # Hashes of clean pairs, because pairs that the model cannot distinguish are the same.
-        hashes = pair_hashes(pair for _, pair in kept) if self.is_hashed else EMPTY
+        hashes = pair_hashes(pair for _, pair in kept)
         if self.is_unique:
             # Otherwise, a pair that fills much of the corpus would fill the memory when hashes are
             # compared.
             rows = first_rows(hashes)
             kept = [kept[row] for row in rows.tolist()]
             hashes = hashes[rows]
-        return CleanBlock(
-            text=text_block(kept),
-            hashes=hashes,
-            pairs=len(raw),
-            skipped=skipped,
-            dropped=dropped,
-            suspicions=suspicions,
-        )
+        return kept, hashes
 
 
 class CleanBlock(NamedTuple):
@@ -110,14 +129,24 @@ class CleanBlock(NamedTuple):
     Without the pairs of the block that repeat one of its pairs, which are only in `pairs`.
     """
 
-    text: pa.RecordBatch
-    """With the schema TEXT_SCHEMA; lines are counted from 0 in the block."""
+    place: Place | None
+    """Where the clean pairs are, with lines that are counted from 0 in the block; None: nowhere."""
     hashes: Hashes
+    """Those of the clean pairs if repeated pairs are dropped."""
+    given: Rows
+    """The places of the clean pairs among the hashes of given held-out sets."""
     pairs: int
     """The number of pairs in the block, without malformed lines."""
     skipped: Counter[str]
     """Malformed lines by reason."""
     dropped: Counter[str]
     """Pairs that the filters drop, by reason."""
-    suspicions: Suspicions
-    """Suspicions about the raw pairs, which are counted from 1 in the block."""
+    suspicions: Suspicions | None
+    """Suspicions about the raw pairs, which are counted from 1 in the block, if inspected."""
+
+
+def rows_among(given: Hashes, hashes: Hashes) -> Rows:
+    """The rows of the ascending `given` hashes that are among `hashes`."""
+    # A hash above all given ones has the place behind the last one, which is not a valid index.
+    places = np.searchsorted(given, hashes).clip(max=len(given) - 1)
+    return np.unique(places[given[places] == hashes])

@@ -4,6 +4,7 @@ read -> clean and filter -> deduplicate, hold out -> train the tokenizer -> enco
 """
 
 import logging
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,14 +19,16 @@ import pyarrow as pa
 
 from nmt import files
 from nmt.config import DataConfig, ExperimentConfig, NMTError, held_out_name, require, sources_of
-from nmt.data import IDS_SCHEMA, TOKENIZER, Manifest, source_copies, transforms_for
-from nmt.preparation.arrow_files import arrow_writer
+from nmt.data import TOKENIZER, Manifest, source_copies, transforms_for
+from nmt.preparation import split_writer
+from nmt.preparation.arrow_files import text_block
 from nmt.preparation.characters import lacking_characters, recorded_characters
 from nmt.preparation.deduplication import EMPTY
 from nmt.preparation.encoding import SplitStatistics, encode_block, usual_and_longest
 from nmt.preparation.reading import HELD_OUT, Reading, Say
-from nmt.preparation.selection import Rows, nth_flagged, random_rows
-from nmt.preparation.vocabulary import learn_vocabulary
+from nmt.preparation.selection import nth_flagged, random_rows
+from nmt.preparation.split_writer import SplitWriter
+from nmt.preparation.vocabulary import Sample, learn_vocabulary
 from nmt.preparation.workers import map_in_order, worker_pool
 from nmt.text import NORMALIZATIONS, Pair, Tokenizer, load_tokenizer
 
@@ -59,9 +62,9 @@ class Preparation:
         normalization = NORMALIZATIONS[config.tokenizer.normalization]
         self.readings: list[Reading] = []
         for number, source in enumerate(self.sources):
-            # Clean pairs wait in a file, because they are read again to draw held-out sets, to
+            # Clean pairs wait in files, because they are read again to draw held-out sets, to
             # learn the vocabulary and to encode them.
-            text = folder / f"text-{number}.arrow"
+            text = folder / f"text-{number}"
             self.readings.append(
                 Reading(source.data, config.seed, text, say, self.map, normalization)
             )
@@ -86,8 +89,6 @@ class Preparation:
         for split in HELD_OUT:
             self.write_texts(split)
             self.write_ids(split)
-        for reading in self.readings:
-            reading.text.unlink()
         return Manifest.of(
             content,
             self.counts,
@@ -107,7 +108,16 @@ class Preparation:
         for reading in self.readings:
             hashes += reading.given.values()
         given = np.unique(np.concatenate(hashes))
-        self.for_each_source(lambda reading: reading.read_train(given))
+        given_file = self.folder / "given.npy"
+        np.save(given_file, given)
+        # For its first list, pyarrow imports pandas if it is installed. If this process does that,
+        # the workers need not, and share the memory.
+        text_block([])
+        # The first task starts the workers. Now, because later this process has other threads,
+        # which decompress files, and a process that forks should have none.
+        self.pool.submit(os.getpid).result()
+        self.for_each_source(lambda reading: reading.read_train(given, given_file))
+        given_file.unlink()
 
     def for_each_source(self, read: Callable[[Reading], None]) -> None:
         """Call `read` for each source; errors name the source if there are several."""
@@ -188,8 +198,8 @@ class Preparation:
         )
         return future.result()
 
-    def samples(self) -> list[tuple[Path, Rows]]:
-        """The text file of each source, and the rows from which to learn the vocabulary."""
+    def samples(self) -> list[Sample]:
+        """The blocks of each source, and the rows from which to learn the vocabulary."""
         config = self.config.tokenizer
         sizes = [reading.pairs_left for reading in self.readings]
         total = sum(sizes)
@@ -203,7 +213,7 @@ class Preparation:
         samples = []
         for i, reading in enumerate(self.readings):
             of_source = numbers[edges[i] : edges[i + 1]] - begins[i]
-            samples.append((reading.text, nth_flagged(reading.keep, of_source)))
+            samples.append((reading.places, nth_flagged(reading.keep, of_source)))
         return samples
 
     def write_texts(self, split: str) -> None:
@@ -234,13 +244,14 @@ class Preparation:
 
         A split without pairs gets no folder.
         """
-        file = self.folder / split / "pairs.arrow"
-        file.parent.mkdir()
-        statistics = self.encode(split, file)
+        folder = self.folder / split
+        folder.mkdir()
+        # Held-out sets fit in memory, so each is one file.
+        pairs = SplitWriter(folder, split_writer.FILE_PAIRS if split == "train" else None)
+        statistics = self.encode(split, pairs)
         kept = statistics.pairs
         if not kept:
-            file.unlink()
-            file.parent.rmdir()
+            folder.rmdir()
         counts = self.counts[split]
         if split == "train":
             for reading, source_kept in zip(self.readings, statistics.of_sources, strict=True):
@@ -253,6 +264,9 @@ class Preparation:
             # output.
             self.characters = recorded_characters(tokenizer, statistics.characters)
             self.report_lacking(statistics.characters)
+            # Only the text of train is in files.
+            for reading in self.readings:
+                reading.remove_text()
         source_lengths, target_lengths = statistics.lengths
         counts["kept"] = kept
         counts["tokens"] = {
@@ -266,11 +280,13 @@ class Preparation:
         if self.config.data.sources:
             names = [source.name for source in self.sources]
             counts["sources"] = dict(zip(names, statistics.of_sources, strict=True))
+        if len(pairs.pairs) > 1:
+            counts["files"] = pairs.pairs
 
-    def encode(self, split: str, file: Path) -> SplitStatistics:
-        """Encode the pairs of all sources in worker processes, and write them to a file."""
+    def encode(self, split: str, files_of_split: SplitWriter) -> SplitStatistics:
+        """Encode the pairs of all sources in worker processes, and write them to files."""
         statistics = SplitStatistics()
-        with arrow_writer(file, IDS_SCHEMA) as write:
+        with files_of_split:
             for reading in self.readings:
                 encode = partial(
                     encode_block,
@@ -280,10 +296,13 @@ class Preparation:
                     tag=reading.data.tag,
                 )
                 before = statistics.pairs
-                for encoded in self.map(encode, reading.blocks_of(split)):
+                is_train = split == "train"
+                blocks = reading.train_parts() if is_train else reading.blocks_of(split)
+                for encoded in self.map(encode, blocks):
                     # The workers count, because counting in the main process would keep them
                     # waiting.
-                    write(encoded.ids)
+                    if encoded.ids:
+                        files_of_split.append(encoded.ids)
                     self.counts[split]["dropped"] += Counter({"too long (tokens)": encoded.dropped})
                     statistics.add(encoded)
                     self.say(f"encoded {statistics.pairs:,} {split} pairs")
@@ -303,7 +322,8 @@ class Preparation:
 
     def training_blocks(self) -> Iterator[pa.RecordBatch]:
         for reading in self.readings:
-            yield from reading.blocks_of("train")
+            for part in reading.train_parts():
+                yield part.block()
 
 
 def tokens_of(lengths: Counter[int]) -> int:

@@ -1,12 +1,14 @@
 """Read a source of a corpus: its clean training pairs and its held-out sets.
 
-Text passes through memory one Arrow block at a time; only a flag per pair stays in memory.
+Worker processes read and write the text. In the main process, there is only a flag for each pair,
+and the place of each block of pairs.
 """
 
+import json
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,20 +17,19 @@ import numpy as np
 import pyarrow as pa
 
 from nmt.config import DataConfig, NMTError, require
-from nmt.preparation.arrow_files import (
-    TEXT_SCHEMA,
-    Numbered,
-    arrow_blocks,
-    arrow_rows,
-    arrow_writer,
-    text_block,
-    text_pairs,
-    with_first_line,
-)
+from nmt.preparation.arrow_files import Numbered, text_block, text_pairs
 from nmt.preparation.deduplication import EMPTY, Hashes, hash_file, pair_hashes, repeated_rows
 from nmt.preparation.filters import Cleaning
-from nmt.preparation.selection import Flags, nth_flagged, shuffled_range
-from nmt.preparation.sources import corpus_for
+from nmt.preparation.selection import Rows, nth_flagged, shuffled_range
+from nmt.preparation.sources import Corpus, corpus_for
+from nmt.preparation.spools import (
+    Part,
+    Place,
+    flagged_parts,
+    parts_of_rows,
+    read_part,
+    remove_files,
+)
 from nmt.preparation.suspicions import NO_SAMPLE, Sample, Suspicions
 from nmt.text import BLOCK_PAIRS, Normalization, Pair, PairBlock, letters, words
 
@@ -51,21 +52,37 @@ def blocks(items: Iterable[Item]) -> Iterator[list[Item]]:
         yield block
 
 
-def shares_letters(block: pa.RecordBatch, sides: Letters) -> Flags:
-    """For each pair of a block, whether one of its lines has such letters."""
-    sources, targets = sides
+@lru_cache(maxsize=1)
+def worker_letters(file: Path) -> Letters:
+    """Read letters once per worker process, because sending them with each block costs more."""
+    sources, targets = json.loads(file.read_bytes())
+    return set(sources), set(targets)
+
+
+def rows_with_letters(place: Place, letters_file: Path) -> Rows:
+    """The rows of a block's pairs in which one of the lines has letters from the file."""
+    sources, targets = worker_letters(letters_file)
     # Letters are compared, not lines: a line that differs only in case, digits or punctuation from
     # a held-out one would still give the translation away.
     flags = []
-    for source, target in text_pairs(block):
+    for source, target in text_pairs(place.block()):
         flags.append(letters(source) in sources or letters(target) in targets)
-    return np.array(flags, bool)
+    return np.flatnonzero(flags)
+
+
+def entries_of_part(part: Part, corpus: Corpus) -> set[str]:
+    """The vocabulary entries that the targets of some pairs need."""
+    entries: set[str] = set()
+    for target in part.block().column(1).to_pylist():
+        entries.update(corpus.entries(target))
+    return entries
 
 
 class Reading:
     """One source of a corpus.
 
-    Call `read_held_out` first, then `read_train`, which writes clean pairs to `text`.
+    Call `read_held_out` first, then `read_train`, which writes clean pairs to files whose names
+    begin with `text`.
     """
 
     def __init__(
@@ -94,8 +111,10 @@ class Reading:
         """The hashes of the training pairs that also occur in a given held-out set."""
         self.drawn: Letters = (set(), set())
         """The letters of the lines drawn from train."""
+        self.places: list[Place] = []
+        """The blocks of clean pairs."""
         self.keep = np.empty(0, np.bool_)
-        """For each pair in `text`, whether it stays in train."""
+        """For each clean pair, whether it stays in train."""
 
     def read_held_out(self) -> None:
         """Read the held-out sets that are not drawn from train."""
@@ -134,40 +153,41 @@ class Reading:
         for text in suspicions.notices():
             log.warning(f"notice: {where}: {text}")
 
-    def read_train(self, given: Hashes) -> None:
-        """Write the training set to `text` and draw missing held-out sets.
+    def read_train(self, given: Hashes, given_file: Path) -> None:
+        """Write the clean training pairs, and draw missing held-out sets.
 
-        `given` contains the hashes of the pairs of all given held-out sets, ascending and distinct.
+        `given` contains the hashes of the pairs of all given held-out sets, ascending and distinct,
+        and so does the file.
         """
         suspicions = Suspicions(self.data)
         skipped = Counter[str]()
         dropped = Counter[str]()
         read = 0
-        written = 0
         is_in_train = np.zeros(len(given), bool)
-        is_unique = self.data.filters.deduplicate
         cleaning = Cleaning(
             self.corpus,
             self.normalization,
-            is_hashed=is_unique or len(given) > 0,
-            is_unique=is_unique,
+            is_unique=self.data.filters.deduplicate,
+            given=given_file if len(given) else None,
+            spool=self.text,
         )
         # Hashes go to a file, because those of a large corpus do not fit in memory.
         hash_path = self.text.with_suffix(".hashes")
-        with arrow_writer(self.text, TEXT_SCHEMA) as write, hash_file(hash_path) as hashes:
+        with hash_file(hash_path) as hashes:
             for block in self.map(cleaning, self.blocks_to_clean(suspicions, skipped)):
                 # `read` still counts only earlier blocks, and so does `shift` below.
-                write(with_first_line(block.text, read + 1))
-                suspicions.merge(block.suspicions, shift=read)
-                is_in_train |= are_among(given, block.hashes)
-                if is_unique:
+                if block.place:
+                    self.places.append(block.place._replace(first_line=read + 1))
+                if block.suspicions:
+                    suspicions.merge(block.suspicions, shift=read)
+                is_in_train[block.given] = True
+                if len(block.hashes):
                     hashes.add(block.hashes)
                 read += block.pairs
-                written += len(block.text)
                 skipped += block.skipped
                 dropped += block.dropped
                 self.say(f"read {read:,} pairs")
-            self.keep = np.ones(written, np.bool_)
+            self.keep = np.ones(sum(place.pairs for place in self.places), np.bool_)
             # Only after the last block, because any two blocks may contain equal pairs.
             for rows in self.map(partial(repeated_rows, path=hash_path), hashes.tasks()):
                 self.keep[rows] = False
@@ -237,7 +257,7 @@ class Reading:
         for split in splits:
             self.counts[split] = {"read": len(drawn[split]), "dropped": Counter()}
             if self.corpus.structured:
-                # `text` has the linear form of the trees that the model reads, but a score needs
+                # `places` have the linear form of the trees that the model reads, but a score needs
                 # the trees.
                 lines = [line for line, _ in drawn[split]]
                 self.held_out[split] = self.originals(lines)
@@ -245,7 +265,7 @@ class Reading:
                 self.held_out[split] = [pair for _, pair in drawn[split]]
 
     def originals(self, lines: list[int]) -> list[Pair]:
-        """The raw pairs of these lines of train; `text` holds the pairs as the model reads them."""
+        """The raw pairs of these lines of train; clean pairs are as the model reads them."""
         # The dict keeps the order of `lines`, although the file is read in its own order.
         originals = dict.fromkeys(lines, ("", ""))
         # Skipped lines were counted when the corpus was read first.
@@ -263,7 +283,8 @@ class Reading:
                 rows = nth_flagged(self.keep, numbers[start : start + CANDIDATES])
                 order = np.argsort(rows)  # as in the file
                 candidates: list[tuple[int, Pair]] = []
-                for block in arrow_rows(self.text, rows[order]):
+                parts = parts_of_rows(self.places, rows[order])
+                for block in self.map(read_part, parts):
                     lines = block.column("line").to_pylist()
                     candidates += zip(lines, text_pairs(block), strict=True)
                 for place in np.argsort(order).tolist():  # as drawn
@@ -291,11 +312,14 @@ class Reading:
         Count all of them except `held_out` pairs, which are held out.
         """
         kept = self.pairs_left
+        file = self.text.with_suffix(f".{held_out}.letters")
+        file.write_text(json.dumps(list(map(list, sides))), encoding="utf-8")
+        alike = partial(rows_with_letters, letters_file=file)
         start = 0
-        # All pairs of the file, including pairs that were dropped before, so that flags match rows.
-        for alike in self.map(partial(shares_letters, sides=sides), arrow_blocks(self.text)):
-            self.keep[start : start + len(alike)] &= ~alike
-            start += len(alike)
+        for place, rows in zip(self.places, self.map(alike, self.places), strict=True):
+            self.keep[start + rows] = False
+            start += place.pairs
+        file.unlink()
         lost = kept - self.pairs_left - held_out
         if lost:
             self.counts["train"]["dropped"]["like a held-out line"] += lost
@@ -303,28 +327,24 @@ class Reading:
     def target_entries(self) -> set[str]:
         """The vocabulary entries that the training targets of a structured corpus need."""
         entries: set[str] = set()
-        for block in self.blocks_of("train"):
-            for target in block.column(1).to_pylist():
-                entries.update(self.corpus.entries(target))
+        of_part = partial(entries_of_part, corpus=self.corpus)
+        for entries_of_block in self.map(of_part, self.train_parts()):
+            entries |= entries_of_block
         return entries
 
-    def blocks_of(self, split: str) -> Iterable[pa.RecordBatch]:
-        """The pairs of a split, as the model reads them."""
-        if split == "train":
-            return arrow_blocks(self.text, self.keep)
-        # Held-out sets are not in `text`: they are kept raw, and converted here.
+    def train_parts(self) -> Iterator[Part]:
+        """The pairs that stay in train, as the model reads them."""
+        return flagged_parts(self.places, self.keep)
+
+    def blocks_of(self, split: str) -> Iterator[pa.RecordBatch]:
+        """The pairs of a held-out set, as the model reads them."""
+        # They are not in `places`: they are kept raw, and converted here.
         pairs = (
             (line, self.corpus.as_read(raw, self.normalization))
             for line, raw in enumerate(self.held_out[split], start=1)
         )
         return map(text_block, blocks(pairs))
 
-
-def are_among(given: Hashes, hashes: Hashes) -> Flags:
-    """For each of the ascending `given` hashes, whether it is among `hashes`."""
-    flags = np.zeros(len(given), bool)
-    if len(given):
-        # A hash above all given ones has the place behind the last one, which is not a valid index.
-        places = np.searchsorted(given, hashes).clip(max=len(given) - 1)
-        flags[places[given[places] == hashes]] = True
-    return flags
+    def remove_text(self) -> None:
+        """Remove the files of clean pairs."""
+        remove_files(self.places)

@@ -2,11 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from nmt.config import DataConfig, NMTError, structured_targets
 from nmt.extensions import CorpusEntry, PairsEntry
-from nmt.files import sha256
+from nmt.files import remembered_sha256
+from nmt.hardware import usable_cores
 from nmt.registry import entries_of
 from nmt.text import Normalization, Pair, PairBlock, pair_blocks, read_blocks, read_files, resolve
 
@@ -78,11 +80,11 @@ class Files(Corpus):
     def digests(self) -> dict[str, str]:
         entries = [*self.data.train, *self.data.valid, *self.data.test]
         # Contents, not dates: a copied or restored file must not make a prepared corpus stale.
-        digests: dict[str, str] = {}
+        files: list[Path] = []
         for entry in entries:
             for paths in resolve(entry, self.data):
-                digests |= file_digests(paths)
-        return digests
+                files += paths
+        return file_digests(files)
 
 
 def corpus_for(data: DataConfig) -> Corpus:
@@ -92,4 +94,14 @@ def corpus_for(data: DataConfig) -> Corpus:
 
 def file_digests(paths: Iterable[Path]) -> dict[str, str]:
     """File -> SHA-256 of its content."""
-    return {str(path): sha256(path.resolve()) for path in paths}
+    # A file that several entries name is hashed once.
+    files = list(dict.fromkeys(paths))
+    # hashlib releases the interpreter's lock. A processor hashes about 1 GB/s, disks are faster.
+    with ThreadPoolExecutor(usable_cores()) as threads:
+        hashes = threads.map(hash_of_file, files)
+        return dict(zip(map(str, files), hashes, strict=True))
+
+
+def hash_of_file(path: Path) -> str:
+    """The SHA-256 of a file, remembered if the file is large."""
+    return remembered_sha256(path.resolve())

@@ -4,18 +4,30 @@ Worker processes decode the lines of a block, because one process alone cannot d
 many workers use the pairs.
 """
 
-import codecs
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import islice
+from math import ceil
 from pathlib import Path
+
+import numpy as np
 
 from nmt.config import DataConfig, NMTError
 from nmt.extensions import PairsEntry
 from nmt.registry import entries_of
-from nmt.text.files import MalformedLine, bounded_lines, decode, open_bytes, without_end
+from nmt.text.files import (
+    LINE_BYTES,
+    LINES_TO_CHECK,
+    MalformedLine,
+    bounded_lines,
+    decode,
+    open_bytes,
+    reading,
+    without_end,
+)
+from nmt.text.line_ends import FileRange, LineEnds, changed, line_ends
 from nmt.text.pairs import Pair, not_parallel, pair_of, resolve, table_format
 
 BLOCK_PAIRS = 5000
@@ -29,21 +41,48 @@ JSON_LINES = ".jsonl"
 
 @dataclass(frozen=True)
 class LineBlock:
-    """Consecutive lines of two parallel files, or of a JSONL file, in bytes."""
+    """Consecutive lines of two parallel files, or of a JSONL file, which are not decoded yet."""
 
     paths: tuple[Path, ...]
     first: int
     """The number of the first line, counted from 1."""
-    sides: tuple[list[bytes], ...]
-    """The lines of each file, with their ends, from `bounded_lines`."""
+    count: int
+    """The number of lines of each file."""
+    sides: tuple[FileRange | bytes, ...]
+    """The lines of each file, with their ends but without a byte order mark."""
 
-    def pairs(self, config: DataConfig, counts: Counter[str]) -> Iterator[Pair]:
+    def pairs(self, config: DataConfig, counts: Counter[str]) -> Iterable[Pair]:
         """The sentence pairs; with data.errors=skip, malformed lines are only counted."""
-        for number, lines in enumerate(zip(*self.sides, strict=True), self.first):
+        if len(self.sides) == 2:
+            texts = self.decoded_sides()
+            if texts:
+                return zip(*texts, strict=True)
+        return self.checked_pairs(config, counts)
+
+    def decoded_sides(self) -> list[list[str]] | None:
+        """The text of each line; None if one of them may be malformed."""
+        texts = []
+        for path, side in zip(self.paths, self.sides, strict=True):
+            # Decoding a whole block takes a fraction of the time of decoding its lines.
+            lines = decoded_lines(side) if side_bytes(side) <= BLOCK_BYTES else None
+            if lines is None:
+                return None
+            self.check_count(path, lines)
+            texts.append(lines)
+        return texts
+
+    def checked_pairs(self, config: DataConfig, counts: Counter[str]) -> Iterator[Pair]:
+        """The same as `pairs`, one by one."""
+        sides = []
+        for path, side in zip(self.paths, self.sides, strict=True):
+            lines = self.lines_of(side)
+            self.check_count(path, lines)
+            sides.append(lines)
+        for number, lines_of_pair in enumerate(zip(*sides, strict=True), self.first):
             texts = list[str]()
             try:
-                for line in lines:
-                    texts.append(decode(without_end(line)))
+                for line in lines_of_pair:
+                    texts.append(decode(line))
                 yield pair_of(texts, config)
             except MalformedLine as error:
                 if config.errors == "strict":
@@ -53,31 +92,60 @@ class LineBlock:
                     raise NMTError(f"{path}, line {number}: {error}; {advice}") from error
                 counts[error.counted_as] += 1
 
+    def lines_of(self, side: FileRange | bytes) -> list[bytes]:
+        """The lines of a side without their ends; long lines are cut, but stay too long."""
+        if isinstance(side, FileRange) and side.size > BLOCK_BYTES:
+            # A file may have lines of gigabytes.
+            with reading(side.path), side.path.open("rb") as file:
+                file.seek(side.begin)
+                # The number says that these are not the first lines, which have been checked.
+                lines = bounded_lines(file, side.path, first=LINES_TO_CHECK + 1)
+                return list(map(without_end, islice(lines, self.count)))
+        content = side.read() if isinstance(side, FileRange) else side
+        return [line.removesuffix(b"\r") for line in content.removesuffix(b"\n").split(b"\n")]
+
+    def check_count(self, path: Path, lines: Sized) -> None:
+        """Raise NMTError if a file has changed since its lines were counted."""
+        if len(lines) != self.count:
+            raise changed(path)
+
 
 PairBlock = LineBlock | list[Pair]
 
 
-def next_lines(readers: Sequence[Iterator[bytes]]) -> tuple[list[bytes], ...]:
-    """The next block of lines from each reader."""
-    sides = tuple(list[bytes]() for _ in readers)
-    size = 0
-    is_last = False
-    # Both files advance by the same number of lines, so the sides stay parallel.
-    while len(sides[0]) < BLOCK_PAIRS and size < BLOCK_BYTES and not is_last:
-        for side, reader in zip(sides, readers, strict=True):
-            lines = list(islice(reader, LINES_AT_ONCE))
-            side += lines
-            size += sum(map(len, lines))
-            # Fewer lines than asked for: this file has ended.
-            is_last = is_last or len(lines) < LINES_AT_ONCE
-    return sides
+def side_bytes(side: FileRange | bytes) -> int:
+    return side.size if isinstance(side, FileRange) else len(side)
 
 
-def without_mark(lines: Iterator[bytes]) -> Iterator[bytes]:
-    """The lines of a file without the byte order mark that it may begin with."""
-    # `islice` takes the first line from the same iterator that `chain` continues with.
-    first = (line.removeprefix(codecs.BOM_UTF8) for line in islice(lines, 1))
-    return chain(first, lines)
+def decoded_lines(side: FileRange | bytes) -> list[str] | None:
+    """The text of each line; None if a line may be too long or not UTF-8."""
+    content = side.read() if isinstance(side, FileRange) else side
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        return None
+    lines = text.removesuffix("\n").split("\n")
+    if "\r" in text:
+        lines = [line.removesuffix("\r") for line in lines]
+    # A character has up to four bytes.
+    return lines if max(map(len, lines)) <= LINE_BYTES // 4 else None
+
+
+def steps_of_block(files: Sequence[LineEnds]) -> int:
+    """The number of steps of LINES_AT_ONCE lines that fill the next block.
+
+    The last step is shorter in a file that ends in it.
+    """
+    # In steps, because all files must advance by the same number of lines.
+    most_steps = ceil(BLOCK_PAIRS / LINES_AT_ONCE)
+    steps = most_steps
+    for file in files:
+        file.find(most_steps * LINES_AT_ONCE, LINES_AT_ONCE, BLOCK_BYTES)
+        # A step that a file cannot fill is the last one.
+        steps = min(steps, len(file.ends) // LINES_AT_ONCE + 1)
+    sizes = sum(file.sizes(steps, LINES_AT_ONCE) for file in files)
+    full = np.flatnonzero(sizes >= BLOCK_BYTES)
+    return int(full[0]) + 1 if len(full) else steps
 
 
 def line_blocks(paths: tuple[Path, ...]) -> Iterator[LineBlock]:
@@ -86,30 +154,33 @@ def line_blocks(paths: tuple[Path, ...]) -> Iterator[LineBlock]:
     NMTError after the last pair if the line counts differ.
     """
     with ExitStack() as stack:
-        readers = []
+        files = []
         for path in paths:
+            check_beginning(path)
             file = stack.enter_context(open_bytes(str(path)))
-            readers.append(without_mark(bounded_lines(file, path)))
+            files.append(stack.enter_context(line_ends(path, file)))
         lines_before = 0
-        # An empty block of both files is their end.
-        while any(sides := next_lines(readers)):
+        while True:
+            lines = steps_of_block(files) * LINES_AT_ONCE
+            lines_of_files = [min(lines, len(file.ends)) for file in files]
             # Pairs before the end of the shorter file are good. The error follows them.
-            count = min(map(len, sides))
+            count = min(lines_of_files)
             if count:
-                shared = tuple(side[:count] for side in sides)
-                yield LineBlock(paths, lines_before + 1, shared)
-            # One file has ended. The error has the numbers of lines of both.
-            if any(len(side) > count for side in sides):
-                counts = []
-                for side, reader in zip(sides, readers, strict=True):
-                    counts.append(lines_before + len(side) + number_of(reader))
-                raise not_parallel(paths, counts)
+                sides = tuple(file.take(count) for file in files)
+                yield LineBlock(paths, lines_before + 1, count, sides)
             lines_before += count
+            # One file has ended. The error has the numbers of lines of both.
+            if max(lines_of_files) > count:
+                raise not_parallel(paths, [lines_before + file.count_rest() for file in files])
+            if not count:
+                break
 
 
-def number_of(lines: Iterator[bytes]) -> int:
-    """The number of remaining lines."""
-    return sum(1 for _ in lines)
+def check_beginning(path: Path) -> None:
+    """Raise NMTError if the first lines of a file are not text."""
+    with open_bytes(str(path)) as file:
+        for _ in islice(bounded_lines(file, path), LINES_TO_CHECK):
+            pass
 
 
 def pair_blocks(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:

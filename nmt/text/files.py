@@ -113,10 +113,26 @@ def pieces_of_lines(file: BufferedReader, first: int = 1) -> Iterator[bytes]:
     # the line is too long without reading all of it.
     if first > 1 or not UTF_16.match(file.peek(4)):
         return iter(partial(file.readline, LINE_BYTES + 1), b"")
+    return utf_16_lines(file)
+
+
+def utf_16_lines(file: BufferedReader) -> Iterator[bytes]:
+    """Lines of a file in UTF-16, converted to UTF-8; those over LINE_BYTES in several pieces."""
+    with utf_16_text(file) as text:
+        for line in iter(partial(text.readline, LINE_BYTES + 1), ""):
+            yield line.encode()
+
+
+@contextmanager
+def utf_16_text(file: BufferedReader) -> Iterator[io.TextIOWrapper]:
+    """The text of a file in UTF-16, which stays open."""
     # By default, a carriage return would end a line, too.
     text = io.TextIOWrapper(file, "utf-16", "replace", newline="\n")
-    texts = iter(partial(text.readline, LINE_BYTES + 1), "")
-    return (line.encode() for line in texts)
+    try:
+        yield text
+    finally:
+        if not file.closed:
+            text.detach()
 
 
 def raw_lines(file: BufferedReader, name: str | Path, first: int = 1) -> Iterator[bytes]:

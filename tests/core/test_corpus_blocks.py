@@ -127,11 +127,17 @@ def test_long_lines_end_a_block_early(tmp_path, monkeypatch, form):
     assert sizes_of_blocks(entry) == ([4, 3] if form == "files" else [3, 3, 1])
 
 
-def test_a_pair_that_fills_a_block_is_passed_on_once():
+def test_a_pair_that_fills_a_block_is_passed_on_once(tmp_path):
     data = DataConfig(name="toy", kind="files", train=["unused"])
-    clean = Cleaning(corpus_for(data), NORMALIZATIONS["canonical"], is_hashed=True, is_unique=True)
+    clean = Cleaning(
+        corpus_for(data),
+        NORMALIZATIONS["canonical"],
+        is_unique=True,
+        given=None,
+        spool=tmp_path / "text",
+    )
     block = clean(([PAIRS[1], *PAIRS[:1] * 4000, *PAIRS[:2]], NO_SAMPLE))
-    assert block.text.to_pydict() == {
+    assert block.place.block().to_pydict() == {
         "source": [PAIRS[1][0], PAIRS[0][0]],
         "target": [PAIRS[1][1], PAIRS[0][1]],
         "line": [0, 1],

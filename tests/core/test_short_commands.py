@@ -143,7 +143,7 @@ def test_a_file_a_text_and_a_run_are_told_apart(words, run, input, text):
         ("translate", ["Hello world", "input=hyp.de"], "omit it"),
         ("translate", ["runs/mine", "run=runs/other"], "takes one run"),
         ("translate", ["text=a\nb"], "one line"),
-        ("score", ["hyp.de", "runs/mine"], "files, or runs"),
+        ("score", ["hyp.de", "ref.de", "runs/mine"], "files, or runs"),
         ("score", ["hyp.de", "ref.de", "reference=ref.de"], "takes one reference"),
         ("preprocess", ["corpus/train.en", "ref.de"], "differ only in"),
         ("preprocess", ["corpus/train.en", "corpus/train.fr"], "corpus/train.fr: no such file"),

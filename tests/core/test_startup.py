@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from itertools import product
 
 import pytest
 from filelock import FileLock
@@ -53,3 +54,17 @@ def test_training_refuses_mistakes_before_it_loads_torch(toy, tmp_path, words, p
     *message, modules = done.stderr.splitlines()
     assert problem in message[-1]
     assert not {"torch", "lightning", "datasets", "pyarrow"} & set(modules.split())
+
+
+def test_preparing_a_corpus_does_not_load_torch(tmp_path):
+    for code in ("en", "de"):
+        # Digits do not make lines different.
+        lines = [f"{code} {one}{two} {two}{one}\n" for one, two in product("abcdefghij", repeat=2)]
+        (tmp_path / f"train.{code}").write_text("".join(lines))
+    words = ["train.en", "train.de", "data.valid_size=5", "data.test_size=5"]
+    command = [sys.executable, "-c", PROGRAM, "preprocess", *words, "tokenizer.vocabulary_size=300"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert "prepared corpus: " in done.stderr
+    modules = done.stderr.splitlines()[-1].split()
+    assert "pyarrow" in modules
+    assert not {"torch", "lightning", "transformers", "datasets"} & set(modules)

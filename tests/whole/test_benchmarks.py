@@ -39,6 +39,7 @@ ARGUMENTS = {
     "placeholders.py": ["F/entries.jsonl", "F/entries.de"],
     "planning.py": ["20000", "2000"],
     "preprocess.py": ["2000"],
+    "preprocess_scaling.py": ["check", "2000"],
     "race.py": ["F", "--minutes", "0.5", "--only", "nmt-laptop", "--cores", "0", "--cache", "cache",
                 "--pairs", "train", "valid", "test", "--vocabulary", "300"],
     "record.sh": ["out", "F"],
