@@ -68,6 +68,7 @@ REASONS = {
     "lost_sentences.py": "needs a sentence encoder from the web",
     "peers.py": "installs Marian and transformers in environments of their own",
     "peers_marian.py": "needs Marian",
+    "ray_driver.py": "needs ray, in an environment of its own",
     "ray_overhead.py": "needs ray, in an environment of its own",
     "race_transformers.py": "needs the vocabulary that race.py makes for Marian",
 }  # fmt: skip
