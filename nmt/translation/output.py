@@ -82,10 +82,13 @@ class Output:
 class OutputFile(Output):
     """A file whose lines are in `partial` until it is complete and moved to `path`."""
 
-    def __init__(self, name: str, file: BinaryIO, partial: Path, path: Path) -> None:
+    def __init__(
+        self, name: str, file: BinaryIO, partial: Path, path: Path, overwrite: bool
+    ) -> None:
         super().__init__(name, file)
         self.partial = partial
         self.path = path
+        self.overwrite = overwrite
         self.before_renaming: Callable[[Path], None] = ignore
 
     def recorded(self) -> Notes | None:
@@ -153,6 +156,11 @@ class OutputFile(Output):
             if suffix:
                 self.save()  # if the computer stops now, all lines are done
                 content = compressed(self.partial, suffix)
+            if not self.overwrite and has_content(self.path):
+                raise NMTError(
+                    f"output={self.name}: another program has written it since this job began; "
+                    "move it away, and repeat this command, which keeps its lines"
+                )
             # Atomic, so that another process sees the complete output or none.
             content.replace(self.path)
             sync(self.path.parent)  # otherwise a power failure could undo the renaming
@@ -185,6 +193,14 @@ class OutputFile(Output):
 
 def ignore(partial: Path) -> None:
     """Do nothing with a complete file before it is renamed."""
+
+
+def has_content(path: Path) -> bool:
+    """Whether replacing a file would lose something.
+
+    An empty file may come from `touch` or `mktemp`.
+    """
+    return path.exists() and path.stat().st_size > 0
 
 
 def notes_of(partial: Path) -> Path:
@@ -243,8 +259,7 @@ def open_file(name: str, overwrite: bool) -> Output:
             return Output(name, path.open("wb"))
         # Replace what a link names, not the link, which may be /dev/stdout.
         path = path.resolve()
-        # An empty file may come from `touch` or `mktemp`, and replacing it loses nothing.
-        if not overwrite and path.exists() and path.stat().st_size > 0:
+        if not overwrite and has_content(path):
             raise NMTError(
                 f"output={name} exists: pass overwrite=true to replace it, or name another file"
             )
@@ -254,7 +269,7 @@ def open_file(name: str, overwrite: bool) -> Output:
         lock(file, partial, name)
     except OSError as error:
         raise NMTError(f"{name}: {error.strerror}") from error
-    return OutputFile(name, file, partial, path)
+    return OutputFile(name, file, partial, path, overwrite)
 
 
 def lock(file: BinaryIO, partial: Path, name: str) -> None:

@@ -138,6 +138,21 @@ def test_a_second_command_cannot_write_the_same_file(tmp_path):
         pass
 
 
+def test_a_file_that_another_program_has_written_meanwhile_is_kept(tmp_path):
+    path = tmp_path / "out"
+    with (
+        pytest.raises(NMTError, match=r"another program has written it since.*move it away"),
+        open_output(str(path), IDENTITY) as output,
+    ):
+        output.write("ours\n", 1)
+        path.write_text("theirs\n")
+    assert path.read_text() == "theirs\n"
+    path.rename(tmp_path / "moved")
+    with open_output(str(path), IDENTITY) as output:
+        assert output.notes.lines == 1
+    assert path.read_text() == "ours\n"
+
+
 def test_a_link_with_the_name_of_the_partial_file_is_not_followed(tmp_path):
     (tmp_path / "precious").write_text("precious")
     (tmp_path / ".out.nmt-partial").symlink_to(tmp_path / "precious")
