@@ -140,12 +140,14 @@ def test_a_second_command_cannot_write_the_same_file(tmp_path):
 
 def test_a_file_that_another_program_has_written_meanwhile_is_kept(tmp_path):
     path = tmp_path / "out"
-    with (
-        pytest.raises(NMTError, match=r"another program has written it since.*move it away"),
-        open_output(str(path), IDENTITY) as output,
-    ):
-        output.write("ours\n", 1)
-        path.write_text("theirs\n")
+
+    def write() -> None:
+        with open_output(str(path), IDENTITY) as output:
+            output.write("ours\n", 1)
+            path.write_text("theirs\n")
+
+    with pytest.raises(NMTError, match=r"another program has written it since.*move it away"):
+        write()
     assert path.read_text() == "theirs\n"
     path.rename(tmp_path / "moved")
     with open_output(str(path), IDENTITY) as output:
