@@ -5,6 +5,7 @@ folder is written under a temporary name, synced to disk, and renamed. Then its 
 synced, too.
 """
 
+import errno
 import os
 import re
 import secrets
@@ -38,9 +39,10 @@ def cannot_write(path: Path, error: Exception) -> NMTError:
     reason = one_line(error)
     if isinstance(error, OSError) and error.strerror:
         reason = error.strerror
-    return NMTError(
-        f"cannot write {path} ({reason}): is the disk full, or are you missing permission?"
-    )
+    advice = "is the disk full, or are you missing permission?"
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        advice = "raise the limit of open files (ulimit -n), or use fewer processes"
+    return NMTError(f"cannot write {path} ({reason}): {advice}")
 
 
 def sync(path: Path) -> None:

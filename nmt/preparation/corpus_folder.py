@@ -24,7 +24,7 @@ from nmt.files import ModelDescription
 from nmt.preparation.directions import with_directions
 from nmt.preparation.preparation import prepare
 from nmt.preparation.reading import Say
-from nmt.preparation.sources import Corpus, corpus_for
+from nmt.preparation.sources import Corpus, check_unchanged, corpus_for, states_of_files
 from nmt.text import Tokenizer, read_tokenizer
 
 
@@ -51,6 +51,8 @@ def preprocess(config: ExperimentConfig, say: Say) -> tuple[Manifest, bool]:
     check_kinds(config, corpora)
     folder = Path(config.prepared)
     existing_corpus(config)  # check before hashing the sources, which takes time
+    # Before the first read of the files, which hashes them.
+    states = states_of_files(corpora)
     # Before the lock is taken, because hashing large files takes long and needs no lock.
     content = content_of(config, corpora, initial)
     with files.only_process(folder, "prepared", replaced=True):
@@ -78,6 +80,7 @@ def preprocess(config: ExperimentConfig, say: Say) -> tuple[Manifest, bool]:
                     "a worker process died, perhaps out of memory: try workers=1, or lower "
                     "tokenizer.sample or tokenizer.vocabulary_size"
                 ) from error
+            check_unchanged(states)
             # The manifest is written last. Until then, the folder is no corpus for any reader.
             manifest.write(temporary)
             return manifest, True

@@ -1,9 +1,10 @@
 """The kinds of corpora that sentence pairs are read from."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 from nmt.config import DataConfig, NMTError, structured_targets
 from nmt.extensions import CorpusEntry, PairsEntry
@@ -38,6 +39,10 @@ class Corpus:
         # its work.
         pairs = self.read(split, dropped)
         return None if pairs is None else pair_blocks(pairs)
+
+    def paths(self) -> list[Path]:
+        """The files that must not change while the corpus is prepared."""
+        return []
 
     def digests(self) -> dict[str, str]:
         """File -> SHA-256, or something else that identifies the content."""
@@ -77,14 +82,16 @@ class Files(Corpus):
             )
         return entries
 
+    def paths(self) -> list[Path]:
+        paths: list[Path] = []
+        for entry in (*self.data.train, *self.data.valid, *self.data.test):
+            for paths_of_entry in resolve(entry, self.data):
+                paths += paths_of_entry
+        return paths
+
     def digests(self) -> dict[str, str]:
-        entries = [*self.data.train, *self.data.valid, *self.data.test]
         # Contents, not dates: a copied or restored file must not make a prepared corpus stale.
-        files: list[Path] = []
-        for entry in entries:
-            for paths in resolve(entry, self.data):
-                files += paths
-        return file_digests(files)
+        return file_digests(self.paths())
 
 
 def corpus_for(data: DataConfig) -> Corpus:
@@ -100,6 +107,40 @@ def file_digests(paths: Iterable[Path]) -> dict[str, str]:
     with ThreadPoolExecutor(usable_cores()) as threads:
         hashes = threads.map(hash_of_file, files)
         return dict(zip(map(str, files), hashes, strict=True))
+
+
+class FileState(NamedTuple):
+    """What changes if a file is replaced or written to."""
+
+    inode: int
+    size: int
+    modified: int
+    """In nanoseconds."""
+
+    @classmethod
+    def of(cls, path: Path) -> "FileState | None":
+        """The state of a file; None if there is none."""
+        try:
+            facts = path.stat()
+        except OSError:
+            return None
+        return cls(facts.st_ino, facts.st_size, facts.st_mtime_ns)
+
+
+def states_of_files(corpora: Iterable[Corpus]) -> dict[Path, FileState | None]:
+    """The states of all files of some corpora."""
+    states = {}
+    for corpus in corpora:
+        for path in corpus.paths():
+            states[path] = FileState.of(path)
+    return states
+
+
+def check_unchanged(states: Mapping[Path, FileState | None]) -> None:
+    """Raise NMTError if a file has another state: the corpus may not be that of its SHA-256."""
+    for path, state in states.items():
+        if FileState.of(path) != state:
+            raise NMTError(f"{path}: changed while it was read; run the command again")
 
 
 def hash_of_file(path: Path) -> str:

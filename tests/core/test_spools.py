@@ -245,6 +245,22 @@ def test_a_file_that_changes_while_it_is_read_is_an_error(tmp_path):
         list(block.pairs(data, Counter()))
 
 
+def test_a_file_that_is_replaced_after_its_hash_is_an_error(tmp_path):
+    write_corpus(tmp_path, 300)
+    source = tmp_path / "train.en"
+
+    def replace_once(words: str) -> None:
+        # The first message comes after the hash, and before the vocabulary.
+        if not (tmp_path / "replaced").exists():
+            (tmp_path / "replaced").write_text(source.read_text().upper())
+            (tmp_path / "replaced").replace(source)
+            (tmp_path / "replaced").touch()
+
+    with pytest.raises(NMTError, match=r"train.en: changed while it was read"):
+        preprocess(configuration(tmp_path), replace_once)
+    assert not (tmp_path / "out").exists()
+
+
 def test_damaged_compressed_data_is_an_error_after_the_lines_before_it(tmp_path, small_blocks):
     write_corpus(tmp_path, 450)
     for code in ("en", "de"):
