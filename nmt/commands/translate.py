@@ -62,6 +62,12 @@ def run(config: TranslateConfig) -> None:
 
     Lines are translated in order as they arrive, a document as a whole.
     """
+    with translation.naming_part(config.part):
+        run_job(config)
+
+
+def run_job(config: TranslateConfig) -> None:
+    """See `run`."""
     if config.on_cluster:
         work = translation.TranslationWork(config, config.cluster_options)
         translation.summarize(translation.run_on_cluster(work))

@@ -33,6 +33,7 @@ from nmt.translation import (
     check_part,
     count_lines,
     find_models,
+    naming_part,
     open_job,
     open_output,
     options_before,
@@ -162,6 +163,12 @@ def rows_of(config: ScoreJob, adds: str) -> Rows:
 
 def write_scored(config: ScoreJob, cluster: ClusterOptions) -> None:
     """Write the pairs of a corpus with their scores, or those that pass a filter."""
+    with naming_part(config.part):
+        write_rows(config, cluster)
+
+
+def write_rows(config: ScoreJob, cluster: ClusterOptions) -> None:
+    """See `write_scored`."""
     check_formats(config, cluster.cluster is not None)
     names_fields = config.second is None and format_of(config.input) != TSV
     if names_fields and not config.fields:

@@ -83,8 +83,10 @@ class SynthesisConfig:
 
 def run(config: SynthesisConfig) -> None:
     from nmt.plugins.synthesize.synthesis import synthesize
+    from nmt.translation import naming_part
 
-    synthesize(config)
+    with naming_part(config.job.part):
+        synthesize(config)
 
 
 COMMAND = Command(
