@@ -140,8 +140,8 @@ def paths_and_texts(
 
 def addresses_among(words: list[str]) -> tuple[list[str], list[str]]:
     """The words that are addresses or patterns of files, and the other words."""
-    addresses = []
-    others = []
+    addresses = list[str]()
+    others = list[str]()
     for word in words:
         group = addresses if is_address(word) else others
         group.append(word)

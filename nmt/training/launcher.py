@@ -31,7 +31,7 @@ def is_first_process(environment: Mapping[str, str] = os.environ) -> bool:
 def is_task_of_slurm(environment: Mapping[str, str] = os.environ) -> bool:
     """Whether srun started this process. In an interactive shell, Lightning launches processes."""
     is_interactive = environment.get("SLURM_JOB_NAME") in INTERACTIVE_JOBS
-    # The shell of `salloc` has the number of tasks, but is none of them.
+    # The shell of salloc has the number of tasks, but is none of them.
     return {"SLURM_NTASKS", "SLURM_PROCID"} <= environment.keys() and not is_interactive
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import torch
 from lightning import Callback, Trainer
-from lightning.fabric.plugins.environments import ClusterEnvironment, LightningEnvironment
+from lightning.fabric.plugins.environments.cluster_environment import ClusterEnvironment
+from lightning.fabric.plugins.environments.lightning import LightningEnvironment
 from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
 from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvironment
 from lightning.fabric.utilities.exceptions import MisconfigurationException
@@ -85,7 +86,7 @@ def trainer_flags(trainer: TrainerConfig) -> dict[str, Any]:
     # requeuing the job.
     if is_task_of_slurm():
         flags["plugins"].append(SLURMEnvironment(auto_requeue=False))
-    # In the shell of `salloc`, Lightning would look for a rank that only srun sets.
+    # In the shell of salloc, Lightning would look for a rank that only srun sets.
     elif "SLURM_NTASKS" in os.environ:
         flags["plugins"].append(LightningEnvironment())
     return flags

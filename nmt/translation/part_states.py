@@ -8,7 +8,7 @@ from nmt.translation.output import PARTIAL_SUFFIX, lines_done, partial_of
 
 MOST_RANGES = 10
 """The maximum number of ranges of parts that a message lists."""
-MOST_PARTIAL = 16
+MOST_PARTIAL = 40
 """The maximum number of partial parts that a message lists."""
 
 
