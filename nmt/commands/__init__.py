@@ -138,6 +138,28 @@ def paths_and_texts(
     return sorted_words
 
 
+def addresses_among(words: list[str]) -> tuple[list[str], list[str]]:
+    """The words that are addresses or patterns of files, and the other words."""
+    addresses = list[str]()
+    others = list[str]()
+    for word in words:
+        group = addresses if is_address(word) else others
+        group.append(word)
+    return addresses, others
+
+
+def is_address(word: str) -> bool:
+    """Whether a word is an address, such as s3://BUCKET/NAME, or a pattern, such as mono/*.txt."""
+    from nmt.config import PATTERN
+    from nmt.files import is_prefixed
+
+    if is_prefixed(word) or is_path(word) or len(word.split()) != 1:
+        return False
+    # A text may have these characters, but then neither a slash nor a suffix.
+    is_pattern = bool(PATTERN.intersection(word)) and LIKE_A_PATH.search(word) is not None
+    return "://" in word or (is_pattern and not is_text(word))
+
+
 def is_path(word: str) -> bool:
     """Whether a word names something that exists, or standard input."""
     from nmt.config import exists

@@ -30,11 +30,12 @@ def run(config: GatherConfig) -> None:
 
     if Path(config.output).is_dir():
         raise NMTError(f"output={config.output}: is a folder; name the output of the parts")
-    parts = gather(config.output, config.overwrite, config.input, config.check_input)
-    lines = sum(item.record.lines for item in parts)
-    print(f"{config.output}: {lines:,} lines of {len(parts):,} parts")
+    joined = gather(config.output, config.overwrite, config.input, config.check_input)
+    lines = sum(item.record.lines for item in joined.parts)
+    before = "" if joined.is_new else ", which had been joined before"
+    print(f"{config.output}: {lines:,} lines of {len(joined.parts):,} parts{before}")
     if config.remove:
-        remove_parts(parts)
+        remove_parts(joined.parts)
 
 
 def output_of_parts(words: list[str]) -> dict[str, Any]:

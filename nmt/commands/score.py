@@ -5,7 +5,7 @@ import sys
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from nmt.commands import paths_and_texts
+from nmt.commands import addresses_among, paths_and_texts
 from nmt.config import (
     BLEU_TOKENIZERS,
     Command,
@@ -210,9 +210,14 @@ def run(config: ScoreConfig) -> None:
 
 def files_or_run(words: list[str]) -> dict[str, Any]:
     """Return the hypothesis and the reference, or the runs."""
+    addresses, words = addresses_among(words)
     files, folders, texts = paths_and_texts(words, FORMS)
+    files = [*addresses, *files]
     if texts or len(files) > 2 or (folders and len(files) > 1):
         raise NMTError(f"{' '.join(words)}: give one or two files, or runs; {FORMS}")
+    # Only models score what is not on this machine.
+    if addresses and not folders:
+        return {"input": addresses[0]}
     if folders:
         # `run` and `input` are keys of the plugin that scores with models.
         if files:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from nmt import translation
-from nmt.commands import paths_and_texts
+from nmt.commands import addresses_among, paths_and_texts
 from nmt.config import Command, NMTError, TranslateConfig, documents
 
 LESS_MEMORY = (
@@ -62,6 +62,12 @@ def run(config: TranslateConfig) -> None:
 
     Lines are translated in order as they arrive, a document as a whole.
     """
+    with translation.naming_part(config.part):
+        run_job(config)
+
+
+def run_job(config: TranslateConfig) -> None:
+    """See `run`."""
     if config.on_cluster:
         work = translation.TranslationWork(config, config.cluster_options)
         translation.summarize(translation.run_on_cluster(work))
@@ -172,7 +178,7 @@ def summary_of(result: "translation.FolderReport") -> str:
 
 
 def input_and_run(command: str, words: list[str], forms: str = "") -> dict[str, Any]:
-    """Return the file or text to translate or parse, and the run or runs.
+    """Return the file, address or text to translate or parse, and the run or runs.
 
     `forms` is the usage of a command that differs from `nmt translate`.
     """
@@ -181,14 +187,19 @@ def input_and_run(command: str, words: list[str], forms: str = "") -> dict[str, 
         of_file = f"`nmt {command} [FILE] [RUN] [output={output}]`"
         return f"{of_file} or `nmt {command} 'SOME TEXT' [RUN]`"
 
+    addresses = list[str]()
+    # Parsing has no cluster, which could read addresses and patterns.
+    if command != "parse":
+        addresses, words = addresses_among(words)
     if forms:
         files, folders, texts = paths_and_texts(words, forms, command)
     else:
         forms = usage("OUTPUT")
         files, folders, texts = paths_and_texts(words, forms, command, usage)
         # Beside a file or text, every folder is a model.
-        if command == "translate" and not files and not texts:
+        if command == "translate" and not addresses and not files and not texts:
             files, folders = inputs_among(folders)
+    files = [*addresses, *files]
     inputs = [*files, *texts]
     if len(inputs) > 1:
         raise NMTError(f"{', '.join(inputs)}: give one file or text; {forms}")

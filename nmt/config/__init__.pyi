@@ -97,6 +97,8 @@ from .folders import FolderOptions as FolderOptions
 from .translation import DocumentOptions as DocumentOptions
 from .translation import TranslateConfig as TranslateConfig
 from .translation import TranslatorOptions as TranslatorOptions
+from .translation import PATTERN as PATTERN
+from .translation import check_is_local as check_is_local
 from .translation import document_format as document_format
 from .translation import documents as documents
 from .translation import shared_suffixes as shared_suffixes

@@ -10,6 +10,7 @@ from nmt.config.decoding import DecodeConfig
 from nmt.config.fields import choice, inline, number, plugin_options, running_text, setting
 from nmt.config.folders import FolderOptions
 from nmt.config.parts import Part, parse_part
+from nmt.config.values import shown
 from nmt.errors import NMTError, SettingError, require
 from nmt.extensions import ClusterEntry, DocumentEntry
 from nmt.registry import entries_of
@@ -79,6 +80,27 @@ class TranslatorOptions:
         require(bool(self.run), "run: pass a run or model directory, or several as [a,b]")
 
 
+PATTERN = frozenset("*?[")
+"""Characters that make a name a pattern of several files."""
+
+
+def clusters() -> dict[str, ClusterEntry]:
+    return entries_of(ClusterEntry)
+
+
+def check_is_local(name: str, key: str = "input") -> None:
+    """Raise NMTError for an address or a pattern of files, which only a cluster's job reads."""
+    kind = ""
+    if "://" in name:
+        kind = "an address"
+    elif PATTERN.intersection(name) and not Path(name).exists():
+        kind = "a pattern of files"
+    if kind and clusters():
+        with_cluster = " or ".join(f"cluster={cluster}" for cluster in clusters())
+        problem = f"{kind} needs {with_cluster}; otherwise, name a file or folder here"
+        raise SettingError(problem, key=key, value=shown(name))
+
+
 @dataclass
 class JobConfig:
     """Options of a job that processes many lines."""
@@ -135,10 +157,6 @@ class DocumentOptions:
     """Options of document formats, which plugins add."""
 
     plugins: dict[str, Any] = plugin_options("document")
-
-
-def clusters() -> dict[str, ClusterEntry]:
-    return entries_of(ClusterEntry)
 
 
 @dataclass
@@ -209,6 +227,7 @@ class TranslateConfig(JobConfig):
     def check_paths(self) -> None:
         if self.on_cluster:
             return  # the plugin knows which addresses and patterns it reads
+        check_is_local(self.input)
         if not self.is_folder:
             super().check_paths()
             return

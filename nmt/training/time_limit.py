@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from nmt.config import ExperimentConfig
-from nmt.training.launcher import is_first_process
+from nmt.training.launcher import is_first_process, is_task_of_slurm
 from nmt.training.run_folder import list_checkpoints, read_config
 
 MINUTES = "-[0-9][0-9.e+]*min"
@@ -68,7 +68,7 @@ def assumed_validation(update_seconds: float) -> float:
 def is_launched() -> bool:
     """Whether Lightning launched this process for a run that another process has opened."""
     # torchrun and srun start all processes, so Lightning launches none.
-    if "TORCHELASTIC_RUN_ID" in os.environ or "SLURM_NTASKS" in os.environ:
+    if "TORCHELASTIC_RUN_ID" in os.environ or is_task_of_slurm():
         return False
     return not is_first_process()
 

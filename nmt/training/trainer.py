@@ -1,6 +1,7 @@
 """Lightning's Trainer with the settings of `nmt train`."""
 
 import logging
+import os
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -8,6 +9,8 @@ from typing import Any
 
 import torch
 from lightning import Callback, Trainer
+from lightning.fabric.plugins.environments.cluster_environment import ClusterEnvironment
+from lightning.fabric.plugins.environments.lightning import LightningEnvironment
 from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
 from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvironment
 from lightning.fabric.utilities.exceptions import MisconfigurationException
@@ -16,6 +19,7 @@ from nmt import compat
 from nmt.config import ExperimentConfig, NMTError, TrainerConfig, in_words, one_line
 from nmt.errors import SameForAll
 from nmt.training.checkpoint_io import checkpoint_io
+from nmt.training.launcher import is_task_of_slurm
 
 REPLACED_PARTS = (
     "enable_model_summary",
@@ -76,14 +80,19 @@ def trainer_flags(trainer: TrainerConfig) -> dict[str, Any]:
     flags["max_epochs"] = -1  # only max_steps ends training
     flags["limit_val_batches"] = 0  # the callback `Validation` validates
     flags["plugins"] = []
+    if TorchElasticEnvironment.detect():
+        return flags
     # Under SLURM, Lightning would respond to a signal by saving another kind of checkpoint and
     # requeuing the job.
-    if SLURMEnvironment.detect() and not TorchElasticEnvironment.detect():
+    if is_task_of_slurm():
         flags["plugins"].append(SLURMEnvironment(auto_requeue=False))
+    # In the shell of salloc, Lightning would look for a rank that only srun sets.
+    elif "SLURM_NTASKS" in os.environ:
+        flags["plugins"].append(LightningEnvironment())
     return flags
 
 
-def check_tasks(trainer: Trainer, environments: Sequence[SLURMEnvironment]) -> None:
+def check_tasks(trainer: Trainer, environments: Sequence[ClusterEnvironment]) -> None:
     """Raise SameForAll unless SLURM starts a task for each device.
 
     Lightning itself compares them only when training starts.

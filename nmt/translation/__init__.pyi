@@ -51,8 +51,11 @@ from .parts import check_part as check_part
 from .pair_scores import encode_pairs as encode_pairs
 from .pair_scores import score_pairs as score_pairs
 from .pair_scores import score_short_pairs as score_short_pairs
+from .progress import Progress as Progress
+from .progress import progress_of as progress_of
+from .progress import show_progress as show_progress
 from .reporting import fields_of as fields_of
-from .reporting import progress_of as progress_of
+from .reporting import naming_part as naming_part
 from .reporting import report as report
 from .reporting import summarize as summarize
 from .reporting import warn as warn

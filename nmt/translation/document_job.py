@@ -10,7 +10,8 @@ from nmt.translation.documents import Translated, read_document
 from nmt.translation.job import open_document
 from nmt.translation.load import open_translator
 from nmt.translation.models import find_models, require_languages
-from nmt.translation.reporting import progress_of, report, summarize, warn
+from nmt.translation.progress import progress_of
+from nmt.translation.reporting import report, summarize, warn
 from nmt.translation.stages import RefusedLine
 from nmt.translation.translator import Translator
 

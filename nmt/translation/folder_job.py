@@ -35,7 +35,8 @@ from nmt.translation.identity import what_affects_output
 from nmt.translation.inputs import HEAD_BYTES, check_content, suffix_of
 from nmt.translation.load import open_translator, with_engine
 from nmt.translation.models import find_models, require_languages
-from nmt.translation.reporting import progress_of, report, summarize, warn
+from nmt.translation.progress import progress_of
+from nmt.translation.reporting import report, summarize, warn
 from nmt.translation.stages import RefusedLine, Stage, Translation
 from nmt.translation.translator import Translator
 

@@ -6,17 +6,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, BinaryIO
 
-from nmt.config import NMTError, Part, part_of_name, parts_folder
-from nmt.text import reading
+from nmt.config import NMTError, Part, parts_folder
+from nmt.text import open_bytes, reading
 from nmt.translation.identity import changed_names
 from nmt.translation.job import check_not_input
 from nmt.translation.output import Output, open_output
+from nmt.translation.part_states import check_all_are_complete, number_of_parts
 from nmt.translation.parts import READ_BYTES, PartRecord, measure, read_record
-
-MOST_RANGES = 10
-"""The maximum number of ranges of missing parts that a message lists."""
 
 
 @dataclass(frozen=True)
@@ -33,17 +31,27 @@ class ComputedPart:
         return NMTError(f"{self.output}: {problem}; {advice}")
 
 
+@dataclass(frozen=True)
+class Joined:
+    """An output and its parts."""
+
+    parts: list[ComputedPart]
+    is_new: bool
+    """Whether this command has written the output; False: it had been joined before."""
+
+
 def gather(
     output: str,
     overwrite: bool = False,
     input: str | None = None,
     check_input: bool = True,
-) -> list[ComputedPart]:
-    """Join the parts of an output, in order, and return them.
+) -> Joined:
+    """Join the parts of an output, in order.
 
-    Compares the input's lines with the records of the parts, unless `check_input` is False. `input`
-    is its path if it has been moved. The output appears once it is complete. Raises NMTError if
-    parts are missing, do not belong together or have changed.
+    Writes nothing if the output has the content of these parts already. Compares the input's lines
+    with the records of the parts, unless `check_input` is False. `input` is its path if it has been
+    moved. The output appears once it is complete. Raises NMTError if parts are missing, do not
+    belong together or have changed.
     """
     parts = computed_parts(output)
     check_same_input(parts)
@@ -55,10 +63,37 @@ def gather(
     # Also without the check, in case the paths are the same by mistake.
     if Path(path).exists():
         check_not_input(Path(output), path)
+    if not overwrite and is_joined(output, parts):
+        return Joined(parts, is_new=False)
     with open_output(output, overwrite=overwrite) as file:
         for item in parts:
             append(item, file)
-    return parts
+    return Joined(parts, is_new=True)
+
+
+def is_joined(output: str, parts: Sequence[ComputedPart]) -> bool:
+    """Whether an output exists and has the content of these parts."""
+    path = Path(output)
+    if not path.is_file() or path.stat().st_size == 0:
+        return False
+    try:
+        with open_bytes(output) as file:
+            for item in parts:
+                if sha256_of_next(file, item.record.output_bytes) != item.record.output_sha256:
+                    return False
+            return not file.read(1)
+    # Not text, or damaged: something else, which `open_output` refuses to replace.
+    except (NMTError, OSError, EOFError, ValueError):
+        return False
+
+
+def sha256_of_next(file: BinaryIO, size: int) -> str:
+    """The SHA-256 of the next bytes of a file, which may end before."""
+    digest = hashlib.sha256()
+    while size and (content := file.read(min(size, READ_BYTES))):
+        digest.update(content)
+        size -= len(content)
+    return digest.hexdigest()
 
 
 def computed_parts(output: str) -> list[ComputedPart]:
@@ -69,22 +104,8 @@ def computed_parts(output: str) -> list[ComputedPart]:
         raise NMTError(f"{folder}: no such folder of parts; {advice}")
     count = number_of_parts(folder)
     parts = [Part(number, count) for number in range(1, count + 1)]
-    check_all_exist(folder, parts)
+    check_all_are_complete(folder, parts)
     return [computed_part(folder, part) for part in parts]
-
-
-def check_all_exist(folder: Path, parts: Sequence[Part]) -> None:
-    """Raise NMTError with the numbers of the parts that have no output or no record."""
-    # Listed once: a folder on a network file system answers each question slowly.
-    names = {path.name for path in folder.iterdir()}
-    missing = []
-    for part in parts:
-        if not {part.name, part.record_in(folder).name} <= names:
-            missing.append(part)
-    if missing:
-        listed = ranges_in_words([part.number for part in missing])
-        advice = f"run the command of a missing part again, as with part={missing[0]}"
-        raise NMTError(f"{folder}: missing parts: {listed} of {len(parts)}; {advice}")
 
 
 def computed_part(folder: Path, part: Part) -> ComputedPart:
@@ -95,37 +116,6 @@ def computed_part(folder: Path, part: Part) -> ComputedPart:
         advice = f"compute the part again with part={part} overwrite=true"
         raise NMTError(f"{error}; {advice}") from error
     return ComputedPart(part, part.output_in(folder), record)
-
-
-def number_of_parts(folder: Path) -> int:
-    """The number of parts into which an input was cut; NMTError if it is not the same for all."""
-    counts = set[int]()
-    for path in folder.iterdir():
-        part = part_of_name(path.name.removesuffix(".json"))
-        if part:
-            counts.add(part.count)
-    if not counts:
-        raise NMTError(f"{folder}: has no parts; wait until a command with part=I/N has ended")
-    if len(counts) > 1:
-        numbers = " and ".join(str(count) for count in sorted(counts))
-        _, _, of_count = Part(1, min(counts)).name.partition("-")
-        advice = f"delete the files of one number, such as '*-{of_count}*'"
-        raise NMTError(f"{folder}: has parts of {numbers}; {advice}")
-    return counts.pop()
-
-
-def ranges_in_words(numbers: Sequence[int]) -> str:
-    """Ascending numbers as ranges, such as "3, 7-9"."""
-    ranges = list[list[int]]()
-    for number in numbers:
-        if ranges and ranges[-1][-1] == number - 1:
-            ranges[-1][1:] = [number]
-        else:
-            ranges.append([number])
-    words = ["-".join(map(str, ends)) for ends in ranges[:MOST_RANGES]]
-    if len(ranges) > MOST_RANGES:
-        words.append("...")
-    return ", ".join(words)
 
 
 def check_same_input(parts: Sequence[ComputedPart]) -> None:

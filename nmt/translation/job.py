@@ -19,7 +19,8 @@ from nmt.translation.identity import Identity, options_before, what_affects_outp
 from nmt.translation.inputs import HEAD_BYTES, check_content
 from nmt.translation.output import Output, open_output
 from nmt.translation.parts import check_can_be_cut, open_slice, slice_of
-from nmt.translation.reporting import progress_of, warn
+from nmt.translation.progress import progress_of
+from nmt.translation.reporting import warn
 
 Result = TypeVar("Result")
 

@@ -29,6 +29,7 @@ from nmt.translation.identity import Identity, changed_names, is_same
 
 COPY_BYTES = 2**20
 """The number of bytes to compress at once."""
+PARTIAL_SUFFIX = ".nmt-partial"
 SAVE_SECONDS = 5.0
 """Seconds between saves, each of which syncs the file to disk."""
 
@@ -191,6 +192,15 @@ class OutputFile(Output):
             raise
 
 
+def lines_done(partial: Path) -> int:
+    """The number of lines that a partial file has, by its notes; 0 if it has none yet."""
+    try:
+        tree = read_mapping(notes_of(partial), parse_json)
+        return build_stored(Notes, tree, "notes").lines
+    except NMTError:
+        return 0
+
+
 def ignore(partial: Path) -> None:
     """Do nothing with a complete file before it is renamed."""
 
@@ -201,6 +211,11 @@ def has_content(path: Path) -> bool:
     An empty file may come from `touch` or `mktemp`.
     """
     return path.exists() and path.stat().st_size > 0
+
+
+def partial_of(path: Path) -> Path:
+    """The file that has the lines of an output until it is complete."""
+    return path.with_name(f".{path.name}{PARTIAL_SUFFIX}")
 
 
 def notes_of(partial: Path) -> Path:
@@ -263,7 +278,7 @@ def open_file(name: str, overwrite: bool) -> Output:
             raise NMTError(
                 f"output={name} exists: pass overwrite=true to replace it, or name another file"
             )
-        partial = path.with_name(f".{path.name}.nmt-partial")
+        partial = partial_of(path)
         # Not truncated, because an earlier command may have written lines to resume after.
         file = os.fdopen(create(partial, os.O_RDWR), "r+b")
         lock(file, partial, name)

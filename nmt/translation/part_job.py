@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from nmt.config import JobConfig, NMTError, Part, SettingError
@@ -26,7 +27,8 @@ from nmt.translation.parts import (
     slice_of,
     write_record,
 )
-from nmt.translation.reporting import progress_of, warn
+from nmt.translation.progress import Progress, show_progress
+from nmt.translation.reporting import warn
 
 
 def open_part(
@@ -58,10 +60,13 @@ def open_part(
     # Before the output has its name: a kill between the two leaves a partial output to resume.
     output.before_renaming = partial(complete_record, record, record_path)
     source = stack.enter_context(open_slice(config.input, record.begin, record.end))
-    lines = raw_lines(source, config.input, record.lines_before + 1)
+    size = record.end - record.begin
+    progress = Progress(output.notes.lines, record.lines, size, clock=monotonic)
+    lines = progress.watched(raw_lines(source, config.input, record.lines_before + 1))
     rest = lines_to_do(lines, output, record.lines, record.lines_before, read)
-    show = progress_of(config, command, output.notes.lines, record.lines, stack)
-    return Job(rest, output, show, record.lines_before)
+    # Parts run for hours in the background, so also in a log.
+    show_progress(progress, config, f"{command} part {part}", stack, in_log=True)
+    return Job(rest, output, progress, record.lines_before)
 
 
 def new_record(config: JobConfig, command: str, cut: Slice) -> PartRecord:

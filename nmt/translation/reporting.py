@@ -1,16 +1,43 @@
-"""The reports of a job about its lines: warnings, notes and progress, all on standard error."""
+"""The reports of a job about its lines: warnings and notes, all on standard error."""
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from nmt.config import JobConfig, shown
+from nmt.config import NMTError, shown
 from nmt.translation.stages import Stage, Translation
+
+contexts = list[str]()
+"""What the process works on, such as `part 3/16`. No context variable: threads warn, too."""
 
 
 def warn(words: str) -> None:
+    context = contexts[-1] if contexts else ""
+    # A message may name its part itself.
+    if context and not words.startswith(context):
+        words = f"{context}: {words}"
     print(f"nmt: {words}", file=sys.stderr)
+
+
+@contextmanager
+def naming_part(part: str | None) -> Iterator[None]:
+    """Name the part I/N, if it is not None, in all messages and errors of the block.
+
+    The messages of several processes may be in one log.
+    """
+    if part is None:
+        yield
+        return
+    contexts.append(f"part {part}")
+    try:
+        yield
+    except NMTError as error:
+        if str(error).startswith("part"):
+            raise
+        raise error.within(f"part {part}") from error
+    finally:
+        contexts.pop()
 
 
 def report(
@@ -66,35 +93,3 @@ def summarize(counts: Mapping[str, int]) -> None:
     for note, count in counts.items():
         if count > 1:
             warn(f"{count:,} lines: {note}")
-
-
-def progress_of(
-    config: JobConfig,
-    verb: str,
-    done: int,
-    total: int | None,
-    stack: ExitStack,
-    unit: str = "lines",
-) -> Callable[[int], None]:
-    """A function that shows how many lines, or other units, are done.
-
-    It shows nothing unless standard error is a terminal and the output is not.
-    """
-    # Python sets `sys.stderr` to None if the process starts with it closed.
-    has_terminal = sys.stderr is not None and sys.stderr.isatty()
-    if not has_terminal or (config.output == "-" and sys.stdout.isatty()):
-        return lambda number: None
-    # Imported here, because it takes time that a job without a terminal need not spend.
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    of_total = "" if total is None else " of {task.total:,.0f}"
-    bar = Progress(
-        TextColumn("{task.description}: {task.completed:,.0f}" + of_total + f" {unit}"),
-        BarColumn(),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        speed_estimate_period=600,  # long, because lines come in blocks
-    )
-    task = stack.enter_context(bar).add_task(verb, completed=done, total=total)
-    return lambda number: bar.update(task, completed=number)

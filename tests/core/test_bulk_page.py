@@ -42,7 +42,9 @@ for number, task in enumerate(tasks, 1):
         "SLURM_ARRAY_TASK_ID": str(task),
         "SLURM_ARRAY_TASK_COUNT": str(len(tasks)),
         "SLURM_CPUS_PER_TASK": "1",
-        "SLURM_JOB_ID": str(1000 + task),
+        "SLURM_ARRAY_JOB_ID": str(job),
+        # SLURM starts the last task with the ID of the array, and the other ones with new IDs.
+        "SLURM_JOB_ID": str(job if task == tasks[-1] else 1000 + task),
     }}
     code = 1
     while code:
@@ -50,7 +52,7 @@ for number, task in enumerate(tasks, 1):
             streams = {{"stdout": output, "stderr": output}}
             code = subprocess.run(["bash", last], env={{**os.environ, **variables}}, **streams).returncode
         requeued = Path("requeued")
-        if code and not (requeued.exists() and requeued.read_text() == f"requeue {{1000 + task}}\\n"):
+        if code and not (requeued.exists() and requeued.read_text() == f"requeue {{job}}_{{task}}\\n"):
             Path(f"failed-{{job}}").touch()
             break
         requeued.rename(f"requeued-{{task}}") if code else None
@@ -58,11 +60,11 @@ if "--parsable" in options:
     print(job)
 """
 SRUN = """#!/bin/bash
-# Sends SIGUSR1 once to task 2 while it translates, as SLURM does before the time limit.
+# Sends SIGUSR1 once to task 4 while it translates, as SLURM does before the time limit.
 shift
 "$@" & task=$!
-partial=mono.de.parts/.002-of-004.nmt-partial.json
-if [ "$SLURM_ARRAY_TASK_ID" = 2 ] && [ ! -e signaled ]; then
+partial=mono.de.parts/.004-of-004.nmt-partial.json
+if [ "$SLURM_ARRAY_TASK_ID" = 4 ] && [ ! -e signaled ]; then
     while [ ! -e $partial ]; do sleep 0.01; done
     touch signaled
     kill -USR1 $task
@@ -116,17 +118,17 @@ def expected(shell) -> bytes:
 
 @pytest.mark.slow
 def test_an_array_of_slurm_is_requeued_and_joined(shell):
-    submit = blocks("sh")[0]
+    submit = next(block for block in blocks("sh") if "sbatch" in block)
     outcome = shell(submit)
     assert outcome.returncode == 0, outcome.stderr
     assert outcome.stdout == "mono.de: 800 lines of 4 parts\n"
     assert Path("signaled").exists()
-    assert Path("requeued-2").read_text() == "requeue 1002\n"
-    assert "resuming after" in Path("slurm-100_2.out").read_text()
+    assert Path("requeued-4").read_text() == "requeue 100_4\n"
+    assert "resuming after" in Path("slurm-100_4.out").read_text()
     assert Path("mono.de").read_bytes() == expected(shell)
     # Submitted again, no task computes anything.
-    Path("mono.de").unlink()
-    assert shell(submit).stdout == "mono.de: 800 lines of 4 parts\n"
+    again = "mono.de: 800 lines of 4 parts, which had been joined before\n"
+    assert shell(submit).stdout == again
     assert "part 3/4 is complete" in Path("slurm-102_3.out").read_text()
 
 
@@ -137,7 +139,7 @@ def test_tasks_that_failed_are_submitted_again(shell):
     for number in (1, 3):
         # Another file with the name of a part makes its task fail.
         Path(f"mono.de.parts/00{number}-of-004").write_text("other\n")
-    submit = blocks("sh")[0]
+    submit = next(block for block in blocks("sh") if "sbatch" in block)
     outcome = shell(submit)
     assert outcome.stdout == ""
     assert not Path("mono.de").exists()
@@ -146,7 +148,7 @@ def test_tasks_that_failed_are_submitted_again(shell):
         Path(f"mono.de.parts/00{number}-of-004").unlink()
     missing = shell("nmt gather mono.de")
     assert missing.returncode == 2
-    (numbers,) = re.findall(r"missing parts: (.*) of 4;", missing.stderr)
+    (numbers,) = re.findall(r"unfinished parts: (.*) of 4 \(", missing.stderr)
     assert numbers == "1, 3"
     assert shell(f"sbatch --array={numbers.replace(' ', '')} translate.sbatch").returncode == 0
     assert shell("nmt gather mono.de").stdout == "mono.de: 800 lines of 4 parts\n"
@@ -155,7 +157,32 @@ def test_tasks_that_failed_are_submitted_again(shell):
 
 @pytest.mark.slow
 def test_xargs_runs_parts_on_one_machine(shell):
-    xargs, _ = blocks("sh")[1].splitlines()
+    xargs, _ = next(block for block in blocks("sh") if "xargs" in block).splitlines()
     outcome = shell(xargs)
     assert outcome.stdout == "mono.de: 800 lines of 4 parts\n", outcome.stderr
+    assert Path("mono.de").read_bytes() == expected(shell)
+    again = shell(xargs)
+    assert again.returncode == 0
+    assert again.stdout == "mono.de: 800 lines of 4 parts, which had been joined before\n"
+    assert again.stderr.count("is complete") == 4
+
+
+@pytest.mark.slow
+def test_the_script_for_many_files(shell):
+    Path("split").mkdir()
+    subprocess.run(["split", "-l", "300", "mono.en", "split/mono."], check=True)
+    script = blocks("bash")[1]
+    Path("split/mono.ab").rename("later")
+    Path("split/mono.ab").mkdir()
+    assert shell(script).returncode != 0
+    Path("split/mono.ab").rmdir()
+    Path("later").rename("split/mono.ab")
+    outcome = shell(script)
+    assert outcome.returncode == 0, outcome.stderr
+    assert "translated/mono.aa" not in outcome.stdout
+    assert sorted(path.name for path in Path("translated").iterdir()) == [
+        "mono.aa",
+        "mono.ab",
+        "mono.ac",
+    ]
     assert Path("mono.de").read_bytes() == expected(shell)

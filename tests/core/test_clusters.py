@@ -90,6 +90,9 @@ def srun_variables(rank: int, local_rank: int, node: int) -> dict[str, str]:
 FOUR = [(0, 0, 0), (1, 1, 0), (2, 0, 1), (3, 1, 1)]
 INTERACTIVE = {**srun_variables(0, 0, 0), "SLURM_NTASKS": "1", "SLURM_JOB_NAME": "bash"}
 
+# Of `salloc -J train`, without srun.
+SALLOC = {"SLURM_JOB_ID": "5", "SLURM_JOB_NAME": "train", "SLURM_NTASKS": "4"}
+
 
 @pytest.mark.parametrize(
     ("environments", "first"),
@@ -102,6 +105,7 @@ INTERACTIVE = {**srun_variables(0, 0, 0), "SLURM_NTASKS": "1", "SLURM_JOB_NAME":
         # torchrun under srun: its rendezvous gives the nodes ranks of its own.
         ([srun_variables(n, 0, n) | torchrun_variables(1 - n, 0, 1 - n) for n in (0, 1)], 1),
         ([INTERACTIVE, {**INTERACTIVE, "LOCAL_RANK": "1"}], 0),
+        ([SALLOC, {**SALLOC, "LOCAL_RANK": "1"}], 0),
     ],
 )
 def test_exactly_one_process_is_the_first(environments, first):
@@ -136,6 +140,27 @@ def test_tasks_of_slurm_that_do_not_match_the_devices_are_refused(monkeypatch):
     config = compose("train", words)
     with pytest.raises(NMTError, match=r"^trainer: .*ntasks-per-node=2.*Set `devices=2`"):
         make_trainer(config)
+
+
+def test_the_shell_of_salloc_trains_as_any_other_shell(toy, nmt, monkeypatch):
+    """Without srun, there is no SLURM_PROCID."""
+    for name, value in SALLOC.items():
+        monkeypatch.setenv(name, value)
+    outcome = nmt("train", *toy, "trainer.max_steps=1", "run=one")
+    assert outcome.code == 0, outcome.err
+    nmt("train", *toy, "trainer.num_nodes=2", "run=two").refused(
+        "trainer.num_nodes=2: start this command on each machine with torchrun or srun"
+    )
+
+
+def test_lightning_launches_the_processes_of_the_shell_of_salloc(monkeypatch):
+    for name, value in SALLOC.items():
+        monkeypatch.setenv(name, value)
+    words = ["trainer.devices=2", "trainer.accelerator=cpu", "trainer.precision=32-true"]
+    trainer = make_trainer(compose("train", words))
+    environment = trainer.strategy.cluster_environment
+    assert not environment.creates_processes_externally
+    assert trainer.world_size == 2
 
 
 SRUN = """#!/bin/bash

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from hypothesis import given, strategies as st
 from nmt.commands.translate import run as translate
 from nmt.config import DecodeConfig, NMTError, Part, TranslateConfig, part_of_name
 from nmt.translation import gather, output
-from nmt.translation.gathering import ranges_in_words
+from nmt.translation.part_states import ranges_in_words
 from nmt.translation.parts import slice_of
 from tests.helpers.options import translate_config
 from tests.helpers.preloaded import python
@@ -123,9 +124,9 @@ def test_messages_about_lines_have_the_numbers_of_the_whole_input(checkpoint, he
     Path("mono.en").write_bytes(b"ka lo\n" * 20 + b"mi \xff\n" + b"ka lo\n" * 3)
     translate_parts(checkpoint, 3)
     (line,) = [line for line in capsys.readouterr().err.splitlines() if "invalid" in line]
-    assert line.startswith("nmt: line 21: invalid UTF-8")
+    assert line.startswith("nmt: part 3/3: line 21: invalid UTF-8")
     Path("mono.en").write_bytes(b"ka lo\n" * 20 + b"m" * 2**21)
-    with pytest.raises(NMTError, match=r"^mono\.en, line 21: longer than"):
+    with pytest.raises(NMTError, match=r"^part 1/3: mono\.en, line 21: longer than"):
         translate(config(checkpoint, part="1/3", overwrite=True))
 
 
@@ -213,8 +214,11 @@ AGAIN = "compute it again with part="
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda model: output_path(2, 3).unlink(), ["missing parts: 2 of 3", "part=2/3"]),
-        (lambda model: record_path(3, 3).unlink(), ["missing parts: 3 of 3", "part=3/3"]),
+        (
+            lambda model: output_path(2, 3).unlink(),
+            ["unfinished parts: 2 of 3 (complete: 1, 3; missing: 2)", "part=2/3"],
+        ),
+        (lambda model: record_path(3, 3).unlink(), ["unfinished parts: 3 of 3", "part=3/3"]),
         (lambda model: truncate(2), ["002-of-003: has", "were written", f"{AGAIN}2/3"]),
         (lambda model: edit(output_path(3, 3)), ["003-of-003: has changed", f"{AGAIN}3/3"]),
         (lambda model: record_path(1, 3).write_text("{"), ["001-of-003.json", "part=1/3"]),
@@ -236,6 +240,51 @@ def test_parts_that_do_not_belong_together_are_refused(parts, nmt, change, words
     contents = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
     nmt("gather", "mono.de").refused(*words)
     assert contents == {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+
+
+def test_an_output_that_has_been_joined_before_is_no_error(parts, nmt):
+    for name in ("mono.de", "mono.de.gz"):
+        if name != "mono.de":
+            Path("mono.de.parts").rename(f"{name}.parts")
+        assert nmt("gather", name).out == f"{name}: 6 lines of 3 parts\n"
+        status = Path(name).stat()
+        outcome = nmt("gather", name)
+        message = f"{name}: 6 lines of 3 parts, which had been joined before\n"
+        assert (outcome.code, outcome.out) == (0, message)
+        assert Path(name).stat().st_mtime_ns == status.st_mtime_ns
+    joined = gzip.decompress(Path("mono.de.gz").read_bytes())
+    others = [gzip.compress(other) for other in (joined[:-1], joined + b"\n", b"x" + joined[1:])]
+    damaged = gzip.compress(joined)[:-9]
+    for content in (*others, damaged):
+        Path("mono.de.gz").write_bytes(content)
+        nmt("gather", "mono.de.gz", "remove=true").refused("mono.de.gz exists", "overwrite=true")
+    Path("mono.de.gz").write_bytes(gzip.compress(joined, 1))
+    assert nmt("gather", "mono.de.gz", "remove=true").code == 0
+    assert not Path("mono.de.gz.parts").exists()
+
+
+class Killed(Exception):
+    """What stops a job in a test."""
+
+
+def test_gather_lists_what_is_complete_partial_and_missing(here, nmt):
+    folder = Path("mono.de.parts")
+    folder.mkdir()
+    nmt("gather", "mono.de").refused("mono.de.parts: has no parts; run commands with part=I/N")
+    for number, lines in ((2, 1_200), (5, 7)):
+        path = str(output_path(number, 6))
+        with suppress(Killed), output.open_output(path, "job") as file:
+            file.write("ka\n" * lines, lines)
+            raise Killed
+    nmt("gather", "mono.de").refused(
+        "mono.de.parts: unfinished parts: 1-6 of 6 "
+        "(partial, with their lines so far: 2 (1,200), 5 (7); missing: 1, 3-4, 6); wait for them, "
+        "or run the command of a part that has stopped again, as with part=1/6"
+    )
+    # Partial files of another number of parts, which killed jobs have left, do not count.
+    output_path(3, 4).touch()
+    record_path(3, 4).touch()
+    nmt("gather", "mono.de").refused("unfinished parts: 1-2, 4 of 4 (complete: 3; missing: 1-2, 4)")
 
 
 def test_the_model_must_be_the_same_for_all_parts(parts, nmt):
@@ -367,7 +416,9 @@ def test_a_part_that_was_killed_resumes_with_the_same_result(checkpoint, capsys)
     translate(config(checkpoint, output="whole", **GREEDY))
     lines = kill_in_the_middle(checkpoint)
     assert not output_path(2, 3).exists()
-    with pytest.raises(NMTError, match="has no parts; wait"):
+    with pytest.raises(
+        NMTError, match=r"unfinished parts: 1-3 of 3 \(partial, with their lines so far: 2 \("
+    ):
         gather("mono.de")
     wait_for_lock(Path("mono.de.parts/.002-of-003.nmt-partial"))
     translate_parts(checkpoint, 3, **GREEDY)
@@ -433,7 +484,7 @@ def test_a_kill_before_the_output_has_its_name_leaves_a_part_to_resume(
             translate(config(checkpoint, part="1/1"))
     assert record_path(1, 1).exists()
     assert not output_path(1, 1).exists()
-    with pytest.raises(NMTError, match="missing parts: 1 of 1"):
+    with pytest.raises(NMTError, match="unfinished parts: 1 of 1 "):
         gather("mono.de")
     translate(config(checkpoint, part="1/1"))
     gather("mono.de")

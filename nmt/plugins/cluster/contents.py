@@ -32,6 +32,18 @@ class Content:
     """The SHA-256 of the content."""
     data: Any
 
+    @property
+    def size(self) -> int:
+        """The number of bytes of the lines; 0 for the rows of a table."""
+        if not isinstance(self.data, list):
+            return 0
+        size = 0
+        for line in self.data:
+            # Two parallel files have a line each.
+            sides = (line,) if isinstance(line, bytes) else line
+            size += sum(map(len, sides))
+        return size
+
 
 @dataclass
 class Texts:

@@ -1,6 +1,7 @@
 """The files that a job reads, and the names of its outputs."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -97,6 +98,20 @@ def single_file(source: str, output: str, work: Work) -> InputFile:
         problem = f"must have a suffix of the input's format, {kind}"
         raise SettingError(problem, key="output", value=config.output)
     return InputFile(name, source, output, kind)
+
+
+def size_of_files(files: Sequence[InputFile]) -> int | None:
+    """The number of bytes of all lines; None if that is not the size of the files."""
+    size = 0
+    for file in files:
+        for path in filter(None, (file.path, file.second)):
+            # A web server may not know a size; a store of objects has just listed it.
+            scheme, _, _ = path.partition("://")
+            is_listed = not places.is_remote(path) or scheme in places.OBJECT_STORES
+            if not is_listed or file.kind == PARQUET or without_compression(path) != path:
+                return None
+            size += places.size_of(path)
+    return size
 
 
 def is_same_place(first: str, second: str) -> bool:

@@ -18,20 +18,29 @@ from nmt.config import JobConfig, NMTError, SettingError
 from nmt.files import is_prefixed, only_process
 from nmt.plugins.cluster import places
 from nmt.plugins.cluster.contents import Content, Kind, Texts
-from nmt.plugins.cluster.inputs import JSON, PARQUET, ROWS, TEXT, InputFile, input_files
+from nmt.plugins.cluster.inputs import (
+    JSON,
+    PARQUET,
+    ROWS,
+    TEXT,
+    InputFile,
+    input_files,
+    size_of_files,
+)
 from nmt.plugins.cluster.lines import Lines, Records, Rows
 from nmt.plugins.cluster.options import RayConfig
 from nmt.plugins.cluster.store import FileRecord, Store
 from nmt.plugins.cluster.tables import RowTables, Tables
 from nmt.translation import (
     FinishedBlock,
+    Progress,
     RowWork,
     TranslationWork,
     Work,
     find_models,
     options_before,
-    progress_of,
     report_block,
+    show_progress,
     warn,
     what_affects_output,
     with_engine,
@@ -80,7 +89,10 @@ class Pool(Protocol):
         """
 
     def summary(self) -> str:
-        """The workers, in words."""
+        """The workers of the whole job, in words."""
+
+    def state(self) -> str:
+        """The workers of the moment, in words."""
 
 
 OpenPool = Callable[[Work, dict[str, Any]], AbstractContextManager[Pool]]
@@ -194,9 +206,8 @@ class BulkJob:
             self.tables = RowTables(work)
         self.kinds[PARQUET] = self.tables
         self.counts = Counter[str]()
-        self.kept = 0
-        self.computed = 0
-        self.show = progress_of(work.config, work.command, 0, None, stack)
+        self.progress = Progress(size=size_of_files(files))
+        show_progress(self.progress, work.config, work.command, stack, in_log=True)
 
     def prepare(self) -> None:
         """Check inputs and outputs before any work; with overwrite=true, remove old outputs."""
@@ -226,6 +237,7 @@ class BulkJob:
         # Without a missing block, no cluster starts.
         if first is not None:
             with open_pool() as pool:
+                self.progress.workers = pool.state
                 for task, block in pool.run(chain([first], tasks)):
                     self.finish(task, block)
                 workers = pool.summary()
@@ -233,9 +245,10 @@ class BulkJob:
         # The record of a folder stays, so that the same command translates only new files.
         if is_single:
             self.store.clear()
-        kept = f"{self.kept:,} kept from earlier commands"
+        kept = f"{self.progress.kept:,} kept from earlier commands"
         files = "1 file" if len(self.files) == 1 else f"{len(self.files):,} files"
-        lines = "1 line" if self.computed == 1 else f"{self.computed:,} lines"
+        computed = self.progress.computed
+        lines = "1 line" if computed == 1 else f"{computed:,} lines"
         warn(f"{files}: {lines} {self.work.done}, {kept}; {workers}")
 
     def missing_tasks(self) -> Iterator[Task]:
@@ -255,8 +268,7 @@ class BulkJob:
                 yield Task(progress, content, kind.texts(file, content))
             else:
                 self.counts.update(counts)
-                self.kept += content.rows
-                self.show(self.kept + self.computed)
+                self.progress.keep(content.rows, content.size)
         progress.is_read = True
         if record is None:
             self.join_if_complete(progress)
@@ -286,8 +298,7 @@ class BulkJob:
         report_block(block, task.texts.rows, self.counts, f"{file.path}, ")
         payload = self.kinds[file.kind].payload(task.content, task.texts, block.results)
         self.store.add(file, task.content, payload, block.counts)
-        self.computed += task.content.rows
-        self.show(self.kept + self.computed)
+        self.progress.add(task.content.rows, task.content.size)
         task.progress.open -= 1
         self.join_if_complete(task.progress)
 

@@ -221,8 +221,7 @@ class RayPool:
             request.worker.machine = value.machine
             request.worker.is_ready = True
             self.failed_starts = 0
-            ready = sum(worker.is_ready for worker in self.workers)
-            self.most = max(self.most, ready)
+            self.most = max(self.most, self.ready())
         else:
             yield request.task, value
 
@@ -309,12 +308,24 @@ class RayPool:
         self.workers.clear()
         self.guard = None
 
+    def ready(self) -> int:
+        """The number of workers that can compute."""
+        return sum(worker.is_ready for worker in self.workers)
+
+    def state(self) -> str:
+        """See `Pool`."""
+        return workers_in_words(self.ready())
+
     def summary(self) -> str:
         """See `Pool`."""
-        workers = "1 worker" if self.most == 1 else f"{self.most:,} workers"
+        workers = workers_in_words(self.most)
         if not self.lost:
             return workers
         return f"{workers}, of which {self.lost:,} died and were replaced"
+
+
+def workers_in_words(count: int) -> str:
+    return "1 worker" if count == 1 else f"{count:,} workers"
 
 
 def name_of_guard(output: str) -> str:

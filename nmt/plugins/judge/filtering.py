@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from nmt.config import (
+    PATTERN,
     ClusterOptions,
     JobConfig,
     NMTError,
     TranslatorOptions,
+    check_is_local,
     inline,
     number,
     setting,
@@ -33,6 +35,7 @@ from nmt.translation import (
     check_part,
     count_lines,
     find_models,
+    naming_part,
     open_job,
     open_output,
     options_before,
@@ -56,7 +59,6 @@ MOST_CHARACTERS = 5000
 PAIRS = "pairs"
 KEPT = "kept"
 TOO_LONG = f"too long to score (over {MOST_CHARACTERS:,} characters, or the model's positions)"
-PATTERN = frozenset("*?[")
 
 
 @dataclass
@@ -77,6 +79,9 @@ class ScoreJob(JobConfig):
     """The lowest log P per token to keep."""
     score_name: str = "log_probability_per_token"
     """Field for log P per token."""
+
+    def check_paths(self) -> None:
+        """Nothing: on a cluster, they may be folders, patterns and addresses; see `write_rows`."""
 
 
 class ScoreWork(RowWork):
@@ -162,6 +167,15 @@ def rows_of(config: ScoreJob, adds: str) -> Rows:
 
 def write_scored(config: ScoreJob, cluster: ClusterOptions) -> None:
     """Write the pairs of a corpus with their scores, or those that pass a filter."""
+    with naming_part(config.part):
+        write_rows(config, cluster)
+
+
+def write_rows(config: ScoreJob, cluster: ClusterOptions) -> None:
+    """See `write_scored`."""
+    if cluster.cluster is None:
+        check_is_local(config.input)
+        JobConfig.check_paths(config)
     check_formats(config, cluster.cluster is not None)
     names_fields = config.second is None and format_of(config.input) != TSV
     if names_fields and not config.fields:

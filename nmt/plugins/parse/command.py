@@ -29,6 +29,12 @@ class ParseConfig(JobConfig):
 
 
 def run(config: ParseConfig) -> None:
+    with translation.naming_part(config.part):
+        run_job(config)
+
+
+def run_job(config: ParseConfig) -> None:
+    """See `run`."""
     # Imported here, so that help and completion do not load these modules.
     from nmt.plugins.parse.linear import choose_tree
     from nmt.plugins.parse.trees import model_sentence

@@ -6,10 +6,12 @@ In back-translation (Sennrich et al. 2016), that side is the source; in distilla
 
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 from nmt.commands.translate import LESS_MEMORY, input_and_run
 from nmt.config import (
     MISSING,
+    PATTERN,
     ClusterOptions,
     Command,
     JobConfig,
@@ -71,6 +73,8 @@ class SynthesisConfig:
             if "://" in name:
                 problem = f"{key}={name}: must be on this machine"
                 raise NMTError(f"{problem}; copy the files, or mount the storage")
+        if PATTERN.intersection(self.input) and not Path(self.input).exists():
+            raise NMTError(f"input={self.input}: must be one file; join the files with cat")
         n_best = self.job.translator.decode.n_best
         chooses = self.reference is not None
         # Several translations without a reference would cost time for nothing, and a reference
@@ -83,8 +87,10 @@ class SynthesisConfig:
 
 def run(config: SynthesisConfig) -> None:
     from nmt.plugins.synthesize.synthesis import synthesize
+    from nmt.translation import naming_part
 
-    synthesize(config)
+    with naming_part(config.job.part):
+        synthesize(config)
 
 
 COMMAND = Command(

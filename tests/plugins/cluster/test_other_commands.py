@@ -4,6 +4,7 @@ import gzip
 import random
 from pathlib import Path
 
+import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -189,7 +190,69 @@ def test_a_synthesis_on_a_cluster_refuses_parts(nmt, word_model, cluster):
     words[1] = "input=memory://mono"
     nmt(*words).refused("input=memory://mono: must be on this machine")
     words[1] = "input=missing*"
-    nmt(*words).refused("missing*: cannot be read (No such file")
+    nmt(*words).refused("input=missing*: must be one file")
     words[1] = "mono"
     nmt(*words, "output=s3://bucket/bt").refused("output=s3://bucket/bt: must be on this machine")
     assert not Path("s3:").exists()
+
+
+@pytest.fixture
+def remote(here):
+    """Files of lines and of pairs on a server of fsspec, and in a folder of this machine."""
+    files = fsspec.filesystem("memory")
+    lines = "".join(f"{line}\n" for line in sentences(1))
+    pairs = [f"{source}\t{source}\n" for source in sentences(1)]
+    for name, content in (("mono/a.txt", lines), ("pairs/a.tsv", "".join(pairs))):
+        files.pipe_file(f"/bucket/{name}", content.encode())
+        Path(name).parent.mkdir(parents=True)
+        Path(name).write_text(content)
+    yield files
+    files.rm("/bucket", recursive=True)
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "output"),
+    [
+        ("translate", "memory://bucket/mono/", "out/a.txt"),
+        ("translate", "memory://bucket/mono/a.txt", "out.txt"),
+        ("translate", "mono/*.txt", "out/a.txt"),
+        ("score", "memory://bucket/pairs/a.tsv", "out.tsv"),
+        ("score", "pairs/*.tsv", "out/a.tsv"),
+    ],
+)
+def test_addresses_and_patterns_need_no_key(
+    remote, cluster, nmt, word_model, command, name, output
+):
+    cluster()
+    words = [command, str(word_model), "cluster=ray", "engine=torch", "ray.lines=2000"]
+    if command == "score":
+        words.remove("engine=torch")
+    folder = output.partition("/")[0]
+    assert nmt(*words, f"input={name}", f"output=named/{folder}").code == 0
+    outcome = nmt(*words, name, f"output={folder}")
+    assert outcome.code == 0, outcome.err
+    assert Path(output).read_bytes() == Path("named", output).read_bytes()
+    # Finished files stay, also those of a folder that exists.
+    if folder != output:
+        assert "kept from earlier commands" in nmt(*words, name, f"output={folder}").err
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["translate", "s3://bucket/mono/"], "input=s3://bucket/mono/: an address needs cluster"),
+        (["translate", "multi/*.txt"], "input=multi/*.txt: a pattern of files needs cluster=ray"),
+        (["translate", "input=multi/*.txt"], "input=multi/*.txt: a pattern of files needs cluster"),
+        (["score", "s3://bucket/p.tsv", "output=x.tsv"], "input=s3://bucket/p.tsv: an address ne"),
+        (["score", "p/*.tsv", "output=x"], "input=p/*.tsv: a pattern of files needs cluster=ray"),
+        (["synthesize", "s3://bucket/a", "output=x"], "input=s3://bucket/a: must be on this"),
+        (["synthesize", "mono/*.txt", "output=x"], "input=mono/*.txt: must be one file"),
+        (["parse", "mono/*.txt", "output=x"], "mono/*.txt: no such file or folder"),
+    ],
+)
+def test_without_a_cluster_they_are_refused(here, nmt, word_model, words, problem):
+    nmt(*words, str(word_model)).refused(problem)
+
+
+def test_only_models_score_addresses(nmt):
+    nmt("score", "s3://bucket/p.tsv").refused("input=s3://bucket/p.tsv: needs a model")

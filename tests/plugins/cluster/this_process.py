@@ -39,6 +39,9 @@ class ThisProcess:
         task = window.pop(self.generator.randrange(len(window)))
         return task, self.worker.compute(task.texts.lines, task.texts.rows)
 
+    def state(self) -> str:
+        return "1 worker"
+
     def summary(self) -> str:
         return "this process"
 

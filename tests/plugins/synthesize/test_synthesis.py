@@ -326,7 +326,7 @@ def test_joined_parts_have_the_pairs_of_one_job(make, nmt, mono, checkpoint):
     words = ["synthesize", "mono", f"run={checkpoint}", *SEARCH, *one_by_one, "output=joined"]
     for part in ("1/3", "3/3"):
         assert nmt(*words, f"part={part}").code == 0
-    nmt(*words).refused("missing parts: 2 of 3")
+    nmt(*words).refused("unfinished parts: 2 of 3")
     assert nmt(*words, "part=2/3").code == 0
     assert "part 2/3 is complete" in nmt(*words, "part=2/3").err
     assert make(*one_by_one, output="joined") == pairs
