@@ -196,6 +196,37 @@ def test_a_killed_driver_resumes_with_the_same_bytes(python, nmt, word_model, he
     assert Path("out.tsv").read_bytes() == Path("alone.tsv").read_bytes()
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1])
+def test_signals_end_the_command_as_they_do_without_ray(python, alone, word_model, here, number):
+    """Ray's own handler of SIGTERM prints a stack and exits with 15."""
+    words = [f"run={word_model}", "engine=ctranslate2", "input=in.txt", "output=out.txt"]
+    job = subprocess.Popen(
+        [python, "-m", "nmt", "translate", *words, "cluster=ray", "ray.lines=20"],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "RAY_ADDRESS": "local"},
+        stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    while not Path("out.txt.blocks/blocks/in.txt/00000003").exists():
+        assert job.poll() is None, job.communicate()
+        time.sleep(0.02)
+    job.send_signal(number)
+    _, messages = job.communicate(timeout=60)
+    assert job.returncode == (130 if number == signal.SIGINT else -number)
+    assert all(line.startswith("nmt: ") for line in messages.splitlines() if line), messages
+
+
+def test_a_cluster_that_loses_its_head_ends_in_one_line(on_ray, alone):
+    begin = time.monotonic()
+    report = on_ray({"remove_head": True}, "input=in.txt", "output=out.txt", "ray.lines=20")
+    assert "is gone: its head does not answer; repeat the command to resume" in report["problem"]
+    assert "\n" not in report["problem"]
+    # Ray itself would wait for a minute.
+    assert report["seconds"] < 55
+    assert time.monotonic() - begin < 120
+    resumed = on_ray({}, "input=in.txt", "output=out.txt", "ray.lines=20")
+    assert resumed["problem"] == ""
+    assert Path("out.txt").read_bytes() == alone
+
+
 def translating(ray_folder: str) -> list[int]:
     """The workers of a test's own Ray that translate at the moment."""
     processes = []
