@@ -4,7 +4,7 @@ import json
 import time
 from pathlib import Path
 
-from nmt.files.facts import SETTLED_NS, identity_of
+from nmt.files import SETTLED_NS, identity_of
 from nmt.plugins.cluster import places
 from nmt.plugins.cluster.inputs import InputFile
 

@@ -3,7 +3,7 @@
 `python on_ray.py PLAN WORD...` runs `nmt translate WORD...` in this process. PLAN is JSON with the
 CPUs of each node, the number of workers to kill, the seconds between kills, and whether to remove
 the last node after the kills. `edit` names a file of the model to change before the first kill, and
-`guard` an output that another job writes. `remove_head` stops the cluster's head. The script writes the kills and the driver's memory.
+`guard` an output that another job writes. The script writes the kills and the driver's memory.
 """
 
 import json
@@ -91,9 +91,6 @@ class Disturbance(threading.Thread):
         while not self.ended.wait(self.generator.uniform(0, 2 * pause)):
             self.memory.append(memory())
             targets = workers()
-            if targets and self.plan.get("remove_head"):
-                self.cluster.head_node.kill_gcs_server()
-                return
             if targets and self.kills < self.plan["kills"]:
                 if "edit" in self.plan and self.kills == 0:
                     with Path(self.plan["edit"]).open("a") as file:

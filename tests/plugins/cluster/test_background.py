@@ -4,7 +4,7 @@ import threading
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import fsspec
 import pytest
@@ -24,7 +24,7 @@ class SlowFiles(MemoryFileSystem):
     """A file system that counts the requests for its content, and takes a while for each."""
 
     protocol = "slow"
-    requests = Counter[str]()
+    requests: ClassVar[Counter[str]] = Counter()
     running = 0
     most = 0
     lock = threading.Lock()

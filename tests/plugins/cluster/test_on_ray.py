@@ -214,19 +214,6 @@ def test_signals_end_the_command_as_they_do_without_ray(python, alone, word_mode
     assert all(line.startswith("nmt: ") for line in messages.splitlines() if line), messages
 
 
-def test_a_cluster_that_loses_its_head_ends_in_one_line(on_ray, alone):
-    begin = time.monotonic()
-    report = on_ray({"remove_head": True}, "input=in.txt", "output=out.txt", "ray.lines=20")
-    assert "is gone: its head does not answer; repeat the command to resume" in report["problem"]
-    assert "\n" not in report["problem"]
-    # Ray itself would wait for a minute.
-    assert report["seconds"] < 55
-    assert time.monotonic() - begin < 120
-    resumed = on_ray({}, "input=in.txt", "output=out.txt", "ray.lines=20")
-    assert resumed["problem"] == ""
-    assert Path("out.txt").read_bytes() == alone
-
-
 def translating(ray_folder: str) -> list[int]:
     """The workers of a test's own Ray that translate at the moment."""
     processes = []
