@@ -2,8 +2,12 @@
 
 import os
 import pwd
+import re
+import signal
 import socket
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
@@ -26,12 +30,27 @@ QUIET = {
     # Workers without a GPU say device=cpu, so Ray need not hide the GPUs, and need not warn.
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
 }
+GONE_SECONDS = 3.0
+"""The time after which a cluster whose head does not answer is gone."""
+LOOK_SECONDS = 1.0
+"""The time between two attempts to connect to the head."""
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
+"""The signals that end nmt, for which Ray installs handlers of its own."""
 CAUSES = {
     "running low on memory": "its machine was short of memory, so Ray stopped it",
+    "node has died": "its machine is gone",
+    "node was terminated": "its machine is gone",
+    "node is dead": "its machine is gone",
+    "exit code": "its process exited with an error",
     "unexpectedly exits": "its process was killed or crashed, perhaps because memory ran out",
     "unavailable": "it no longer answers",
 }
 """Part of Ray's paragraph about a dead worker -> what it means."""
+NO_CAUSE = re.compile(
+    r"The actor died unexpectedly before finishing this task\.?"
+    r"|\b(class_name|actor_id|pid|name|namespace|ip):[ \t]*\S*"
+)
+"""What Ray's paragraph has even if Ray knows no cause."""
 
 
 @contextmanager
@@ -50,13 +69,14 @@ def connected(address: str | None) -> Iterator[Any]:
     # reports each one in a line, and the job writes to files.
     with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
         try:
-            ray.init(
-                chosen,
-                namespace=NAMESPACE,
-                logging_level="ERROR",
-                log_to_driver=False,
-                include_dashboard=False,
-            )
+            with same_signals():
+                ray.init(
+                    chosen,
+                    namespace=NAMESPACE,
+                    logging_level="ERROR",
+                    log_to_driver=False,
+                    include_dashboard=False,
+                )
         except (ConnectionError, RuntimeError, ValueError, OSError) as error:
             raise NMTError(
                 f"{address or 'cluster=ray'}: cannot connect to the Ray cluster "
@@ -67,6 +87,57 @@ def connected(address: str | None) -> Iterator[Any]:
             yield ray
         finally:
             ray.shutdown()
+
+
+class ClusterGone(NMTError):
+    """The head of the cluster is gone."""
+
+
+class Head:
+    """The head of a cluster, which knows its machines and starts workers.
+
+    Ray itself waits a minute for a head that is gone, and then ends the process with its own
+    message. While the head does not answer, no call must need it: such a call would wait, too.
+    """
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.is_there = True
+        self.answered = time.monotonic()
+        self.looked = self.answered
+
+    def answers(self) -> bool:
+        """Whether the head answers; ClusterGone if it has not for GONE_SECONDS.
+
+        Asks at most once per LOOK_SECONDS.
+        """
+        now = time.monotonic()
+        if now - self.looked < LOOK_SECONDS:
+            return self.is_there
+        self.is_there = answers(self.address)
+        self.looked = time.monotonic()
+        if self.is_there:
+            self.answered = self.looked
+        elif self.looked - self.answered > GONE_SECONDS:
+            raise ClusterGone(
+                f"the Ray cluster at {self.address} is gone: its head does not answer; repeat the "
+                "command to resume"
+            )
+        return self.is_there
+
+
+@contextmanager
+def same_signals() -> Iterator[None]:
+    """Keep the handlers of signals.
+
+    Ray's own handler of SIGTERM, which is not in Python, prints a C++ stack and exits with 15.
+    """
+    handlers = {number: signal.getsignal(number) for number in SIGNALS}
+    yield
+    if threading.current_thread() is threading.main_thread():
+        for number, handler in handlers.items():
+            if handler is not None:  # None: it is not in Python
+                signal.signal(number, handler)
 
 
 def address_to_use(address: str | None) -> str | None:
@@ -131,6 +202,15 @@ def answers(address: str) -> bool:
         return False
 
 
+def address_of_head(ray: Any, address: str | None) -> str:
+    """HOST:PORT of the cluster's head, or of its server for clients."""
+    given = address or os.environ.get("RAY_ADDRESS") or ""
+    if given.startswith(CLIENT):
+        return given.removeprefix(CLIENT)
+    head: str = ray.get_runtime_context().gcs_address
+    return head
+
+
 def description(ray: Any, address: str | None) -> str:
     """The cluster of a job, in words."""
     resources = dict[str, int]()
@@ -154,4 +234,5 @@ def cause_of_death(error: Exception) -> str:
     for part, meaning in CAUSES.items():
         if part in text:
             return meaning
-    return one_line(error)
+    cause = NO_CAUSE.sub(" ", str(error)).strip()
+    return one_line(RuntimeError(cause)) if cause else "its process ended"

@@ -110,7 +110,8 @@ def size_of_files(files: Sequence[InputFile]) -> int | None:
             is_listed = not places.is_remote(path) or scheme in places.OBJECT_STORES
             if not is_listed or file.kind == PARQUET or without_compression(path) != path:
                 return None
-            size += places.size_of(path)
+            # A missing file is an error when it is read.
+            size += places.size_of(path) or 0
     return size
 
 

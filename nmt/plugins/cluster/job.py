@@ -7,6 +7,7 @@ most a few blocks per worker are in memory.
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import AbstractContextManager, ExitStack
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -17,6 +18,7 @@ from typing import Any, Protocol
 from nmt.config import JobConfig, NMTError, SettingError
 from nmt.files import is_prefixed, only_process
 from nmt.plugins.cluster import places
+from nmt.plugins.cluster.background import THREADS, Background
 from nmt.plugins.cluster.contents import Content, Kind, Texts
 from nmt.plugins.cluster.inputs import (
     JSON,
@@ -31,6 +33,7 @@ from nmt.plugins.cluster.lines import Lines, Records, Rows
 from nmt.plugins.cluster.options import RayConfig
 from nmt.plugins.cluster.store import FileRecord, Store
 from nmt.plugins.cluster.tables import RowTables, Tables
+from nmt.plugins.cluster.versions import version_of
 from nmt.translation import (
     FinishedBlock,
     Progress,
@@ -58,11 +61,22 @@ class FileProgress:
     rows: int = 0
     blocks: int = 0
     digest: Any = field(default_factory=hashlib.sha256)
+    writes: list[Future[None]] = field(default_factory=list)
+    """The blocks that are being written."""
+    version: str = ""
+    """The version of the file before it was read, see `version_of`."""
 
     def add(self, content: Content) -> None:
         self.rows += content.rows
         self.blocks += 1
         self.digest.update(content.digest.encode())
+
+    def add_write(self, write: Future[None]) -> None:
+        """Take note of a block that is being written, and forget those that have been."""
+        is_written = [future.done() and future.exception() is None for future in self.writes]
+        pairs = zip(self.writes, is_written, strict=True)
+        self.writes = [future for future, is_done in pairs if not is_done]
+        self.writes.append(write)
 
 
 @dataclass(eq=False)
@@ -131,7 +145,8 @@ def run_in_blocks(work: Work, open_pool: OpenPool) -> dict[str, int]:
         # The pool guards remote outputs, because their file systems have no locks.
         if not places.is_remote(store.folder):
             stack.enter_context(only_process(Path(store.folder), "output"))
-        job = BulkJob(work, files, store, stack)
+        background = stack.enter_context(Background(options.lines))
+        job = BulkJob(work, files, store, background, stack)
         job.prepare()
         job.run(lambda: open_pool(work, loaded))
     return job.counts
@@ -191,12 +206,14 @@ class BulkJob:
         work: Work,
         files: list[InputFile],
         store: Store,
+        background: Background,
         stack: ExitStack,
     ) -> None:
         self.work = work
         self.config = work.config
         self.files = files
         self.store = store
+        self.background = background
         self.size = ray_options(work).lines
         field_name = ray_options(work).field
         self.tables = Tables(field_name)
@@ -216,18 +233,25 @@ class BulkJob:
                 self.tables.check(file)
         if self.config.overwrite:
             self.store.clear()
-            for file in self.files:
-                places.remove(file.output)
-        self.store.claim(options_before(self.config))
+            self.for_all_files(lambda file: places.remove(file.output))
+        self.store.compare(options_before(self.config))
         # This job holds the lock, so no other one is writing them.
         places.remove_temporary_of(file.output for file in self.files)
-        for file in self.files:
-            is_ours = self.store.file_record(file) is not None
-            if not is_ours and places.exists(file.output) and places.size_of(file.output):
-                raise NMTError(
-                    f"output={file.output} exists: pass overwrite=true to replace it, or name "
-                    "another output"
-                )
+        self.for_all_files(self.check_output)
+        # Last, so that a command that is refused leaves nothing behind.
+        self.store.begin()
+
+    def for_all_files(self, call: Callable[[InputFile], None]) -> None:
+        for _ in self.background.ahead(call, self.files, THREADS):
+            pass
+
+    def check_output(self, file: InputFile) -> None:
+        """Raise NMTError if an output exists that is not of this job."""
+        if self.store.file_record(file) is None and places.size_of(file.output):
+            raise NMTError(
+                f"output={file.output} exists: pass overwrite=true to replace it, or name "
+                "another output"
+            )
 
     def run(self, open_pool: Callable[[], AbstractContextManager[Pool]]) -> None:
         """Compute the missing blocks, and join each file that is complete."""
@@ -240,7 +264,9 @@ class BulkJob:
                 self.progress.workers = pool.state
                 for task, block in pool.run(chain([first], tasks)):
                     self.finish(task, block)
+                self.background.finish()
                 workers = pool.summary()
+        self.background.finish()
         is_single = self.files[0].output == places.plain(self.config.output)
         # The record of a folder stays, so that the same command translates only new files.
         if is_single:
@@ -253,36 +279,76 @@ class BulkJob:
 
     def missing_tasks(self) -> Iterator[Task]:
         """The blocks that no earlier command has computed."""
-        for file in self.files:
-            yield from self.missing_tasks_of(file)
+        states = self.background.ahead(self.state_of, self.files, THREADS)
+        for file, (record, version) in zip(self.files, states, strict=True):
+            progress = FileProgress(file, version=version)
+            if record is None:
+                yield from self.missing_tasks_of(progress)
+            elif version and version == record.source:
+                self.progress.keep(record.rows, size_of_files([file]) or 0)
+            else:
+                self.compare(progress, record)
 
-    def missing_tasks_of(self, file: InputFile) -> Iterator[Task]:
-        kind = self.kinds[file.kind]
-        progress = FileProgress(file)
-        record = self.joined(file)
-        for content in kind.contents(file, self.size):
+    def state_of(self, file: InputFile) -> tuple[FileRecord | None, str]:
+        """The record of a file that an earlier command has completed, and the file's version."""
+        return self.joined(file), version_of(file)
+
+    def compare(self, progress: FileProgress, record: FileRecord) -> None:
+        """Read a completed file; NMTError if its content has changed."""
+        file = progress.file
+        for content in self.kinds[file.kind].contents(file, self.size):
             progress.add(content)
-            counts = dict[str, int]() if record else self.store.counts_of(file, content)
+            self.progress.keep(content.rows, content.size)
+        if record.input_sha256 != progress.digest.hexdigest():
+            raise self.changed(file, file.path)
+        # The next command need not read it.
+        source = self.version_read(progress)
+        if source and source != record.source:
+            self.background.writes.submit(self.store.record, file, replace(record, source=source))
+
+    def missing_tasks_of(self, progress: FileProgress) -> Iterator[Task]:
+        file = progress.file
+        kind = self.kinds[file.kind]
+        numbers = self.store.numbers(file)
+        for content, counts in self.with_counts(file, kind.contents(file, self.size), numbers):
+            progress.add(content)
             if counts is None:
                 progress.open += 1
                 yield Task(progress, content, kind.texts(file, content))
             else:
                 self.counts.update(counts)
                 self.progress.keep(content.rows, content.size)
+        if any(number >= progress.blocks for number in numbers):
+            # The file had more blocks. Joining the rest would remove them.
+            raise self.store.changed(file)
         progress.is_read = True
-        if record is None:
-            self.join_if_complete(progress)
-        elif record.input_sha256 != progress.digest.hexdigest():
-            raise self.changed(file, file.path)
+        self.join_if_complete(progress)
+
+    def with_counts(
+        self, file: InputFile, contents: Iterator[Content], numbers: set[int]
+    ) -> Iterator[tuple[Content, dict[str, int] | None]]:
+        """Each block of a file, with its notes if it is finished; see `Store.counts_of`.
+
+        `numbers` are those of the stored blocks.
+        """
+
+        def look_up(content: Content) -> tuple[Content, dict[str, int] | None]:
+            is_stored = content.number in numbers
+            return content, self.store.counts_of(file, content) if is_stored else None
+
+        # Without stored blocks, reading ahead would only fill the memory.
+        return self.background.ahead(look_up, contents) if numbers else map(look_up, contents)
 
     def joined(self, file: InputFile) -> FileRecord | None:
         """The record of a file that an earlier command has completed; None if it is to be done."""
         record = self.store.file_record(file)
-        # A user who wants a file to be translated again removes its translation.
-        if record is None or not places.exists(file.output):
+        if record is None:
             return None
-        is_same = record.identity == self.store.hash
-        if not is_same or places.size_of(file.output) != record.output_bytes:
+        size = places.size_of(file.output)
+        # A user who wants a file to be translated again removes its translation.
+        if size is None:
+            return None
+        if record.identity != self.store.hash or size != record.output_bytes:
             raise self.changed(file, file.output)
         return record
 
@@ -297,19 +363,36 @@ class BulkJob:
         file = task.progress.file
         report_block(block, task.texts.rows, self.counts, f"{file.path}, ")
         payload = self.kinds[file.kind].payload(task.content, task.texts, block.results)
-        self.store.add(file, task.content, payload, block.counts)
+        self.background.check()
+        write = self.background.writes.submit(
+            self.store.add, file, task.content, payload, block.counts
+        )
+        task.progress.add_write(write)
         self.progress.add(task.content.rows, task.content.size)
         task.progress.open -= 1
         self.join_if_complete(task.progress)
 
     def join_if_complete(self, progress: FileProgress) -> None:
-        """Write the output of a file once all of its blocks are computed."""
-        if not progress.is_read or progress.open:
-            return
+        """Join a file in the background once all of its blocks are computed."""
+        if progress.is_read and not progress.open:
+            self.background.joins.submit(self.join, progress)
+
+    def join(self, progress: FileProgress) -> None:
+        """Write the output of a file."""
+        for write in progress.writes:
+            write.result()
         file = progress.file
+        # There was none when the job began, and overwrite=true has removed it.
+        if places.size_of(file.output):
+            raise NMTError(
+                f"output={file.output}: another program has written it since this job began; "
+                "move it away, and repeat this command, which keeps its blocks"
+            )
         input_sha256 = progress.digest.hexdigest()
         with places.written(file.output) as output:
-            payloads = self.store.payloads(file, progress.blocks, input_sha256)
+            payloads = self.store.payloads(
+                file, progress.blocks, input_sha256, self.background.ahead
+            )
             self.kinds[file.kind].join(file, payloads, output)
             size = output.stat().st_size
         record = FileRecord(
@@ -318,6 +401,12 @@ class BulkJob:
             progress.blocks,
             input_sha256,
             size,
+            self.version_read(progress),
         )
         # After the output: a command that is killed between the two joins the blocks again.
         self.store.complete(file, record)
+
+    def version_read(self, progress: FileProgress) -> str:
+        """The version of a file that has been read; empty if it may have changed meanwhile."""
+        version = version_of(progress.file)
+        return version if version == progress.version else ""

@@ -1,10 +1,12 @@
 """Files on this machine, or at addresses that fsspec reads, such as s3://BUCKET/NAME."""
 
+import inspect
 import io
 import os
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -96,9 +98,23 @@ class RemoteFile(io.RawIOBase):
 
 def system_of(name: str) -> tuple[Any, str]:
     """The fsspec file system of an address, and the path in it."""
+    scheme, separator, path = name.partition("://")
     with accessing(name):
-        system, path = fsspec.core.url_to_fs(name)
-    return system, path
+        if not separator or "::" in name:
+            system, path = fsspec.core.url_to_fs(name)
+            return system, path
+        system = system_at(f"{scheme}://{path.partition('/')[0]}")
+        return system, system._strip_protocol(name)
+
+
+@lru_cache(64)
+def system_at(root: str) -> Any:
+    """The file system of the addresses that begin with a scheme and a host or bucket.
+
+    fsspec would make another one, with connections of its own, in each thread.
+    """
+    system, _ = fsspec.core.url_to_fs(root)
+    return system
 
 
 def exists(name: str) -> bool:
@@ -109,13 +125,26 @@ def exists(name: str) -> bool:
         return bool(system.exists(path))
 
 
-def size_of(name: str) -> int:
-    """The size of a file in bytes."""
-    with accessing(name):
-        if not is_remote(name):
-            return Path(name).stat().st_size
-        system, path = system_of(name)
-        return int(system.size(path))
+def size_of(name: str) -> int | None:
+    """The size of a file in bytes; None if there is none."""
+    try:
+        with accessing(name):
+            if not is_remote(name):
+                return Path(name).stat().st_size
+            return int(current_facts(name)["size"])
+    except NMTError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            return None
+        raise
+
+
+def current_facts(name: str) -> dict[str, Any]:
+    """What a remote file system tells about a file now."""
+    system, path = system_of(name)
+    # Otherwise it may answer from an earlier list of the folder.
+    system.invalidate_cache(path)
+    facts: dict[str, Any] = system.info(path)
+    return facts
 
 
 def open_raw(name: str) -> Any:
@@ -142,7 +171,7 @@ def read(name: str) -> bytes | None:
             system, path = system_of(name)
             # Unlike `open`, one request.
             with accessing(name):
-                return bytes(system.cat_file(path))
+                return bytes(system.cat_file(path, **options_to_read(system)))
         with open_raw(name) as file, reading(name):
             content: bytes = file.read()
     except NMTError as error:
@@ -150,6 +179,13 @@ def read(name: str) -> bytes | None:
             return None
         raise
     return content
+
+
+def options_to_read(system: Any) -> dict[str, int]:
+    """Options that read a small file with one request; s3fs would also ask for its size."""
+    method = getattr(system, "_cat_file", system.cat_file)
+    is_needed = "max_concurrency" in inspect.signature(method).parameters
+    return {"max_concurrency": 1} if is_needed else {}
 
 
 def write(name: str, content: bytes) -> None:
@@ -215,10 +251,8 @@ def make_folder(folder: Path) -> None:
 
 def remove(name: str) -> None:
     """Remove a file or folder, if it exists."""
-    if not exists(name):
-        return
     system, path = system_of(name)
-    with accessing(name):
+    with accessing(name), suppress(FileNotFoundError):
         system.rm(path, recursive=True)
 
 
@@ -240,6 +274,23 @@ def remove_temporary_of(names: Iterable[str]) -> None:
             patterns.setdefault(path.parent, []).append(re.escape(path.name))
     for folder, names_there in patterns.items():
         remove_leftovers(folder, "|".join(names_there))
+
+
+def names_in(folder: str) -> Iterator[str]:
+    """The names of the files in a folder that are not empty; none if there is no folder."""
+    if not is_remote(folder):
+        with suppress(FileNotFoundError), os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.stat().st_size:
+                    yield entry.name
+        return
+    system, path = system_of(folder)
+    with accessing(folder):
+        system.invalidate_cache(path)
+        files = system.find(path, detail=True)
+    for path, facts in files.items():
+        if facts.get("size"):
+            yield path.rpartition("/")[2]
 
 
 def files_in(name: str) -> list[str]:

@@ -18,8 +18,16 @@ from uuid import uuid4
 from nmt.config import NMTError, one_line
 from nmt.errors import how_to_install, is_out_of_memory
 from nmt.plugins.cluster import places
-from nmt.plugins.cluster.connection import NAMESPACE, cause_of_death, connected
+from nmt.plugins.cluster.connection import (
+    NAMESPACE,
+    ClusterGone,
+    Head,
+    address_of_head,
+    cause_of_death,
+    connected,
+)
 from nmt.plugins.cluster.job import Task, ray_options
+from nmt.plugins.cluster.options import RayConfig
 from nmt.plugins.cluster.worker import BlockWorker, WorkerFacts, programs_of
 from nmt.translation import FinishedBlock, Work, changed_names, warn
 
@@ -66,9 +74,9 @@ def ray_pool(work: Work, identity: dict[str, Any]) -> Iterator["RayPool"]:
             if places.is_remote(places.plain(work.config.output)):
                 pool.claim_output()
             yield pool
-        except ray.exceptions.RaySystemError as error:
-            problem = f"the cluster is gone ({one_line(error)}); repeat the command to resume"
-            raise NMTError(problem) from error
+        except (ray.exceptions.RaySystemError, ConnectionError) as error:
+            problem = f"the Ray cluster is gone ({one_line(error)}); repeat the command to resume"
+            raise ClusterGone(problem) from error
         finally:
             pool.stop()
 
@@ -82,6 +90,7 @@ class RayPool:
         self.config = work.config
         self.options = ray_options(work)
         self.identity = identity
+        self.head = Head(address_of_head(ray, self.options.address))
         self.programs = programs_of(work.config.translator.compute.engine)
         self.workers = list[Worker]()
         self.requests = dict[Any, Request]()
@@ -101,6 +110,7 @@ class RayPool:
         self.counted = -RESIZE_SECONDS
         self.started = time.monotonic()
         self.guard: Any = None
+        self.has_warned_of_size = False
 
     def claim_output(self) -> None:
         """Hold a name in the cluster for the output; NMTError if another job holds it."""
@@ -122,15 +132,18 @@ class RayPool:
     def run(self, tasks: Iterator[Task]) -> Iterator[tuple[Task, FinishedBlock]]:
         """See `Pool`."""
         while True:
+            is_there = self.head.answers()
             self.assign(tasks)
             if self.is_exhausted and not self.waiting and not self.has_tasks():
                 return
-            self.start_workers()
+            if is_there:
+                self.start_workers()
             for result in self.results():
                 # The death of its worker may have taken it back already.
                 if result in self.requests:
                     yield from self.answer(result)
-            self.warn_if_waiting()
+            if is_there:
+                self.warn_if_waiting()
 
     def results(self) -> list[Any]:
         """Results that have arrived; waits for one, but not for long."""
@@ -191,13 +204,15 @@ class RayPool:
     def number_that_fit(self) -> int:
         """How many workers the machines of the cluster can hold, at least one."""
         count = 0
-        for node in self.ray.nodes():
-            if node["Alive"]:
-                resources = node["Resources"]
-                of_node = int(resources.get("CPU", 0)) // self.options.cpus
-                if self.options.gpus:
-                    of_node = min(of_node, int(resources.get("GPU", 0)))
-                count += of_node
+        nodes = [node["Resources"] for node in self.ray.nodes() if node["Alive"]]
+        for resources in nodes:
+            of_node = int(resources.get("CPU", 0)) // self.options.cpus
+            if self.options.gpus:
+                of_node = min(of_node, int(resources.get("GPU", 0)))
+            count += of_node
+        if not count and not self.has_warned_of_size:
+            self.has_warned_of_size = True
+            warn(too_small(nodes, self.options))
         # A worker that fits nowhere asks a cluster that can grow for another machine.
         return max(1, count)
 
@@ -299,8 +314,10 @@ class RayPool:
             )
 
     def kill(self, worker: Worker) -> None:
-        with suppress(self.ray.exceptions.RayError, ValueError):  # it is dead already
-            self.ray.kill(worker.actor)
+        # It may be dead already, as well as the cluster.
+        with suppress(self.ray.exceptions.RayError, ValueError, ConnectionError, ClusterGone):
+            if self.head.answers():
+                self.ray.kill(worker.actor)
 
     def stop(self) -> None:
         for worker in self.workers:
@@ -326,6 +343,17 @@ class RayPool:
 
 def workers_in_words(count: int) -> str:
     return "1 worker" if count == 1 else f"{count:,} workers"
+
+
+def too_small(nodes: list[dict[str, float]], options: RayConfig) -> str:
+    """What machines with these resources lack for a worker."""
+    needs = [] if options.cpus == 1 else [f"{options.cpus:,} CPUs"]
+    if options.gpus:
+        needs.append("a GPU")
+    if options.gpus and all(node.get("CPU", 0) >= options.cpus for node in nodes):
+        needs = ["a GPU"]
+    words = " and ".join(needs or ["a CPU"])
+    return f"no machine of the cluster has {words}; nmt waits for one, in case the cluster grows"
 
 
 def name_of_guard(output: str) -> str:

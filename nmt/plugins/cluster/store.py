@@ -8,7 +8,7 @@ OUTPUT.blocks/.lock            held by the process that works in the folder
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -46,6 +46,12 @@ class FileRecord:
     input_sha256: str
     """The hash of the hashes of its blocks."""
     output_bytes: int
+    source: str = ""
+    """The version of the input that was read, see `version_of`; empty: unknown."""
+
+
+Mapper = Callable[[Callable[[int], Any], Iterable[int]], Iterator[Any]]
+"""As `map`, but perhaps with threads."""
 
 
 class Store:
@@ -57,16 +63,18 @@ class Store:
         self.identity = identity
         content = json.dumps(identity, sort_keys=True)
         self.hash = hashlib.sha256(content.encode()).hexdigest()
+        self.is_new = False
+        """Whether no earlier command has left anything."""
 
-    def claim(self, before: dict[str, Any]) -> None:
-        """Record the job; NMTError if the folder has blocks of another job.
+    def compare(self, before: dict[str, Any]) -> None:
+        """Raise NMTError if the folder has blocks of another job.
 
         `before` has the values of options that an older nmt did not record.
         """
         path = f"{self.folder}/job.json"
         recorded = places.read(path)
         if recorded is None:
-            places.write(path, (json.dumps({"identity": self.identity}, indent=2) + "\n").encode())
+            self.is_new = True
             return
         earlier = as_mapping(recorded, path).get("identity")
         changed = changed_names(earlier, self.identity, before)
@@ -80,6 +88,12 @@ class Store:
         content = json.dumps(earlier, sort_keys=True)
         self.hash = hashlib.sha256(content.encode()).hexdigest()
 
+    def begin(self) -> None:
+        """Record the job, before its blocks."""
+        if self.is_new:
+            content = json.dumps({"identity": self.identity}, indent=2) + "\n"
+            places.write(f"{self.folder}/job.json", content.encode())
+
     def clear(self) -> None:
         """Forget all blocks, before other ones are written."""
         for name in ("blocks", "files", "job.json"):
@@ -88,6 +102,13 @@ class Store:
 
     def block_path(self, file: InputFile, number: int) -> str:
         return f"{self.folder}/blocks/{file.name}/{number:08}"
+
+    def numbers(self, file: InputFile) -> set[int]:
+        """The numbers of the stored blocks of a file."""
+        if self.is_new:
+            return set()
+        names = places.names_in(f"{self.folder}/blocks/{file.name}")
+        return {int(name) for name in names if name.isdigit()}
 
     def counts_of(self, file: InputFile, content: Content) -> dict[str, int] | None:
         """The notes of a finished block; None if it is missing or damaged.
@@ -122,26 +143,33 @@ class Store:
         header = json.dumps(asdict(record)).encode()
         places.write(self.block_path(file, content.number), header + b"\n" + payload)
 
-    def payloads(self, file: InputFile, blocks: int, input_sha256: str) -> Iterator[bytes]:
-        """The payloads of the blocks of a file, in order.
+    def payloads(
+        self, file: InputFile, blocks: int, input_sha256: str, mapper: Mapper = map
+    ) -> Iterator[bytes]:
+        """The payloads of the blocks of a file, in order, which `mapper` reads.
 
         Raises NMTError if one is missing, damaged, or of another job, which may have written to
         the folder meanwhile, because remote file systems have no locks.
         """
+
+        def read(number: int) -> tuple[BlockRecord, bytes]:
+            return self.whole_block(self.block_path(file, number))
+
         digest = hashlib.sha256()
-        for number in range(blocks):
-            path = self.block_path(file, number)
-            record, payload = split_block(places.read(path) or b"", path)
-            if record is None or hashlib.sha256(payload).hexdigest() != record.sha256:
-                raise NMTError(
-                    f"{path}: missing or damaged; repeat the command to compute it again"
-                )
-            if record.identity != self.hash:
-                raise self.mixed(path)
+        for record, payload in mapper(read, range(blocks)):
             digest.update(record.input_sha256.encode())
             yield payload
         if digest.hexdigest() != input_sha256:
             raise self.mixed(f"{self.folder}/blocks/{file.name}")
+
+    def whole_block(self, path: str) -> tuple[BlockRecord, bytes]:
+        """The record and the payload of a block; NMTError if it is damaged or of another job."""
+        record, payload = split_block(places.read(path) or b"", path)
+        if record is None or hashlib.sha256(payload).hexdigest() != record.sha256:
+            raise NMTError(f"{path}: missing or damaged; repeat the command to compute it again")
+        if record.identity != self.hash:
+            raise self.mixed(path)
+        return record, payload
 
     def mixed(self, path: str) -> NMTError:
         return NMTError(
@@ -150,16 +178,22 @@ class Store:
         )
 
     def file_record(self, file: InputFile) -> FileRecord | None:
+        if self.is_new:
+            return None
         path = f"{self.folder}/files/{file.name}"
         content = places.read(path)
         return (
             None if content is None else build_stored(FileRecord, as_mapping(content, path), path)
         )
 
-    def complete(self, file: InputFile, record: FileRecord) -> None:
-        """Record a joined file, and remove its blocks."""
+    def record(self, file: InputFile, record: FileRecord) -> None:
+        """Record a joined file."""
         path = f"{self.folder}/files/{file.name}"
         places.write(path, (json.dumps(asdict(record)) + "\n").encode())
+
+    def complete(self, file: InputFile, record: FileRecord) -> None:
+        """Record a joined file, and remove its blocks."""
+        self.record(file, record)
         places.remove(f"{self.folder}/blocks/{file.name}")
 
 

@@ -332,3 +332,41 @@ def test_a_failed_write_leaves_no_output(here, name):
         write_half()
     assert not places.exists(name)
     assert not list(here.iterdir())
+
+
+def test_a_source_that_became_shorter_keeps_the_finished_blocks(bulk):
+    write_lines("in.txt", LINES)
+    with pytest.raises(Stopped):
+        bulk("input=in.txt", "output=out.txt", blocks=6)
+    stored = sorted(Path("out.txt.blocks/blocks").rglob("0*"))
+    write_lines("in.txt", LINES[:10])
+    with pytest.raises(NMTError, match=r"in.txt: has changed since"):
+        bulk("input=in.txt", "output=out.txt")
+    assert not Path("out.txt").exists()
+    assert set(stored) <= set(Path("out.txt.blocks/blocks").rglob("0*"))
+
+
+def test_an_output_that_another_program_has_written_meanwhile_is_kept(bulk, monkeypatch):
+    write_lines("in.txt", LINES)
+
+    def run(self, tasks):
+        Path("out.txt").write_text("theirs\n")
+        yield from original(self, tasks)
+
+    original = ThisProcess.run
+    with monkeypatch.context() as changes:
+        changes.setattr(ThisProcess, "run", run)
+        with pytest.raises(NMTError, match=r"another program has written it since.*move it away"):
+            bulk("input=in.txt", "output=out.txt")
+    assert Path("out.txt").read_text() == "theirs\n"
+    Path("out.txt").unlink()
+    assert bulk("input=in.txt", "output=out.txt") == []
+    assert Path("out.txt").exists()
+
+
+def test_a_command_that_is_refused_leaves_nothing_behind(bulk):
+    write_lines("in.txt", LINES)
+    Path("out.txt").write_text("theirs\n")
+    with pytest.raises(NMTError, match=r"output=out.txt exists"):
+        bulk("input=in.txt", "output=out.txt")
+    assert not Path("out.txt.blocks").exists()

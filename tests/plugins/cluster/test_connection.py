@@ -2,13 +2,28 @@
 
 import os
 import socket
+import time
 from pathlib import Path
 
 import pytest
 
 from nmt.errors import NMTError
 from nmt.plugins.cluster import connection
-from nmt.plugins.cluster.connection import NEW, address_to_use, cause_of_death
+from nmt.plugins.cluster.connection import (
+    NEW,
+    ClusterGone,
+    Head,
+    address_to_use,
+    cause_of_death,
+)
+from nmt.plugins.cluster.options import RayConfig
+from nmt.plugins.cluster.pool import too_small
+
+DIED = (
+    "The actor died unexpectedly before finishing this task.\n\tclass_name: \n"
+    "\tactor_id: e2c4a92a38ff021ab7e6d42d02000000\n\tpid: 7\n\tip: 10.0.0.1\n"
+)
+"""What Ray says in any case."""
 
 
 @pytest.fixture
@@ -81,9 +96,37 @@ def test_a_cluster_of_another_user_is_not_used(record, port, capsys, monkeypatch
         ("The actor 80 is\nunavailable: RpcError", "no longer answers"),
         ("Task was killed due to the node running low on memory.\n Memory", "short of memory"),
         ("The node\nis gone", "The node is gone"),
+        (f"{DIED}The actor died because its node has died. Node Id: 5", "its machine is gone"),
+        (f"{DIED}Some\nother cause", "Some other cause"),
+        (DIED, "its process ended"),
     ],
 )
 def test_the_cause_of_a_death_is_one_line(text, cause):
     words = cause_of_death(RuntimeError(text))
     assert cause in words
     assert "\n" not in words
+
+
+def test_a_head_that_does_not_answer_is_gone_after_a_while(monkeypatch):
+    monkeypatch.setattr(connection, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(connection, "GONE_SECONDS", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        head = Head(f"127.0.0.1:{server.getsockname()[1]}")
+        assert head.answers()
+    assert not head.answers()
+    time.sleep(0.2)
+    with pytest.raises(ClusterGone, match=r"127\.0\.0\.1:\d+ is gone: .*repeat the command"):
+        head.answers()
+
+
+@pytest.mark.parametrize(
+    ("cpus", "gpus", "nodes", "words"),
+    [
+        (1, 1, [{"CPU": 4}], "no machine of the cluster has a GPU; nmt waits"),
+        (8, 0, [{"CPU": 4}, {"CPU": 2}], "has 8 CPUs;"),
+        (8, 1, [{"CPU": 4, "GPU": 1}], "has 8 CPUs and a GPU;"),
+        (1, 0, [{"memory": 1}], "has a CPU;"),
+    ],
+)
+def test_a_cluster_without_what_a_worker_needs_is_named(cpus, gpus, nodes, words):
+    assert words in too_small(nodes, RayConfig(cpus=cpus, gpus=gpus))

@@ -196,6 +196,24 @@ def test_a_killed_driver_resumes_with_the_same_bytes(python, nmt, word_model, he
     assert Path("out.tsv").read_bytes() == Path("alone.tsv").read_bytes()
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1])
+def test_signals_end_the_command_as_they_do_without_ray(python, alone, word_model, here, number):
+    """Ray's own handler of SIGTERM prints a stack and exits with 15."""
+    words = [f"run={word_model}", "engine=ctranslate2", "input=in.txt", "output=out.txt"]
+    job = subprocess.Popen(
+        [python, "-m", "nmt", "translate", *words, "cluster=ray", "ray.lines=20"],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "RAY_ADDRESS": "local"},
+        stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    while not Path("out.txt.blocks/blocks/in.txt/00000003").exists():
+        assert job.poll() is None, job.communicate()
+        time.sleep(0.02)
+    job.send_signal(number)
+    _, messages = job.communicate(timeout=60)
+    assert job.returncode == (130 if number == signal.SIGINT else -number)
+    assert all(line.startswith("nmt: ") for line in messages.splitlines() if line), messages
+
+
 def translating(ray_folder: str) -> list[int]:
     """The workers of a test's own Ray that translate at the moment."""
     processes = []
