@@ -239,6 +239,8 @@ def register(add: Add) -> None:
     add(PairsEntry(".tsv", "nmt.text.tables:read_tsv"))
     add(PairsEntry(".csv", "nmt.text.tables:read_csv"))
     add(PairsEntry(".jsonl", "nmt.text.blocks:read_json_lines"))
+    add(PairsEntry(".parquet", "nmt.text.parquet:read_parquet"))
+    add(PairsEntry(".pq", "nmt.text.parquet:read_parquet"))
     add(OptimizerEntry("adam", "nmt.training.module:adam"))
     add(OptimizerEntry("muon", "nmt.training.muon:Muon"))
     add(OptimizerEntry("adafactor", "nmt.training.adafactor:adafactor"))

@@ -26,15 +26,15 @@ class GatherConfig:
 
 
 def run(config: GatherConfig) -> None:
-    from nmt.translation import gather, remove_parts
+    from nmt import translation
 
     if Path(config.output).is_dir():
         raise NMTError(f"output={config.output}: is a folder; name the output of the parts")
-    parts = gather(config.output, config.overwrite, config.input, config.check_input)
-    lines = sum(item.record.lines for item in parts)
-    print(f"{config.output}: {lines:,} lines of {len(parts):,} parts")
+    parts = translation.gather(config.output, config.overwrite, config.input, config.check_input)
+    print(f"{config.output}: {translation.gathered_in_words(parts)}")
+    translation.report_quantiles(translation.counts_of_parts(parts))
     if config.remove:
-        remove_parts(parts)
+        translation.remove_parts(parts)
 
 
 def output_of_parts(words: list[str]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ only at blocks. A part's record says what its output was computed from.
 import hashlib
 import io
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -51,6 +51,8 @@ class PartRecord:
     """The command, the model and the options; see `what_affects_output`."""
     output_bytes: int
     output_sha256: str
+    counts: dict[str, int] = field(default_factory=dict)
+    """The counts of the job, such as of pairs that were kept; older records have none."""
 
 
 class SliceReader(io.RawIOBase):
