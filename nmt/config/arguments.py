@@ -53,9 +53,16 @@ def read_words(command: Command, words: list[str], config_dir: Path | None) -> A
     check_overrides(command, named, config_dir, words)
     if not bare:
         return Arguments(named)
-    values = values_of(command, bare)
     # ~KEY removes a key, so it gives no value that could contradict one of the words.
     given = {key_of(word) for word in named if not word.startswith("~")}
+    try:
+        values = values_of(command, bare)
+    except SettingError as error:
+        if error.key not in given:
+            raise
+        # Its advice is to pass this key.
+        advice = f"`nmt {command.name} {command.usage}`"
+        raise NMTError(f"{error.problem}; {advice}") from error
     check_conflicts(command, values, given, bare)
     short: list[str] = []
     whole_groups: Values = {}

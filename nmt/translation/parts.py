@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 from nmt.config import JobConfig, NMTError, Part, SettingError, build_stored, parts_folder
 from nmt.files import cannot_write, parse_json, read_mapping, sha256, write_file
 from nmt.text import MAGIC, UTF_16, open_bytes, reading
+from nmt.translation.output import check_folder
 
 READ_BYTES = 2**20
 """The number of bytes to search for line ends at once."""
@@ -180,6 +181,7 @@ def unfinished(last: bytes) -> int:
 
 def make_folder(output: str) -> Path:
     """The folder of an output's parts, created if it is missing."""
+    check_folder(output)
     folder = parts_folder(output)
     try:
         folder.mkdir(exist_ok=True)

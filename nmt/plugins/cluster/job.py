@@ -233,10 +233,10 @@ class BulkJob:
         # The record of a folder stays, so that the same command translates only new files.
         if is_single:
             self.store.clear()
-        kept = f"{self.kept:,} kept from earlier commands"
         files = "1 file" if len(self.files) == 1 else f"{len(self.files):,} files"
         lines = "1 line" if self.computed == 1 else f"{self.computed:,} lines"
-        warn(f"{files}: {lines} {self.work.done}, {kept}; {workers}")
+        earlier = "1 line" if self.kept == 1 else f"{self.kept:,} lines"
+        warn(f"{files}: {lines} {self.work.done}, {earlier} from earlier commands; {workers}")
 
     def missing_tasks(self) -> Iterator[Task]:
         """The blocks that no earlier command has computed."""

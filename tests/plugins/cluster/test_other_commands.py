@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from nmt.plugins.cluster import job
+from nmt.plugins.cluster import job, pool
 from nmt.plugins.judge import filtering
 from tests.conftest import WORDS
 from tests.plugins.cluster.this_process import Pools, Stopped
@@ -32,6 +32,7 @@ def cluster(monkeypatch, here):
 
     def use(seed: int = 1, blocks: int | None = None) -> Pools:
         pools = Pools(seed, blocks)
+        monkeypatch.setattr(pool, "check_installed", lambda: None)
         monkeypatch.setattr(job, "run_on_ray", lambda work: job.run_in_blocks(work, pools.open))
         return pools
 
