@@ -102,7 +102,7 @@ class JudgeConfig:
     """run: file for the pairs with their log P per token; after a crash, the same command resumes;
     -: standard output; null: only print the scores of source and hypothesis."""
     minimum: float | None = number(None, -10_000, 0)
-    """output: lowest log P per token, such as -2.5, of pairs to keep as they are; null: keep all
+    """output: lowest log P per token, such as -4.4, of pairs to keep as they are; null: keep all
     pairs, each with its log P per token as another column or field."""
     columns: list[int] = setting(COLUMNS)
     """input: columns of source and target in .tsv files; the first one is 1."""

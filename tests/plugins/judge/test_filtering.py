@@ -5,6 +5,7 @@ import json
 import math
 import random
 import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -252,3 +253,44 @@ def test_a_job_without_parts_left_over(score, pairs):
     contents = [path.read_bytes() for path in sorted(Path("out.tsv.parts").glob("*-of-020"))]
     assert b"".join(contents) == Path("whole.tsv").read_bytes()
     shutil.rmtree("out.tsv.parts")
+
+
+GUIDE = Path(__file__).parents[3] / "docs/guides/translate.md"
+WITHOUT_SCORE = {
+    "tsv": lambda line: line.rpartition("\t")[0],
+    "jsonl": lambda line: drop(json.loads(line), "log_probability_per_token"),
+}
+
+
+def drop(record: dict, name: str) -> dict:
+    return {key: value for key, value in record.items() if key != name}
+
+
+@pytest.mark.parametrize(("program", "suffix"), [("awk", "tsv"), ("jq", "jsonl")])
+def test_the_guide_filters_a_scored_file_like_a_minimum(score, pairs, expected, program, suffix):
+    if shutil.which(program) is None:
+        pytest.skip(f"needs {program}")
+    pairs[3] = ("ka " * 2000, "lo")  # too long for a score
+    write_pairs(pairs)
+    minimum = sorted(expected)[COUNT // 2] + 1e-5
+    place = [COLUMNS] if suffix == "tsv" else []
+    score(f"p.{suffix}", f"output=scored.{suffix}", *place)
+    score(f"p.{suffix}", f"output=kept.{suffix}", *place, f"minimum={minimum}")
+    lines = [line for line in GUIDE.read_text().splitlines() if line.startswith(f"{program} ")]
+    assert len(lines) == 1
+    subprocess.run(lines[0].replace("-4.4", str(minimum)), shell=True, check=True)
+    filtered = Path(f"likely.{suffix}").read_text().splitlines()
+    kept = Path(f"kept.{suffix}").read_text().splitlines()
+    assert 0 < len(kept) < COUNT
+    parsed = [json.loads(line) for line in kept] if suffix == "jsonl" else kept
+    assert [WITHOUT_SCORE[suffix](line) for line in filtered] == parsed
+
+
+def test_a_minimum_that_keeps_hardly_any_pair_is_noticed(score, pairs):
+    lines = score("p.jsonl", "output=none.jsonl", "minimum=-0.001").err.splitlines()
+    assert "25% below -2.5, 50% below -2.4" in lines[-3]
+    assert "minimum=-0.001 keeps less than 1% of the pairs" in lines[-2]
+    assert lines[-1] == "nmt: kept 0 of 60 pairs: none.jsonl"
+    lines = score("p.jsonl", "output=all.jsonl", "minimum=-100").err.splitlines()
+    assert "minimum=-100 drops less than 1% of the pairs" in lines[-2]
+    assert lines[-1] == "nmt: kept 60 of 60 pairs: all.jsonl"
