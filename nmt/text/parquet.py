@@ -95,6 +95,7 @@ def opened(path: Path) -> Iterator[Any]:
 def paths_of_texts(path: Path, schema: Any, config: DataConfig) -> list[tuple[str, ...]]:
     """Where a table has source and target; NMTError if that is not evident."""
     names = schema.names
+    paths: list[tuple[str, ...]]
     if config.columns:
         if max(config.columns) > len(names):
             raise NMTError(f"data.columns={config.columns}: {path} has {len(names)} columns")

@@ -208,6 +208,23 @@ def test_refusals(nmt, word_model, cluster, pairs, words, problem):
     assert Path("t.tsv").stat().st_size
 
 
+def test_a_missing_program_is_an_error_before_anything_is_written(
+    nmt, word_model, here, monkeypatch
+):
+    monkeypatch.setattr(pool, "find_spec", lambda name: None)
+    write("mono", ["ka"])
+    words = ["synthesize", "mono", f"run={word_model}", *SEARCH, "output=out"]
+    nmt(*words, "cluster=ray").refused("cluster=ray needs the package ray")
+    nmt(*words, "ray.cpus=2").refused("ray.cpus=2: needs cluster=ray")
+    assert not Path("out").exists()
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "parquet", "pq"])
+def test_advice_on_records_names_the_cluster(nmt, word_model, here, suffix):
+    write(f"x.{suffix}", ["x"])
+    nmt("translate", f"x.{suffix}", str(word_model)).refused("pass cluster=ray, which translates")
+
+
 def test_a_synthesis_on_a_cluster_refuses_parts(nmt, word_model, cluster):
     cluster()
     write("mono", ["ka"])
