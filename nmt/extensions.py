@@ -452,11 +452,14 @@ class ClusterEntry(Entry[RunOnCluster]):
     """A program that runs a command on many machines, `cluster=NAME`.
 
     ```python
-    add(ClusterEntry("fleet", "fleet:run"))
+    add(ClusterEntry("fleet", "fleet:run", check="fleet:check_installed"))
     ```
     """
 
     kind = "cluster"
+    check: str | None = field(default=None, kw_only=True)
+    """Path of a function without arguments that raises NMTError if the program is not installed;
+    commands call it before they write anything."""
 
 
 class AnswerMistake(Protocol):

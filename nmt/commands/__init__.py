@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nmt.errors import NMTError
+from nmt.errors import NMTError, SettingError
 from nmt.extensions import (
     Add,
     CommandEntry,
@@ -130,7 +130,7 @@ def paths_and_texts(
         elif has_several_words(word) or (command and is_text(word)):
             sorted_words.texts.append(word)
         elif sorted_words.files and forms_with_output:
-            raise no_such_path(word, forms_with_output(word))
+            raise no_such_output(word, forms_with_output(word))
         elif sorted_words.files:
             raise no_such_path(word, forms)
         else:
@@ -174,6 +174,15 @@ def no_such_path(word: str, advice: str) -> NMTError:
         advice = "train a model first with `nmt preprocess` and `nmt train`"
         return NMTError(f"{LATEST_RUN}: no such run; {advice}")
     return NMTError(f"{word or repr(word)}: no such file or folder; {advice}")
+
+
+def no_such_output(word: str, forms: str) -> NMTError:
+    """The error for a word that names nothing, and may be meant as the output."""
+    if word == LATEST_RUN:
+        return no_such_path(word, forms)
+    # With its key, so that the advice is left out if the command has an output already.
+    problem = f"{word or repr(word)}: no such file or folder"
+    return SettingError(problem, key="output", advice=forms)
 
 
 def has_several_words(word: str) -> bool:
@@ -261,6 +270,8 @@ def register(add: Add) -> None:
     add(PairsEntry(".tsv", "nmt.text.tables:read_tsv"))
     add(PairsEntry(".csv", "nmt.text.tables:read_csv"))
     add(PairsEntry(".jsonl", "nmt.text.blocks:read_json_lines"))
+    add(PairsEntry(".parquet", "nmt.text.parquet:read_parquet"))
+    add(PairsEntry(".pq", "nmt.text.parquet:read_parquet"))
     add(OptimizerEntry("adam", "nmt.training.module:adam"))
     add(OptimizerEntry("muon", "nmt.training.muon:Muon"))
     add(OptimizerEntry("adafactor", "nmt.training.adafactor:adafactor"))

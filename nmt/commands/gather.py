@@ -26,16 +26,16 @@ class GatherConfig:
 
 
 def run(config: GatherConfig) -> None:
-    from nmt.translation import gather, remove_parts
+    from nmt import translation
 
     if Path(config.output).is_dir():
         raise NMTError(f"output={config.output}: is a folder; name the output of the parts")
-    joined = gather(config.output, config.overwrite, config.input, config.check_input)
-    lines = sum(item.record.lines for item in joined.parts)
+    joined = translation.gather(config.output, config.overwrite, config.input, config.check_input)
     before = "" if joined.is_new else ", which had been joined before"
-    print(f"{config.output}: {lines:,} lines of {len(joined.parts):,} parts{before}")
+    print(f"{config.output}: {translation.gathered_in_words(joined.parts)}{before}")
+    translation.report_quantiles(translation.counts_of_parts(joined.parts))
     if config.remove:
-        remove_parts(joined.parts)
+        translation.remove_parts(joined.parts)
 
 
 def output_of_parts(words: list[str]) -> dict[str, Any]:

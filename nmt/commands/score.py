@@ -235,7 +235,7 @@ COMMAND = Command(
     usage="[HYPOTHESIS REFERENCE or RUN...]",
     examples=(
         "output.de corpus/test.de",
-        "output.de corpus/test.de source=corpus/test.en examples=5",
+        "run=runs/mine input=pairs.tsv output=likely.tsv minimum=-4.4",
     ),
     options={"--json": "format=json"},
     memory="pass a lower batch_tokens",

@@ -91,6 +91,7 @@ from .training import ExperimentConfig as ExperimentConfig
 from .training import OptimConfig as OptimConfig
 from .training import SETTLED as SETTLED
 from .training import TrainerConfig as TrainerConfig
+from .translation import clusters as clusters
 from .translation import ClusterOptions as ClusterOptions
 from .translation import JobConfig as JobConfig
 from .folders import FolderOptions as FolderOptions

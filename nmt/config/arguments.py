@@ -53,9 +53,9 @@ def read_words(command: Command, words: list[str], config_dir: Path | None) -> A
     check_overrides(command, named, config_dir, words)
     if not bare:
         return Arguments(named)
-    values = values_of(command, bare)
     # ~KEY removes a key, so it gives no value that could contradict one of the words.
     given = {key_of(word) for word in named if not word.startswith("~")}
+    values = values_of(command, bare, given)
     check_conflicts(command, values, given, bare)
     short: list[str] = []
     whole_groups: Values = {}
@@ -80,11 +80,21 @@ def without_aliases(command: Command, words: list[str]) -> list[str]:
     return renamed
 
 
-def values_of(command: Command, bare: list[str]) -> Values:
-    """The keys and values that arguments without = stand for."""
+def values_of(command: Command, bare: list[str], given: set[str]) -> Values:
+    """The keys and values that arguments without = stand for.
+
+    `given` are the keys that are given as KEY=VALUE.
+    """
     if command.words is None:
         raise NMTError(f"{bare[0]}: this command takes only KEY=VALUE arguments")
-    return command.words(bare)
+    try:
+        return command.words(bare)
+    except SettingError as error:
+        if error.key not in given:
+            raise
+        # Its advice is to pass this key.
+        advice = f"`nmt {command.name} {command.usage}`"
+        raise NMTError(f"{error.problem}; {advice}") from error
 
 
 def check_conflicts(command: Command, values: Values, given: set[str], bare: list[str]) -> None:

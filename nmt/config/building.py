@@ -111,13 +111,24 @@ class Parts:
         # A nested record is a tree if it comes from YAML. In Python, it may be a record already.
         if is_dataclass(member.type) and is_given and not is_built:
             return build(cast(Any, member.type), raw, "", f"{key}.")
+        if not is_given:
+            # Together with later ones, such as the languages of both sides.
+            later = [f"{self.group}{name}" for name, value in self.rest.items() if value == MISSING]
+            raise missing_values([key, *later])
         return checked(key, raw, member)
+
+
+def missing_values(keys: list[str]) -> SettingError:
+    """The error for keys that need values."""
+    needed = "a value is needed" if len(keys) == 1 else "values are needed"
+    words = " ".join(f"{key}=VALUE" for key in keys)
+    return SettingError(f"{' and '.join(keys)}: {needed}; pass {words}", key=keys[0])
 
 
 def checked(key: str, value: Any, member: Member) -> Any:
     """Convert a value to its key's type; NMTError if the key does not accept it."""
     if value == MISSING:
-        raise SettingError(f"{key}: a value is needed; pass {key}=VALUE", key=key)
+        raise missing_values([key])
     value = converted(value, member)
     # Ranges and choices of a list hold for each of its items.
     items = value if isinstance(value, list) else [value]

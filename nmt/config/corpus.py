@@ -78,9 +78,11 @@ class DataConfig:
     test: list[str] = field(default_factory=list)
     """Test set, in the same form as train; if empty, test_size pairs are drawn from train."""
     valid_size: int = number(1000, 0, 10**9)
-    """Number of pairs drawn from train for validation if `valid` is empty."""
+    """Number of pairs drawn from train for validation if `valid` is empty; with sources, from each
+    of them."""
     test_size: int = number(1000, 0, 10**9)
-    """Number of pairs drawn from train for testing if `test` is empty."""
+    """Number of pairs drawn from train for testing if `test` is empty; with sources, from each of
+    them."""
     held_out_min_words: int = number(1, 0, 1_000_000)
     """Minimum number of source words in a pair drawn for validation or testing, counted as in
     filters.min_words."""
@@ -88,8 +90,8 @@ class DataConfig:
     """How to treat malformed lines, such as invalid UTF-8: strict (stop and name the line) or skip
     (count them)."""
     columns: list[int] = field(default_factory=list)
-    """Columns of source and target in .tsv and .csv files, counted from 1, such as [2,3]; if empty,
-    nmt finds them."""
+    """Columns of source and target in .tsv, .csv and .parquet files, counted from 1, such as [2,3];
+    if empty, nmt finds them."""
     path: str | None = None
     """For kinds other than files: the folder or file that contains the corpus, such as a local copy
     of a download."""

@@ -113,6 +113,10 @@ from .pairs import parallel as parallel
 from .pairs import resolve as resolve
 from .pairs import table_format as table_format
 from .pairs import texts_of as texts_of
+from .parquet import column_at as column_at
+from .parquet import is_text_type as is_text_type
+from .parquet import path_of_text as path_of_text
+from .parquet import type_at as type_at
 from .scripts import direction_of_text as direction_of_text
 from .scripts import letters as letters
 from .scripts import script as script

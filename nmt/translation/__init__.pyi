@@ -7,7 +7,9 @@ from .corpora import kind_of_corpus as kind_of_corpus
 from .flagging import flagger as flagger
 from .gathering import check_identity as check_identity
 from .gathering import computed_parts as computed_parts
+from .gathering import counts_of_parts as counts_of_parts
 from .gathering import gather as gather
+from .gathering import gathered_in_words as gathered_in_words
 from .gathering import remove_parts as remove_parts
 from .identity import changed_names as changed_names
 from .identity import is_same as is_same
@@ -60,6 +62,13 @@ from .reporting import report as report
 from .reporting import summarize as summarize
 from .reporting import warn as warn
 from .reporting import warn_of_note as warn_of_note
+from .score_counts import KEPT as KEPT
+from .score_counts import PAIRS as PAIRS
+from .score_counts import bin_of as bin_of
+from .score_counts import kept_in_words as kept_in_words
+from .score_counts import notes_in as notes_in
+from .score_counts import report_quantiles as report_quantiles
+from .score_counts import report_scores as report_scores
 from .segments import Segmenter as Segmenter
 from .spans import Words as Words
 from .stages import Outcome as Outcome

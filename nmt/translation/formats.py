@@ -60,8 +60,8 @@ ADVICE = {
     " swift tsx vb zsh": FROM_CODE,
     "bak bin cat chm efi ipk ksh lzh mol msa mus ota sam scr sid snd str": CONVERT,
     "ai avi cfg conf db dwg eml env eps exe fm gif graphql hcl indd jpeg jpg mbox mif mkv mp3"
-    " mp4 msg npz odg parquet pkl png proto psd pub safetensors sfm sqlite tf tiff ttf usfm vcf vsd"
-    " vsdx wav webp woff": CONVERT,
+    " mp4 msg npz odg parquet pkl png pq proto"
+    " psd pub safetensors sfm sqlite tf tiff ttf usfm vcf vsd vsdx wav webp woff": CONVERT,
     "7z bz2 gz lz4 rar tar tgz xz z zip": "unpack it",
 }
 """Suffixes of other files -> advice to the user."""

@@ -1,6 +1,7 @@
 """Join the outputs of an input's parts into one file, after checking that they belong together."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from nmt.translation.job import check_not_input
 from nmt.translation.output import Output, open_output
 from nmt.translation.part_states import check_all_are_complete, number_of_parts
 from nmt.translation.parts import READ_BYTES, PartRecord, measure, read_record
+from nmt.translation.score_counts import KEPT, PAIRS, kept_in_words
 
 
 @dataclass(frozen=True)
@@ -177,6 +179,24 @@ def append(item: ComputedPart, file: Output) -> None:
         raise item.refusal(problem)
     if digest.hexdigest() != record.output_sha256:
         raise item.refusal("has changed since it was written")
+
+
+def counts_of_parts(parts: Sequence[ComputedPart]) -> Counter[str]:
+    """The counts of the jobs that have computed the parts."""
+    counts = Counter[str]()
+    for item in parts:
+        counts.update(item.record.counts)
+    return counts
+
+
+def gathered_in_words(parts: Sequence[ComputedPart]) -> str:
+    """What the joined output has, such as "30 lines of 2 parts"."""
+    counts = counts_of_parts(parts)
+    lines = sum(item.record.lines for item in parts)
+    if counts[KEPT] < counts[PAIRS]:
+        # A filter has left out lines.
+        return f"{kept_in_words(counts)} ({len(parts):,} parts)"
+    return f"{lines:,} lines of {len(parts):,} parts"
 
 
 def remove_parts(parts: Sequence[ComputedPart]) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path, PurePath
 from nmt.config import (
     NMTError,
     TranslateConfig,
+    clusters,
     document_format,
     documents,
     shared_suffixes,
@@ -34,6 +35,8 @@ CORPUS_WORD = re.compile(
 """Suffixes by which corpora name a side, a split, a part or a stage of processing."""
 ALSO_CODE = re.compile("am|as|cs|es|gd|la|mk|ml|ms|nb|pl|ps|sc|sh|so|st|sv|tr|ts|vi")
 """Language codes that are also suffixes of source code; the content decides."""
+OF_RECORDS = ("jsonl", "ndjson", "parquet", "pq")
+"""Suffixes of files of records, which clusters translate."""
 
 
 def suffix_of(name: str) -> str:
@@ -146,6 +149,12 @@ def check_lines(config: TranslateConfig) -> None:
     advice = advice_for(suffix)
     is_text = is_name_of_text(suffix)
     if not is_text and advice:
+        names = clusters()
+        if suffix.lower() in OF_RECORDS and names:
+            of_cluster = (
+                f"pass cluster={next(iter(names))}, which translates a field of each record"
+            )
+            advice = f"{of_cluster}, or {advice}"
         raise refusal(name, f"nmt cannot read .{suffix} files", Kind(suffix, advice))
     # What a pipe contains cannot be read twice; `open_source` checks it.
     if Path(name).is_file():

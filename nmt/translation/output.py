@@ -11,6 +11,7 @@ output such as `out.gz` when it is complete.
 import fcntl
 import json
 import os
+import shlex
 import shutil
 import sys
 import time
@@ -265,8 +266,18 @@ def compressed(partial: Path, suffix: str) -> Path:
     return path
 
 
+def check_folder(name: str) -> None:
+    """Raise NMTError if the folder of an output is missing."""
+    folder = Path(name).parent
+    if not folder.is_dir():
+        # Not created: the name may be mistyped, and the file would be hard to find.
+        advice = f"create it with mkdir -p {shlex.quote(str(folder))}"
+        raise NMTError(f"output={name}: no folder {folder}; {advice}")
+
+
 def open_file(name: str, overwrite: bool) -> Output:
     """Open a file, device or pipe for writing."""
+    check_folder(name)
     try:
         path = Path(name)
         # Written directly: a rename would replace the device itself by a file.

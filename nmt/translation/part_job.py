@@ -49,6 +49,9 @@ def open_part(
     if not config.overwrite and is_complete(part, folder, record, before):
         warn(f"part {part} is complete: {path}")
         return Job(iter(()), Output(str(path), io.BytesIO()), lambda number: None)
+    lines_in_words = "1 line" if record.lines == 1 else f"{record.lines:,} lines"
+    # Before the output, so that it runs after the output has its name.
+    stack.push(partial(report_end, f"part {part} is complete, {lines_in_words}: {path}"))
     opening = open_output(str(path), identity_of(record), config.overwrite, before)
     output = stack.enter_context(opening)
     assert isinstance(output, OutputFile)
@@ -58,7 +61,7 @@ def open_part(
     if config.overwrite:
         output.path.unlink(missing_ok=True)
     # Before the output has its name: a kill between the two leaves a partial output to resume.
-    output.before_renaming = partial(complete_record, record, record_path)
+    output.before_renaming = partial(complete_record, record, record_path, output)
     source = stack.enter_context(open_slice(config.input, record.begin, record.end))
     size = record.end - record.begin
     progress = Progress(output.notes.lines, record.lines, size, clock=monotonic)
@@ -105,10 +108,21 @@ def identity_of(record: PartRecord) -> dict[str, Any]:
     return {"input": content, **record.identity}
 
 
-def complete_record(record: PartRecord, path: Path, output: Path) -> None:
+def report_end(words: str, error_type: type[BaseException] | None, *details: object) -> None:
+    """Print that a part is complete, unless an error ends its job."""
+    if error_type is None:
+        warn(words)
+
+
+def complete_record(record: PartRecord, path: Path, file: Output, output: Path) -> None:
     """Write the record of a part with this complete output."""
-    size = output.stat().st_size
-    write_record(path, replace(record, output_bytes=size, output_sha256=sha256(output)))
+    complete = replace(
+        record,
+        output_bytes=output.stat().st_size,
+        output_sha256=sha256(output),
+        counts=dict(file.notes.counts),
+    )
+    write_record(path, complete)
 
 
 def is_complete(part: Part, folder: Path, record: PartRecord, before: Mapping[str, Any]) -> bool:

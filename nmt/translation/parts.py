@@ -8,13 +8,14 @@ only at blocks. A part's record says what its output was computed from.
 import hashlib
 import io
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from nmt.config import JobConfig, NMTError, Part, SettingError, build_stored, parts_folder
 from nmt.files import cannot_write, parse_json, read_mapping, sha256, write_file
 from nmt.text import MAGIC, UTF_16, open_bytes, reading
+from nmt.translation.output import check_folder
 
 READ_BYTES = 2**20
 """The number of bytes to search for line ends at once."""
@@ -51,6 +52,8 @@ class PartRecord:
     """The command, the model and the options; see `what_affects_output`."""
     output_bytes: int
     output_sha256: str
+    counts: dict[str, int] = field(default_factory=dict)
+    """The counts of the job, such as of pairs that were kept; older records have none."""
 
 
 class SliceReader(io.RawIOBase):
@@ -178,6 +181,7 @@ def unfinished(last: bytes) -> int:
 
 def make_folder(output: str) -> Path:
     """The folder of an output's parts, created if it is missing."""
+    check_folder(output)
     folder = parts_folder(output)
     try:
         folder.mkdir(exist_ok=True)

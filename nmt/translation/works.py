@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any, ClassVar
 
 from nmt.config import ClusterOptions, JobConfig, NMTError, SettingError
-from nmt.extensions import ClusterEntry
+from nmt.extensions import ClusterEntry, import_attribute
 from nmt.registry import entries_of
 from nmt.translation.load import load_translator
 from nmt.translation.reporting import fields_of, warn_of_note
@@ -147,7 +147,10 @@ def run_on_cluster(work: Work) -> dict[str, int]:
 
 
 def check_for_cluster(config: JobConfig, cluster: ClusterOptions) -> None:
-    """Raise NMTError for what cannot be divided among machines, except by `nmt translate`."""
+    """Raise NMTError for what cannot be divided among machines, except by `nmt translate`.
+
+    Also if the program of the cluster is not installed.
+    """
     problem = ""
     if config.input == "-":
         problem = "needs a file as input"
@@ -157,3 +160,8 @@ def check_for_cluster(config: JobConfig, cluster: ClusterOptions) -> None:
         problem = "divides the input itself; omit part"
     if problem:
         raise SettingError(problem, key="cluster", value=cluster.cluster)
+    assert cluster.cluster is not None
+    entry = entries_of(ClusterEntry)[cluster.cluster]
+    if entry.check:
+        check: Callable[[], None] = import_attribute(entry.check)
+        check()

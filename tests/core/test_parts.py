@@ -151,7 +151,8 @@ def test_a_complete_part_is_not_computed_again(parts, nmt):
         "part=2/3: mono.de.parts/002-of-003 was computed with another decode.",
         "overwrite=true",
     )
-    assert nmt("translate", "mono.en", *words, *search, "overwrite=true").err == ""
+    again = nmt("translate", "mono.en", *words, *search, "overwrite=true")
+    assert again.err == "nmt: part 2/3 is complete, 2 lines: mono.de.parts/002-of-003\n"
     assert output_path(2, 3).stat().st_ino != before.st_ino
 
 

@@ -138,6 +138,11 @@ def test_a_file_a_text_and_a_run_are_told_apart(words, run, input, text):
             ["hyp.de", "o.docx"],
             "o.docx: no such file or folder; `nmt translate [FILE] [RUN] [output=o.docx]`",
         ),
+        (
+            "translate",
+            ["hyp.de", "mymodel", "output=o.en", "part=2/2"],
+            "mymodel: no such file or folder; `nmt translate [FILE, FOLDER or 'SOME TEXT'] [RUN]...`",
+        ),
         ("translate", ["runs/latest"], "train a model first"),
         ("translate", ["hyp.de", "Hello world"], "hyp.de, Hello world: give one file or text"),
         ("translate", ["Hello world", "input=hyp.de"], "omit it"),
@@ -222,6 +227,11 @@ def test_a_table_does_not_name_its_languages():
     Path("both.tsv").touch()
     with pytest.raises(NMTError, match=r"data\.target: a value is needed"):
         compose("preprocess", ["both.tsv", "data.source=en"])
+    both = (
+        r"^data\.source and data\.target: values are needed; pass data\.source=VALUE data\.target="
+    )
+    with pytest.raises(NMTError, match=both):
+        compose("preprocess", ["both.tsv"])
 
 
 def test_train_takes_the_options_of_a_prepared_corpus_from_its_manifest():

@@ -26,6 +26,7 @@ ARGUMENTS = {
     "document_speed.py": ["5", "1"],
     "documents.py": ["F/page.html", "F/seite.html"],
     "exactness.py": ["small", "1", "1"],
+    "filtering.py": ["MODEL", "F/test.en", "F/test.de", "20"],
     "formats.py": ["F/formats"],
     "growth.py": ["MODEL", "F/test.en", "planning", "--sizes", "3", "--results", "a.json", "--figure", "a.svg"],
     "inline_code.py": ["pairs", "F/test.en", "F/test.de"],

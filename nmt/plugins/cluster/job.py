@@ -271,11 +271,12 @@ class BulkJob:
         # The record of a folder stays, so that the same command translates only new files.
         if is_single:
             self.store.clear()
-        kept = f"{self.progress.kept:,} kept from earlier commands"
         files = "1 file" if len(self.files) == 1 else f"{len(self.files):,} files"
         computed = self.progress.computed
         lines = "1 line" if computed == 1 else f"{computed:,} lines"
-        warn(f"{files}: {lines} {self.work.done}, {kept}; {workers}")
+        kept = self.progress.kept
+        earlier = "1 line" if kept == 1 else f"{kept:,} lines"
+        warn(f"{files}: {lines} {self.work.done}, {earlier} from earlier commands; {workers}")
 
     def missing_tasks(self) -> Iterator[Task]:
         """The blocks that no earlier command has computed."""

@@ -1,8 +1,10 @@
 """The options of `cluster=ray`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
-from nmt.config import number, setting
+from nmt.config import ClusterOptions, SettingError, number, setting
+
+NAME = "ray"
 
 
 @dataclass
@@ -29,3 +31,13 @@ class RayConfig:
     """Address of the cluster, such as HOST:6379 or ray://HOST:10001; null: $RAY_ADDRESS, or the
     cluster that you have started here with `ray start`, otherwise a new one on this machine's
     cores; local: always a new one."""
+
+    def check(self, options: ClusterOptions) -> None:
+        """Raise SettingError if an option of the cluster is given without it."""
+        if options.cluster == NAME:
+            return
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if value != item.default:
+                key = f"{NAME}.{item.name}"
+                raise SettingError(f"needs cluster={NAME}", key=key, value=str(value))

@@ -4,5 +4,6 @@ from nmt.extensions import Add, ClusterEntry, OptionsEntry
 
 
 def register(add: Add) -> None:
-    add(ClusterEntry("ray", "nmt.plugins.cluster.job:run_on_ray"))
+    here = "nmt.plugins.cluster"
+    add(ClusterEntry("ray", f"{here}.job:run_on_ray", check=f"{here}.pool:check_installed"))
     add(OptionsEntry("cluster.ray", "nmt.plugins.cluster.options:RayConfig"))

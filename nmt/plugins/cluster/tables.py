@@ -1,7 +1,7 @@
 """Parquet files, in blocks of rows."""
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from nmt.plugins.cluster import places
 from nmt.plugins.cluster.contents import TRANSLATION, Content, Texts, fields_of_rows
 from nmt.plugins.cluster.inputs import InputFile
 from nmt.plugins.cluster.lines import check_names
+from nmt.text import column_at, is_text_type, path_of_text, type_at
 from nmt.translation import RowWork
 
 GROUP_ROWS = 2**16
@@ -51,7 +52,7 @@ class Tables:
             check_names(schema.names, self.field)
         except NMTError as error:
             raise error.within(file.path) from error
-        check_is_text(file, schema, self.field)
+        check_is_text(file, schema, (self.field,))
 
     def payload(self, content: Content, texts: Texts, translations: list[str]) -> bytes:
         fields = fields_of_rows(texts, translations)
@@ -83,7 +84,12 @@ class RowTables(Tables):
 
     def texts(self, file: InputFile, content: Content) -> Texts:
         texts = Texts()
-        columns = [content.data.column(name).to_pylist() for name in self.work.fields]
+        batch = content.data
+        columns = []
+        for name in self.work.fields:
+            path = path_of_text(batch.schema, name)
+            assert path  # `check` has found it
+            columns.append(column_at(batch, path).to_pylist())
         for number, row in enumerate(zip(*columns, strict=True), content.first):
             # A row without one of the texts has no result.
             if None not in row:
@@ -94,10 +100,11 @@ class RowTables(Tables):
     def check(self, file: InputFile) -> None:
         schema = schema_of(file)
         for name in self.work.fields:
-            if name not in schema.names:
+            path = path_of_text(schema, name)
+            if path is None:
                 names = ", ".join(schema.names)
                 raise NMTError(f"{file.path}: no column {name}, only {names}; pass fields=[A,B]")
-            check_is_text(file, schema, name)
+            check_is_text(file, schema, path)
         if self.work.adds in schema.names:
             raise NMTError(f"{file.path}: has a column {self.work.adds} already; rename it")
 
@@ -133,11 +140,13 @@ def schema_of(file: InputFile) -> Any:
         return table.schema_arrow
 
 
-def check_is_text(file: InputFile, schema: Any, name: str) -> None:
-    """Raise NMTError unless a column has text."""
-    kind = schema.field(name).type
-    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-        raise NMTError(f"{file.path}: the column {name} has type {kind}, but must be text")
+def check_is_text(file: InputFile, schema: Any, path: Sequence[str]) -> None:
+    """Raise NMTError unless a column, or a field in it, has text."""
+    kind = type_at(schema, path)
+    if not is_text_type(kind):
+        raise NMTError(
+            f"{file.path}: the column {'.'.join(path)} has type {kind}, but must be text"
+        )
 
 
 def with_column(schema: Any, name: str, kind: Any) -> Any:

@@ -21,26 +21,32 @@ from nmt.config import (
     check_is_local,
     inline,
     number,
+    parts_folder,
     setting,
 )
 from nmt.plugins.judge.rows import PARQUET, TSV, JsonRows, ParallelLines, Rows, TableRows, format_of
 from nmt.text import Pair, not_parallel, open_bytes, parallel, raw_lines
 from nmt.translation import (
+    KEPT,
+    PAIRS,
     FinishedBlock,
     Job,
     RefusedLine,
     RowWork,
+    bin_of,
     check_for_cluster,
     check_not_input,
     check_part,
     count_lines,
     find_models,
     naming_part,
+    notes_in,
     open_job,
     open_output,
     options_before,
     progress_of,
     report_block,
+    report_scores,
     run_on_cluster,
     score_short_pairs,
     summarize,
@@ -56,8 +62,6 @@ DIGITS = 6
 """Decimals of log P per token. Other batches change about the seventh digit."""
 MOST_CHARACTERS = 5000
 """Longer sides are not scored: a corpus from the web may have a book in one line."""
-PAIRS = "pairs"
-KEPT = "kept"
 TOO_LONG = f"too long to score (over {MOST_CHARACTERS:,} characters, or the model's positions)"
 
 
@@ -123,7 +127,10 @@ class ScoreWork(RowWork):
                 if math.isnan(value):
                     index = len(block.results) - 1
                     block.notes.setdefault(TOO_LONG, (index, ""))
-                    block.counts[TOO_LONG] = block.counts.get(TOO_LONG, 0) + 1
+                    name = TOO_LONG
+                else:
+                    name = bin_of(value)
+                block.counts[name] = block.counts.get(name, 0) + 1
         block.counts |= {PAIRS: len(texts), KEPT: kept}
         return block
 
@@ -186,11 +193,16 @@ def write_rows(config: ScoreJob, cluster: ClusterOptions) -> None:
         counts = run_on_cluster(work)
     else:
         counts = score_here(work)
-    notes = {note: count for note, count in counts.items() if note not in (PAIRS, KEPT)}
-    summarize(notes)
-    pairs = counts.get(PAIRS, 0)
-    if pairs and config.minimum is not None:
-        warn(f"kept {counts.get(KEPT, 0):,} of {pairs:,} pairs")
+    summarize(notes_in(counts))
+    report_scores(counts, config.minimum, place_of(config))
+
+
+def place_of(config: ScoreJob) -> str:
+    """Where the output of a job is, in words."""
+    if config.output == "-":
+        return "standard output"
+    part = config.part_of_input
+    return config.output if part is None else str(part.output_in(parts_folder(config.output)))
 
 
 def check_formats(config: ScoreJob, on_cluster: bool) -> None:

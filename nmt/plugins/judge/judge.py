@@ -13,9 +13,11 @@ from nmt.config import (
     Compute,
     DecodeConfig,
     NMTError,
+    SettingError,
     TranslatorOptions,
     build,
     choice,
+    in_words,
     inline,
     number,
     setting,
@@ -27,6 +29,8 @@ from nmt.text import parallel, read_texts, scripts_of_language
 
 BUFFER = 2000
 """Number of pairs held in memory, to be sorted by length and scored in batches."""
+COLUMNS = [1, 2]
+"""The default columns of source and target."""
 
 
 def perplexity(log_probability: float, tokens: int) -> float:
@@ -98,9 +102,9 @@ class JudgeConfig:
     """run: file for the pairs with their log P per token; after a crash, the same command resumes;
     -: standard output; null: only print the scores of source and hypothesis."""
     minimum: float | None = number(None, -10_000, 0)
-    """output: lowest log P per token, such as -2.5, of pairs to keep as they are; null: keep all
+    """output: lowest log P per token, such as -4.4, of pairs to keep as they are; null: keep all
     pairs, each with its log P per token as another column or field."""
-    columns: list[int] = setting([1, 2])
+    columns: list[int] = setting(COLUMNS)
     """input: columns of source and target in .tsv files; the first one is 1."""
     fields: list[str] = setting([])
     """input: their fields in .jsonl, or columns in .parquet files; if empty, the languages of the
@@ -137,10 +141,10 @@ class JudgeConfig:
         if self.output is not None:
             self.write_output(config, self.output)
             return True
-        if self.input or self.minimum is not None or self.part or self.cluster_options.cluster:
+        if any(value is not None for value in self.needs_output().values()):
             raise NMTError(
-                f"{name}: input, minimum, part and cluster need a file for the pairs; pass "
-                "output=FILE"
+                f"{name}: input, minimum, part, columns, fields and cluster need a file for the "
+                "pairs; pass output=FILE"
             )
         if not config.source:
             raise NMTError("source: required with run; pass source=FILE")
@@ -149,16 +153,21 @@ class JudgeConfig:
 
     def refuse_without_run(self) -> None:
         """Raise NMTError if an option needs a model."""
-        options = {
-            "input": self.input,
-            "output": self.output,
-            "minimum": self.minimum,
-            "part": self.part,
-            "cluster": self.cluster_options.cluster,
-        }
+        options = {"output": self.output, **self.needs_output()}
         for key, value in options.items():
             if value is not None:
                 raise NMTError(f"{key}={value}: needs a model that scores the pairs; pass run=RUN")
+
+    def needs_output(self) -> dict[str, Any]:
+        """The options that a file of pairs needs; None for those that have not been given."""
+        return {
+            "input": self.input,
+            "minimum": self.minimum,
+            "part": self.part,
+            "cluster": self.cluster_options.cluster,
+            "columns": None if self.columns == COLUMNS else in_words(self.columns),
+            "fields": in_words(self.fields) if self.fields else None,
+        }
 
     def write_output(self, config: ScoreConfig, output: str) -> None:
         """Write the pairs with their scores, or those that pass the filter."""
@@ -172,6 +181,7 @@ class JudgeConfig:
         if len(self.fields) not in (0, 2):
             raise NMTError(f"fields={self.fields}: must be two names, such as [en,de]")
         source, second = self.files(config)
+        self.check_places(source, second)
         values = {
             **to_tree(self.options),
             "buffer": BLOCK,
@@ -187,6 +197,18 @@ class JudgeConfig:
         }
         # With the options that plugins add to translators, which belong to a job's identity.
         write_scored(build(ScoreJob, with_defaults(ScoreJob, values)), self.cluster_options)
+
+    def check_places(self, source: str, second: str | None) -> None:
+        """Raise SettingError if the format of the input has no use for columns or fields."""
+        from nmt.plugins.judge.rows import TSV, format_of
+
+        is_table = second is None and format_of(source) == TSV
+        if self.columns != COLUMNS and not is_table:
+            problem = "needs a .tsv file as input"
+            raise SettingError(problem, key="columns", value=in_words(self.columns))
+        if self.fields and (second is not None or is_table):
+            problem = "needs a .jsonl or .parquet file as input"
+            raise SettingError(problem, key="fields", value=in_words(self.fields))
 
     def files(self, config: ScoreConfig) -> tuple[str, str | None]:
         """The input and, if it has only the sources, the file with the translations."""

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from nmt.plugins.cluster import job
+from nmt.plugins.cluster import job, pool
 from nmt.plugins.judge import filtering
 from tests.conftest import WORDS
 from tests.plugins.cluster.this_process import Pools, Stopped
@@ -33,6 +33,7 @@ def cluster(monkeypatch, here):
 
     def use(seed: int = 1, blocks: int | None = None) -> Pools:
         pools = Pools(seed, blocks)
+        monkeypatch.setattr(pool, "check_installed", lambda: None)
         monkeypatch.setattr(job, "run_on_ray", lambda work: job.run_in_blocks(work, pools.open))
         return pools
 
@@ -112,9 +113,9 @@ def test_scores_have_the_bytes_of_one_machine(run, cluster, pairs, words, minimu
     bulk = run("score", *words).err.splitlines()
     assert pools.opened[0].done == 3
     assert Path(f"bulk.{suffix}").read_bytes() == Path(f"alone.{suffix}").read_bytes()
-    if minimum:
-        assert alone[-1] == bulk[-1]
-        assert "of 60 pairs" in bulk[-1]
+    assert "nmt: log P per token of 60 pairs: 10% below " in bulk[-2]
+    # The same quantiles and counts, also after the interruption.
+    assert [line.replace("alone", "bulk") for line in alone[-2:]] == bulk[-2:]
 
 
 def test_parquet_has_the_scores_of_a_table(run, cluster, pairs):
@@ -139,6 +140,31 @@ def test_parquet_has_the_scores_of_a_table(run, cluster, pairs):
     assert values[20] is None
 
 
+def test_parquet_with_translations_in_a_column(run, cluster, pairs):
+    """The form of Hugging Face's data sets."""
+    cluster()
+    texts = [{"en": s, "de": t} for s, t in zip(sentences(1), sentences(2), strict=True)]
+    texts[20] = None
+    texts[30]["de"] = None
+    table = pa.table({"translation": texts, "id": range(COUNT)})
+    pq.write_table(table, "in.parquet", row_group_size=9)
+    bulk = ["cluster=ray", "ray.lines=14"]
+    run("score", "input=in.parquet", "output=all.parquet", *bulk)
+    run("score", "input=in.parquet", "output=some.parquet", "minimum=-5.7", *bulk)
+    done = pq.read_table("all.parquet")
+    assert done.drop_columns("log_probability_per_token").equals(table)
+    values = done["log_probability_per_token"].to_pylist()
+    assert [index for index, value in enumerate(values) if value is None] == [20, 30]
+    run("score", "input=p.tsv", "output=alone.tsv")
+    column = [float(line.split("\t")[2]) for line in Path("alone.tsv").read_text().splitlines()]
+    # Blocks of 14 pairs, of which the second and the third have a null.
+    assert values[:14] == column[:14]
+    assert values[42:] == column[42:]
+    kept = [index for index, value in enumerate(values) if value is not None and value >= -5.7]
+    assert 0 < len(kept) < COUNT
+    assert pq.read_table("some.parquet").equals(table.take(kept))
+
+
 def test_a_pattern_of_files(run, cluster, pairs):
     cluster()
     run("score", "input=p.jsonl", "output=alone.jsonl", "minimum=-5.7")
@@ -160,6 +186,7 @@ def test_a_pattern_of_files(run, cluster, pairs):
         (["input=x.jsonl", "output=o.jsonl"], "x.jsonl, line 1: not an object with strings"),
         (["input=x.parquet", "output=o.parquet"], "no column de, only en"),
         (["input=y.parquet", "output=o.parquet"], "the column de has type int64"),
+        (["input=z.parquet", "output=o.parquet"], "the column translation.de has type int64"),
         (["input=in", "output=out"], "must be a .tsv"),
         (["source=s", "hypothesis=t.tsv", "output=t.tsv", "overwrite=true"], "overwrite an input"),
         (["source=s", "hypothesis=missing", "output=o.tsv"], "missing: No such file"),
@@ -174,11 +201,29 @@ def test_refusals(nmt, word_model, cluster, pairs, words, problem):
     write("x.jsonl", ["{}"])
     pq.write_table(pa.table({"en": ["x"]}), "x.parquet")
     pq.write_table(pa.table({"en": ["x"], "de": [1]}), "y.parquet")
+    pq.write_table(pa.table({"translation": [{"en": "x", "de": 1}]}), "z.parquet")
     words = [*words, "cluster=ray"]
     if not any(word.startswith("ray.lines") for word in words):
         words.append("ray.lines=14")
     nmt("score", f"run={word_model}", "device=cpu", *words).refused(problem)
     assert Path("t.tsv").stat().st_size
+
+
+def test_a_missing_program_is_an_error_before_anything_is_written(
+    nmt, word_model, here, monkeypatch
+):
+    monkeypatch.setattr(pool, "find_spec", lambda name: None)
+    write("mono", ["ka"])
+    words = ["synthesize", "mono", f"run={word_model}", *SEARCH, "output=out"]
+    nmt(*words, "cluster=ray").refused("cluster=ray needs the package ray")
+    nmt(*words, "ray.cpus=2").refused("ray.cpus=2: needs cluster=ray")
+    assert not Path("out").exists()
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "parquet", "pq"])
+def test_advice_on_records_names_the_cluster(nmt, word_model, here, suffix):
+    write(f"x.{suffix}", ["x"])
+    nmt("translate", f"x.{suffix}", str(word_model)).refused("pass cluster=ray, which translates")
 
 
 def test_a_synthesis_on_a_cluster_refuses_parts(nmt, word_model, cluster):

@@ -5,6 +5,7 @@ import json
 import math
 import random
 import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -93,8 +94,8 @@ def test_each_pair_gets_its_log_probability_per_token(score, pairs, expected):
 def test_a_minimum_keeps_likely_pairs_as_they_are(score, pairs, expected):
     minimum = sorted(expected)[COUNT // 2] + 1e-5
     kept = [index for index, value in enumerate(expected) if value >= minimum]
-    for name in ("p.tsv", "p.jsonl"):
-        outcome = score(name, f"output=k{name[1:]}", COLUMNS, f"minimum={minimum}")
+    for name, place in (("p.tsv", [COLUMNS]), ("p.jsonl", [])):
+        outcome = score(name, f"output=k{name[1:]}", *place, f"minimum={minimum}")
         assert f"kept {len(kept)} of {COUNT} pairs" in outcome.err
         lines = Path(name).read_text().splitlines(keepends=True)
         assert Path(f"k{name[1:]}").read_text() == "".join(lines[index] for index in kept)
@@ -103,16 +104,24 @@ def test_a_minimum_keeps_likely_pairs_as_they_are(score, pairs, expected):
     assert gzip.decompress(Path("k.tsv.gz").read_bytes()).decode().splitlines() == rows
 
 
-@pytest.mark.parametrize("words", [[], ["minimum=-3"]])
-@pytest.mark.parametrize("name", ["p.tsv", "p.jsonl"])
+@pytest.mark.parametrize("words", [[], ["minimum=-2.4"]])
+@pytest.mark.parametrize("name", ["s.tsv", "p.jsonl"])
 def test_parts_have_the_bytes_of_one_job(nmt, score, pairs, name, words):
     whole = f"whole{Path(name).suffix}"
     out = f"out{Path(name).suffix}"
-    score(name, f"output={whole}", COLUMNS, *words)
+    write("s.tsv", ["\t".join(pair) for pair in pairs])
+    lines = score(name, f"output={whole}", *words).err.splitlines()
     for part in ("3/3", "1/3", "2/3"):
-        score(name, f"output={out}", COLUMNS, f"part={part}", *words)
-    assert "part 2/3 is complete" in score(name, f"output={out}", COLUMNS, "part=2/3", *words).err
-    assert nmt("gather", out).code == 0
+        last = score(name, f"output={out}", f"part={part}", *words).err.splitlines()[-1]
+        assert last.endswith(f" pairs: {out}.parts/00{part[0]}-of-003")
+    assert "part 2/3 is complete" in score(name, f"output={out}", "part=2/3", *words).err
+    outcome = nmt("gather", out)
+    assert outcome.code == 0
+    # The quantiles and numbers of all parts are those of one job.
+    assert outcome.err.splitlines() == lines[-2:-1]
+    kept = len(Path(whole).read_text().splitlines())
+    number = f"kept {kept} of 60 pairs (3 parts)" if kept < COUNT else "60 lines of 3 parts"
+    assert outcome.out == f"{out}: {number}\n"
     assert Path(out).read_bytes() == Path(whole).read_bytes()
     sizes = [Path(f"{out}.parts/00{number}-of-003").stat().st_size for number in (1, 2, 3)]
     assert words or all(sizes)
@@ -201,6 +210,12 @@ def test_pairs_beyond_learned_positions_have_no_score(finished):
         (["source=s", "output=o.tsv"], "needs the pairs to score"),
         (["p.tsv", "source=s", "output=o.tsv"], "omit source and hypothesis"),
         (["p.tsv", "output=p.tsv", "overwrite=true"], "would overwrite the input"),
+        (["p.tsv", "output=o.tsv", "fields=[en,de]"], "fields=[en,de]: needs a .jsonl"),
+        (["p.jsonl", "output=o.jsonl", COLUMNS], "columns=[2,3]: needs a .tsv file"),
+        (["source=s", "hypothesis=t", "output=o.tsv", COLUMNS], "columns=[2,3]: needs a .tsv file"),
+        (["source=s", "hypothesis=t", "fields=[en,de]"], "pass output=FILE"),
+        (["p.tsv", "output=o.tsv", "ray.workers=2"], "ray.workers=2: needs cluster=ray"),
+        (["p.tsv", COLUMNS, "output=no/such folder/o.tsv"], "create it with mkdir -p 'no/such folder'"),
         (["p.tsv", "output=o.tsv", "columns=[2,4]"], "p.tsv, line 1: 3 columns, but columns=[2, 4]"),
         (["p.tsv", "output=o.tsv", "columns=[0,1]"], "must be two numbers"),
         (["p.jsonl", "output=o.jsonl", "fields=[en]"], "must be two names"),
@@ -238,3 +253,44 @@ def test_a_job_without_parts_left_over(score, pairs):
     contents = [path.read_bytes() for path in sorted(Path("out.tsv.parts").glob("*-of-020"))]
     assert b"".join(contents) == Path("whole.tsv").read_bytes()
     shutil.rmtree("out.tsv.parts")
+
+
+GUIDE = Path(__file__).parents[3] / "docs/guides/translate.md"
+WITHOUT_SCORE = {
+    "tsv": lambda line: line.rpartition("\t")[0],
+    "jsonl": lambda line: drop(json.loads(line), "log_probability_per_token"),
+}
+
+
+def drop(record: dict, name: str) -> dict:
+    return {key: value for key, value in record.items() if key != name}
+
+
+@pytest.mark.parametrize(("program", "suffix"), [("awk", "tsv"), ("jq", "jsonl")])
+def test_the_guide_filters_a_scored_file_like_a_minimum(score, pairs, expected, program, suffix):
+    if shutil.which(program) is None:
+        pytest.skip(f"needs {program}")
+    pairs[3] = ("ka " * 2000, "lo")  # too long for a score
+    write_pairs(pairs)
+    minimum = sorted(expected)[COUNT // 2] + 1e-5
+    place = [COLUMNS] if suffix == "tsv" else []
+    score(f"p.{suffix}", f"output=scored.{suffix}", *place)
+    score(f"p.{suffix}", f"output=kept.{suffix}", *place, f"minimum={minimum}")
+    lines = [line for line in GUIDE.read_text().splitlines() if line.startswith(f"{program} ")]
+    assert len(lines) == 1
+    subprocess.run(lines[0].replace("-4.4", str(minimum)), shell=True, check=True)
+    filtered = Path(f"likely.{suffix}").read_text().splitlines()
+    kept = Path(f"kept.{suffix}").read_text().splitlines()
+    assert 0 < len(kept) < COUNT
+    parsed = [json.loads(line) for line in kept] if suffix == "jsonl" else kept
+    assert [WITHOUT_SCORE[suffix](line) for line in filtered] == parsed
+
+
+def test_a_minimum_that_keeps_hardly_any_pair_is_noticed(score, pairs):
+    lines = score("p.jsonl", "output=none.jsonl", "minimum=-0.001").err.splitlines()
+    assert "25% below -2.5, 50% below -2.4" in lines[-3]
+    assert "minimum=-0.001 keeps less than 1% of the pairs" in lines[-2]
+    assert lines[-1] == "nmt: kept 0 of 60 pairs: none.jsonl"
+    lines = score("p.jsonl", "output=all.jsonl", "minimum=-100").err.splitlines()
+    assert "minimum=-100 drops less than 1% of the pairs" in lines[-2]
+    assert lines[-1] == "nmt: kept 60 of 60 pairs: all.jsonl"
