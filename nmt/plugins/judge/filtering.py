@@ -64,6 +64,8 @@ MOST_CHARACTERS = 5000
 """Longer sides are not scored: a corpus from the web may have a book in one line."""
 TOO_LONG = f"too long to score (over {MOST_CHARACTERS:,} characters, or the model's positions)"
 
+EMPTY_SIDE = "not scored, because a side is empty"
+
 
 @dataclass
 class ScoreJob(JobConfig):
@@ -120,14 +122,13 @@ class ScoreWork(RowWork):
                 values = self.values(part)
             except RefusedLine as error:
                 return FinishedBlock(refused=(start + error.index, error.problem))
-            for value in values:
+            for pair, value in zip(part, values, strict=True):
                 result = self.result(value)
                 block.results.append(result)
                 kept += result is not None
                 if math.isnan(value):
-                    index = len(block.results) - 1
-                    block.notes.setdefault(TOO_LONG, (index, ""))
-                    name = TOO_LONG
+                    name = EMPTY_SIDE if is_half_empty(pair) else TOO_LONG
+                    block.notes.setdefault(name, (len(block.results) - 1, ""))
                 else:
                     name = bin_of(value)
                 block.counts[name] = block.counts.get(name, 0) + 1
@@ -135,11 +136,12 @@ class ScoreWork(RowWork):
         return block
 
     def values(self, pairs: list[Pair]) -> list[float]:
-        """log P per token of each pair; NaN for pairs that are too long."""
+        """log P per token of each pair; NaN for pairs that are too long, or have an empty side."""
         assert self.translator
         short = []
         for index, pair in enumerate(pairs):
-            if max(map(len, pair)) <= MOST_CHARACTERS:
+            # An empty line is likely to have an empty translation, which says nothing.
+            if max(map(len, pair)) <= MOST_CHARACTERS and not is_half_empty(pair):
                 short.append(index)
         try:
             scores = score_short_pairs(self.translator, [pairs[index] for index in short])
@@ -159,8 +161,12 @@ class ScoreWork(RowWork):
     def result(self, value: float) -> float | None:
         """The value of a pair that is kept; None if it is left out."""
         minimum = self.config.minimum
-        # False for NaN, so that pairs that are too long are left out.
+        # False for NaN, so that pairs without a score are left out.
         return value if minimum is None or value >= minimum else None
+
+
+def is_half_empty(pair: Pair) -> bool:
+    return not all(side.strip() for side in pair)
 
 
 def rows_of(config: ScoreJob, adds: str) -> Rows:

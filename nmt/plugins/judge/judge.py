@@ -180,7 +180,12 @@ class JudgeConfig:
             raise NMTError(f"columns={self.columns}: must be two numbers, such as [1,2]")
         if len(self.fields) not in (0, 2):
             raise NMTError(f"fields={self.fields}: must be two names, such as [en,de]")
+        if not self.score_name:
+            raise NMTError("score_name: must be the name of a new field")
         source, second = self.files(config)
+        for sides in (self.columns, self.fields, (source, second)):
+            if len(set(sides)) < len(sides):
+                raise NMTError(f"both sides of the pairs are {sides[0]}; name two")
         self.check_places(source, second)
         values = {
             **to_tree(self.options),

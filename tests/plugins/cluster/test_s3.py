@@ -129,7 +129,7 @@ def test_a_killed_job_on_a_slow_server_resumes(bucket, here):
     output, messages = job.communicate(timeout=300)
     assert job.returncode == 0, messages
     assert output == ""
-    kept = int(messages.partition(" kept")[0].split()[-1].replace(",", ""))
+    kept = int(messages.partition(" lines from earlier")[0].split()[-1].replace(",", ""))
     assert kept >= 500
     bucket.run(COPY.format("get"), "bucket/out/", "remote/")
     local = bucket.start("input=in", "output=local")

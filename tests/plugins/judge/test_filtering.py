@@ -26,8 +26,8 @@ def pairs(here, monkeypatch) -> list[tuple[str, str]]:
     draw = random.Random(1)
     pairs = []
     for _ in range(COUNT):
-        source = draw.choices(WORDS, k=draw.randint(0, 9))
-        target = draw.choices(WORDS, k=draw.randint(0, 9))
+        source = draw.choices(WORDS, k=draw.randint(1, 9))
+        target = draw.choices(WORDS, k=draw.randint(1, 9))
         pairs.append((" ".join(source), " ".join(target)))
     write_pairs(pairs)
     return pairs
@@ -294,3 +294,24 @@ def test_a_minimum_that_keeps_hardly_any_pair_is_noticed(score, pairs):
     lines = score("p.jsonl", "output=all.jsonl", "minimum=-100").err.splitlines()
     assert "minimum=-100 drops less than 1% of the pairs" in lines[-2]
     assert lines[-1] == "nmt: kept 60 of 60 pairs: all.jsonl"
+
+
+def test_a_pair_with_an_empty_side_gets_no_score(score, here):
+    Path("p.tsv").write_text("ka lo\tmi\n\t\n \tmi\nka\t\n")
+    outcome = score("p.tsv", "output=out.tsv")
+    assert "3 lines: not scored, because a side is empty" in outcome.err
+    scored, *others = Path("out.tsv").read_text().split("\n")[:-1]
+    assert float(scored.split("\t")[2]) < 0
+    assert others == ["\t\t", " \tmi\t", "ka\t\t"]
+    score("p.tsv", "output=kept.tsv", "minimum=-100")
+    assert Path("kept.tsv").read_text() == "ka lo\tmi\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["p.tsv", "columns=[2,2]"], ["p.jsonl", "fields=[en,en]"], ["source=s", "hypothesis=s"]],
+)
+def test_both_sides_must_differ(nmt, finished, pairs, words):
+    suffix = ".jsonl" if "p.jsonl" in words else ".tsv"
+    outcome = nmt("score", str(finished), *words, f"output=out{suffix}")
+    outcome.failed("both sides of the pairs are")
