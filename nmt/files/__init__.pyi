@@ -48,6 +48,7 @@ from .reading import read_bytes as read_bytes
 from .reading import read_mapping as read_mapping
 from .reading import read_text as read_text
 from .reading import sha256 as sha256
+from .facts import Identity as Identity
 from .facts import SETTLED_NS as SETTLED_NS
 from .facts import identity_of as identity_of
 from .facts import remembered as remembered

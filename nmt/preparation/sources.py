@@ -4,11 +4,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
 
 from nmt.config import DataConfig, NMTError, structured_targets
 from nmt.extensions import CorpusEntry, PairsEntry
-from nmt.files import remembered_sha256
+from nmt.files import Identity, identity_of, remembered_sha256
 from nmt.hardware import usable_cores
 from nmt.registry import entries_of
 from nmt.text import Normalization, Pair, PairBlock, pair_blocks, read_blocks, read_files, resolve
@@ -109,37 +108,28 @@ def file_digests(paths: Iterable[Path]) -> dict[str, str]:
         return dict(zip(map(str, files), hashes, strict=True))
 
 
-class FileState(NamedTuple):
-    """What changes if a file is replaced or written to."""
-
-    inode: int
-    size: int
-    modified: int
-    """In nanoseconds."""
-
-    @classmethod
-    def of(cls, path: Path) -> "FileState | None":
-        """The state of a file; None if there is none."""
-        try:
-            facts = path.stat()
-        except OSError:
-            return None
-        return cls(facts.st_ino, facts.st_size, facts.st_mtime_ns)
-
-
-def states_of_files(corpora: Iterable[Corpus]) -> dict[Path, FileState | None]:
+def states_of_files(corpora: Iterable[Corpus]) -> dict[Path, Identity | None]:
     """The states of all files of some corpora."""
     states = {}
     for corpus in corpora:
         for path in corpus.paths():
-            states[path] = FileState.of(path)
+            states[path] = state_of_file(path)
     return states
 
 
-def check_unchanged(states: Mapping[Path, FileState | None]) -> None:
+def state_of_file(path: Path) -> Identity | None:
+    """What changes if a file is replaced or written to; None if there is no file."""
+    try:
+        # Without the time of other changes, such as another link to the file.
+        return identity_of(path)._replace(changed_ns=0)
+    except OSError:
+        return None
+
+
+def check_unchanged(states: Mapping[Path, Identity | None]) -> None:
     """Raise NMTError if a file has another state: the corpus may not be that of its SHA-256."""
     for path, state in states.items():
-        if FileState.of(path) != state:
+        if state_of_file(path) != state:
             raise NMTError(f"{path}: changed while it was read; run the command again")
 
 
