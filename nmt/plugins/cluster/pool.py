@@ -91,6 +91,8 @@ class RayPool:
         self.options = ray_options(work)
         self.identity = identity
         self.head = Head(address_of_head(ray, self.options.address))
+        self.machine: str = ray.get_runtime_context().get_node_id()
+        """Ray's name of the machine on which this job runs."""
         self.programs = programs_of(work.config.translator.compute.engine)
         self.workers = list[Worker]()
         self.requests = dict[Any, Request]()
@@ -204,7 +206,11 @@ class RayPool:
     def number_that_fit(self) -> int:
         """How many workers the machines of the cluster can hold, at least one."""
         count = 0
-        nodes = [node["Resources"] for node in self.ray.nodes() if node["Alive"]]
+        alive = {node["NodeID"]: node["Resources"] for node in self.ray.nodes() if node["Alive"]}
+        if self.machine not in alive:
+            # Workers that a dead machine has started die with it, and so do later ones.
+            raise ClusterGone("Ray on this machine has ended; repeat the command to resume")
+        nodes = list(alive.values())
         for resources in nodes:
             of_node = int(resources.get("CPU", 0)) // self.options.cpus
             if self.options.gpus:
