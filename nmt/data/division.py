@@ -47,7 +47,7 @@ def has_division(blocks: Iterable[Block], hashes: Sequence[str]) -> bool:
         if file is None:
             file = hashlib.sha256(block.schema)
         file.update(block.message)
-        # The file may end after each block, or go on.
+        # The file may end after this block.
         whole = file.copy()
         whole.update(END_OF_STREAM)
         if count < len(hashes) and whole.hexdigest() == hashes[count]:

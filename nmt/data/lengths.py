@@ -192,5 +192,5 @@ def in_threads(function: Callable[[Item], Result], items: Iterable[Item]) -> lis
     if len(items) == 1:
         return [function(items[0])]
     with ThreadPoolExecutor(usable_cores()) as pool:
-        # If one fails, those that have not begun are canceled.
+        # If one call fails, calls that have not begun are canceled.
         return [*pool.map(function, items)]

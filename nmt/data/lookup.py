@@ -68,7 +68,7 @@ class Stretch(NamedTuple):
         return Stretch(self.content, begin, end)
 
     def read(self, places: Ints, result: Int32s) -> None:
-        """Read the items of this stretch, of which the last axis is all items."""
+        """Read the items of this stretch. The last axis contains all items."""
         part = slice(self.begin, self.end)
         result[..., part] = self.content[places[..., part]]
 

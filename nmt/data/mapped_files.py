@@ -1,4 +1,4 @@
-"""The Arrow files of a split, each of which is mapped when a row in it is first needed.
+"""The Arrow files of a split. A file is mapped into memory when a row in it is first needed.
 
 A corpus of a billion pairs has 60 files with 200,000 blocks. Where the blocks of a large split are
 is a fact that nmt remembers about each file, so that a file opens in a few milliseconds.
@@ -54,7 +54,7 @@ class MappedFiles:
         self.names = names
         self.rows = rows
         self.opened: dict[int, MappedColumns] = {}
-        # The blocks of so many opened files.
+        # The number of files that were open when their blocks were joined, and these blocks.
         self.joined = (0, Blocks.of([]))
         sizes = rows
         if sizes is None:

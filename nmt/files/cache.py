@@ -21,7 +21,7 @@ from nmt.files.writing import TEMPORARY, cache_folder, cannot_write
 LOCK = ".lock"
 
 UNUSED_SECONDS = 7 * 86_400
-"""A new file replaces those that no process has opened for this time."""
+"""nmt removes a file that no process has opened for this time."""
 
 MARK_SECONDS = 86_400
 """A file is marked as used at most this often, because each mark changes its identity."""

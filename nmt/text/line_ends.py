@@ -116,7 +116,7 @@ class LineEnds:
         return sizes
 
     def take(self, lines: int) -> FileRange | bytes:
-        """The next lines, of which at least one must have been found."""
+        """The next lines. `find` must have found at least one of them."""
         taken = FileRange(self.path, self.begin, int(self.ends[lines - 1]))
         self.begin = taken.end
         self.ends = self.ends[lines:]

@@ -65,7 +65,7 @@ class Progress:
             yield line
 
     def __call__(self, done: int) -> None:
-        """Show that so many lines are done, with those that earlier commands have computed."""
+        """Show that this number of lines is done, including lines of earlier commands."""
         lines = done - self.kept - self.computed
         size = 0
         for _ in range(min(lines, len(self.open))):

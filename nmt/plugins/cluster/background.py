@@ -37,7 +37,7 @@ class Calls:
         self.pending = list[Future[Any]]()
 
     def submit(self, call: Callable[..., Result], *arguments: Any) -> Future[Result]:
-        """Make a call in a thread; waits while as many as possible are pending."""
+        """Make a call in a thread; waits while `most` calls are pending."""
         self.check()
         while len(self.pending) >= self.most:
             wait(self.pending, return_when=FIRST_COMPLETED)
@@ -87,7 +87,7 @@ class Background:
     ) -> Iterator[Result]:
         """As `map`, but makes the calls for the next `most` items in advance.
 
-        Without `most`, as many as blocks may be in memory.
+        By default, `most` is the number of blocks that may be in memory.
         """
         window = deque[Future[Result]]()
         iterator = iter(items)

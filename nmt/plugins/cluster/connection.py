@@ -35,8 +35,10 @@ GONE_SECONDS = 3.0
 LOOK_SECONDS = 1.0
 """The time between two attempts to connect to the head."""
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
-"""The signals that end nmt, for which Ray installs handlers of its own."""
+"""The signals that end nmt. Ray replaces their handlers."""
 CAUSES = {
+    # First, because Ray's paragraph goes on with the end of that machine.
+    "its owner has died": "Ray on the machine of this job has ended",
     "running low on memory": "its machine was short of memory, so Ray stopped it",
     "node has died": "its machine is gone",
     "node was terminated": "its machine is gone",
@@ -220,7 +222,11 @@ def description(ray: Any, address: str | None) -> str:
             machines += 1
             for name in ("CPU", "GPU"):
                 resources[name] = resources.get(name, 0) + int(node["Resources"].get(name, 0))
-    size = f"{resources.get('CPU', 0):,} CPUs, {resources.get('GPU', 0):,} GPUs"
+    sizes = []
+    for name in ("CPU", "GPU"):
+        number = resources.get(name, 0)
+        sizes.append(f"1 {name}" if number == 1 else f"{number:,} {name}s")
+    size = ", ".join(sizes)
     if address == NEW:
         return f"Ray started on this machine: {size}"
     where = address or ray.get_runtime_context().gcs_address

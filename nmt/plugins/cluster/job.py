@@ -72,7 +72,7 @@ class FileProgress:
         self.digest.update(content.digest.encode())
 
     def add_write(self, write: Future[None]) -> None:
-        """Take note of a block that is being written, and forget those that have been."""
+        """Remember a block that is being written, and forget the blocks that are on disk."""
         is_written = [future.done() and future.exception() is None for future in self.writes]
         pairs = zip(self.writes, is_written, strict=True)
         self.writes = [future for future, is_done in pairs if not is_done]
@@ -395,17 +395,19 @@ class BulkJob:
                 file, progress.blocks, input_sha256, self.background.ahead
             )
             self.kinds[file.kind].join(file, payloads, output)
-            size = output.stat().st_size
-        record = FileRecord(
-            self.store.hash,
-            progress.rows,
-            progress.blocks,
-            input_sha256,
-            size,
-            self.version_read(progress),
-        )
-        # After the output: a command that is killed between the two joins the blocks again.
-        self.store.complete(file, record)
+            record = FileRecord(
+                self.store.hash,
+                progress.rows,
+                progress.blocks,
+                input_sha256,
+                output.stat().st_size,
+                self.version_read(progress),
+            )
+            # Before the output appears. If the command is killed between the two, the next one
+            # finds no output, and joins the blocks again. In the other order, it would find an
+            # output of which it knows nothing.
+            self.store.record(file, record)
+        self.store.remove_blocks(file)
 
     def version_read(self, progress: FileProgress) -> str:
         """The version of a file that has been read; empty if it may have changed meanwhile."""

@@ -111,7 +111,7 @@ def system_of(name: str) -> tuple[Any, str]:
 def system_at(root: str) -> Any:
     """The file system of the addresses that begin with a scheme and a host or bucket.
 
-    fsspec would make another one, with connections of its own, in each thread.
+    fsspec would make a file system, with separate connections, for each thread.
     """
     system, _ = fsspec.core.url_to_fs(root)
     return system

@@ -187,13 +187,12 @@ class Store:
         )
 
     def record(self, file: InputFile, record: FileRecord) -> None:
-        """Record a joined file."""
+        """Record a file that is joined."""
         path = f"{self.folder}/files/{file.name}"
         places.write(path, (json.dumps(asdict(record)) + "\n").encode())
 
-    def complete(self, file: InputFile, record: FileRecord) -> None:
-        """Record a joined file, and remove its blocks."""
-        self.record(file, record)
+    def remove_blocks(self, file: InputFile) -> None:
+        """Remove the blocks of a joined file."""
         places.remove(f"{self.folder}/blocks/{file.name}")
 
 

@@ -76,7 +76,7 @@ class Tables:
 
 
 class RowTables(Tables):
-    """Rows with several texts, which get a column with a number, or of which some are left out."""
+    """Rows with several texts. A job adds a column with a number, or leaves out some rows."""
 
     def __init__(self, work: RowWork) -> None:
         super().__init__("")  # the work names the columns

@@ -18,6 +18,7 @@ from nmt.files import only_process
 from nmt.plugins.cluster import places, pool
 from nmt.plugins.cluster.job import run_in_blocks
 from nmt.plugins.cluster.lines import with_translation
+from nmt.plugins.cluster.store import Store
 from nmt.translation import TranslationWork
 from tests.conftest import WORDS
 from tests.plugins.cluster.this_process import Pools, Stopped, ThisProcess
@@ -369,4 +370,20 @@ def test_a_command_that_is_refused_leaves_nothing_behind(bulk):
     Path("out.txt").write_text("theirs\n")
     with pytest.raises(NMTError, match=r"output=out.txt exists"):
         bulk("input=in.txt", "output=out.txt")
+    assert not Path("out.txt.blocks").exists()
+
+
+def test_a_command_killed_right_after_a_join_resumes(bulk, monkeypatch):
+    write_lines("in.txt", LINES)
+
+    def stop(self, file):
+        raise Stopped
+
+    with monkeypatch.context() as changes:
+        changes.setattr(Store, "remove_blocks", stop)
+        with pytest.raises(Stopped):
+            bulk("input=in.txt", "output=out.txt")
+    content = Path("out.txt").read_bytes()
+    assert bulk("input=in.txt", "output=out.txt") == []
+    assert Path("out.txt").read_bytes() == content
     assert not Path("out.txt.blocks").exists()

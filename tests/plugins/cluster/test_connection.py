@@ -95,6 +95,7 @@ def test_a_cluster_of_another_user_is_not_used(record, port, capsys, monkeypatch
         ("Worker exit detail: Worker unexpectedly exits with a connection error", "killed"),
         ("The actor 80 is\nunavailable: RpcError", "no longer answers"),
         ("Task was killed due to the node running low on memory.\n Memory", "short of memory"),
+        ("The actor is dead because its owner has died. Its exit code: 1", "machine of this job"),
         ("The node\nis gone", "The node is gone"),
         (f"{DIED}The actor died because its node has died. Node Id: 5", "its machine is gone"),
         (f"{DIED}Some\nother cause", "Some other cause"),
