@@ -126,6 +126,12 @@ from .sentencepieces import ESCAPE as ESCAPE
 from .sentencepieces import SentencePieceTokenizer as SentencePieceTokenizer
 from .sentencepieces import parse_sentencepiece as parse_sentencepiece
 from .sentencepieces import escaped as escaped
+from .similarity import ENCODED_LANGUAGES as ENCODED_LANGUAGES
+from .similarity import ENCODER_PACKAGE as ENCODER_PACKAGE
+from .similarity import encodes_languages as encodes_languages
+from .similarity import has_encoder as has_encoder
+from .similarity import sentence_vectors as sentence_vectors
+from .similarity import similarities as similarities
 from .spelling import comparable as comparable
 from .tab_separated import Row as Row
 from .tokenizer_files import load_tokenizer as load_tokenizer
