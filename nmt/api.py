@@ -181,11 +181,11 @@ class Model:
         """Return the best translation of each line, in order; of one string, a string.
 
         `search` overrides settings for this call: search settings such as `beam_size=1`, whose
-        names are the keys `decode.*`, `glossary` and `protect`, and the languages of a multilingual
-        model, `source` and `target`.
+        names are the keys `decode.*`, `glossary`, `protect`, `minimum` and `below`, and the
+        languages of a multilingual model, `source` and `target`.
         """
         rows = self.searching(search).translate([*checked(lines)])
-        texts = [row[0].text for row in rows]
+        texts = [row[0].marked_text for row in rows]
         return texts[0] if isinstance(lines, str) else texts
 
     @overload
@@ -197,7 +197,8 @@ class Model:
     ) -> "list[Translation] | list[list[Translation]]":
         """Return the `n_best` translations of each line; of one string, its list.
 
-        They have scores and flags, and the best one comes first.
+        They have scores and flags, and the best one comes first. If `nmt calibrate` has calibrated
+        the model, they also have the `probability` that they are good.
         """
         # A list, because the flags need the lines again after the search.
         texts = [*checked(lines)]
@@ -216,7 +217,7 @@ class Model:
         """
         require(buffer > 0, f"buffer={buffer}: must be at least 1")
         rows = self.searching(search).stream(checked(lines), buffer)
-        return Stream(row[0].text for row in rows)
+        return Stream(row[0].marked_text for row in rows)
 
     @python_names()
     def translate_file(self, input: str | Path, output: str | Path, **options: Any) -> Path:
@@ -331,7 +332,7 @@ class Model:
         return translator
 
     def translator_with(self, search: dict[str, Any], details: bool) -> "Translator":
-        options = self.options_with(search)
+        options = replace(self.options_with(search), judged=details)
         decode = files.expected_search(options.decode, self.models.descriptions[0])
         translator = self.translator
         # Stages may have read large files, such as a glossary, so they are rebuilt only if they

@@ -296,6 +296,14 @@ class StageEntry(Entry[MakeStage]):
     key: tuple[str, str] | None = field(default=None, kw_only=True)
     """The name of an OptionsEntry and a key in it. Without a value of the key, nmt leaves the stage
     out. None: nmt always adds the stage."""
+    judges: bool = field(default=False, kw_only=True)
+    """Whether the stage gives translations a `probability`, for which it needs their log
+    probabilities. nmt also adds the stage, if `file` exists, where it returns probabilities."""
+    file: str = field(default="", kw_only=True)
+    """A file of the model directory that the stage reads, if it exists; empty: none. nmt publishes
+    it with the model, and a job does not resume after the file has changed."""
+    pictures: tuple[str, ...] = field(default=(), kw_only=True)
+    """Files that the model's README.md shows, which nmt publishes, too."""
 
 
 class MakeTransform(Protocol):

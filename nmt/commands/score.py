@@ -202,7 +202,8 @@ def as_json(scores: "list[Score]", findings: dict[str, list[Any]]) -> str:
 
 
 def run(config: ScoreConfig) -> None:
-    for options in config.plugins.values():
+    # A later plugin may build on an earlier one, and comes before it.
+    for options in reversed(config.plugins.values()):
         if options.takes_over(config):
             return
     sys.stdout.write(output_of(config))

@@ -27,14 +27,14 @@ def render(
 ) -> str:
     """The output for input line `number`.
 
-    tsv has one line per translation; jsonl includes the fields in `more`.
+    tsv has one line per translation, and its probability if a minimum was given; jsonl includes the
+    fields in `more`.
     """
     if format == "text":
-        return f"{translations[0].text}\n"
+        return f"{translations[0].marked_text}\n"
     if format == "tsv":
         # Translations contain no tabs: their only white space is single spaces.
-        lines = [f"{number}\t{best.score:.4f}\t{best.text}\n" for best in translations]
-        return "".join(lines)
+        return "".join(row_of_table(number, candidate) for candidate in translations)
     line = {
         "line": number,
         "source": source,
@@ -45,13 +45,25 @@ def render(
     return json.dumps(line, ensure_ascii=False) + "\n"
 
 
+def row_of_table(number: int, candidate: "translation.Translation") -> str:
+    cells = [str(number), f"{candidate.score:.4f}", candidate.text_to_write]
+    # Behind the other columns, so that programs find these at the same places.
+    if candidate.probability is not None:
+        cells.append(f"{candidate.probability:.4f}")
+    return "\t".join(cells) + "\n"
+
+
 def record_of(candidate: "translation.Translation") -> dict[str, Any]:
     record = {
-        "text": candidate.text,
+        "text": candidate.text_to_write,
         "score": candidate.score,
         "log_probability": candidate.log_probability,
         "flags": candidate.flags,
     }
+    if candidate.probability is not None:
+        record["probability"] = candidate.probability
+    if candidate.trust:
+        record["below_minimum"] = candidate.is_below
     if candidate.details:
         record |= vars(candidate.details)
     return record

@@ -74,6 +74,8 @@ class TranslatorOptions:
     scores and alignments, too)."""
     has_tags: bool = setting(False, internal=True)
     """Whether lines may begin with tags."""
+    judged: bool = setting(False, internal=True)
+    """Whether to return the probability that a translation is good, if the model has one."""
     plugins: dict[str, Any] = plugin_options("translator")
 
     def __post_init__(self) -> None:
@@ -194,7 +196,12 @@ class TranslateConfig(JobConfig):
         self.check_format()
         # A line given on the command line may name its target language itself, as in '<2fr> Hello'.
         has_tags = SOURCE_TAG.match((self.text or "").lstrip()) is not None
-        self.translator = replace(self.translator, results=self.needed_results(), has_tags=has_tags)
+        self.translator = replace(
+            self.translator,
+            results=self.needed_results(),
+            has_tags=has_tags,
+            judged=self.format == "jsonl",
+        )
 
     @property
     def is_folder(self) -> bool:

@@ -68,6 +68,7 @@ from .writing import temporary_name as temporary_name
 from .writing import whole_file as whole_file
 from .writing import whole_folder as whole_folder
 from .writing import write_file as write_file
+from .written import added_files as added_files
 from .written import foreign_files as foreign_files
 from .written import kind_of_folder as kind_of_folder
 from .written import markers as markers

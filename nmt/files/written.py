@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from nmt.config import NMTError
-from nmt.extensions import ExporterEntry, FolderEntry
+from nmt.extensions import ExporterEntry, FolderEntry, StageEntry
 from nmt.files.reading import LARGE, parse_json, read_mapping
 from nmt.registry import entries_of
 
@@ -37,6 +37,15 @@ NO_NAMES = "(?!)"
 CORPUS_MARK = "manifest.json"
 RUN_MARK = "config.yaml"
 MODEL_MARK = "config.json"
+
+
+def added_files() -> list[str]:
+    """The names of the files that plugins add to model directories."""
+    names = list[str]()
+    for entry in entries_of(StageEntry).values():
+        if entry.file:
+            names += [entry.file, *entry.pictures]
+    return names
 
 
 def markers() -> set[str]:
@@ -117,9 +126,10 @@ def names_in(folder: Path, kind: str) -> re.Pattern[str]:
     if kind == "corpus":
         names = CORPUS_NAMES
     elif kind == "run" and is_training_run(folder):
-        names = RUN_NAMES
+        added = "|".join(map(re.escape, added_files())) or NO_NAMES
+        names = f"{RUN_NAMES}|model/({added})"
     elif kind in ("run", "model"):
-        names = MODEL_NAMES
+        names = "|".join([MODEL_NAMES, *map(re.escape, added_files())])
     else:
         names = "|".join(files_beside(entry_of(folder)))
     return re.compile(f"{names}|{TEMPORARY_FILES}")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from nmt.config import NMTError, TranslateConfig, shown
 from nmt.items import readable
+from nmt.translation.document_lines import translated_line, warn_without_marks
 from nmt.translation.documents import Translated, read_document
 from nmt.translation.job import open_document
 from nmt.translation.load import open_translator
@@ -54,6 +55,7 @@ def translate_document(config: TranslateConfig) -> None:
         output.write(document.join(translations), len(translations))
         if document.notice:
             warn(document.notice)
+        warn_without_marks(name, document, translations)
     summarize(counts)
 
 
@@ -72,7 +74,7 @@ def translate_lines(
             best = ranked[0]
             # A line of a document has no number that its reader knows, so messages quote the line.
             report(translator.stages, line, best, repr(shown(readable(line))), counts)
-            yield Translated(best.text, best.details.alignment if best.details else None)
+            yield translated_line(line, best)
     except RefusedLine as error:
         line = lines[error.index]
         raise NMTError(f"{shown(readable(line))!r}: {error.problem}") from error

@@ -23,6 +23,10 @@ class Translated(NamedTuple):
 
     text: str
     alignment: Alignment = None
+    trust: str = ""
+    """As of `Translation`. The source replaces the text of what is to be left out."""
+    probability: float | None = None
+    """As of `Translation`."""
 
 
 class Document(ABC):
@@ -32,6 +36,8 @@ class Document(ABC):
     """The lines to translate; none is blank or contains a line break."""
     notice = ""
     """A warning for the user, complete after `join`."""
+    marks = False
+    """Whether `join` marks translations by their trust."""
 
     @abstractmethod
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:

@@ -12,6 +12,7 @@ from nmt.config import NMTError, TranslateConfig, shown
 from nmt.files import read_bytes
 from nmt.items import readable
 from nmt.translation.directions import Direction
+from nmt.translation.document_lines import translated_line, warn_without_marks
 from nmt.translation.documents import Document, Translated, read_document
 from nmt.translation.folder_files import FolderContent, FolderFile, read_folder
 from nmt.translation.folder_output import CannotWriteFolder, locked_folder, write_in_folder
@@ -274,8 +275,7 @@ class FolderJob:
         line = pending.next_line
         where = f"{pending.report.file.name}: {shown(readable(line))!r}"
         report(stages, line, best, where, self.counts)
-        alignment = best.details.alignment if best.details else None
-        pending.translations.append(Translated(best.text, alignment))
+        pending.translations.append(translated_line(line, best))
 
     def finish(self, pending: "deque[PendingFile]") -> None:
         """Write the first files of `pending` that are complete."""
@@ -301,6 +301,7 @@ class FolderJob:
         self.show(self.written)
         if pending.document.notice:
             warn(f"{item.file.name}: {pending.document.notice}")
+        warn_without_marks(item.file.name, pending.document, pending.translations)
 
     def store(self, item: FileReport, content: bytes) -> None:
         """Write a file, and the folders around it; NMTError if that fails for this file alone."""

@@ -15,7 +15,9 @@ from nmt.config import (
     to_tree,
     value_before,
 )
+from nmt.extensions import StageEntry
 from nmt.files import MODEL_FILES, find_model_directory, sha256
+from nmt.registry import entries_of
 
 WEIGHTS = "model.safetensors"
 """Recorded as "model"."""
@@ -51,6 +53,7 @@ def what_affects_output(config: JobConfig | TranslatorOptions) -> dict[str, Any]
     for file_name in MODEL_FILES:
         name = "model" if file_name == WEIGHTS else file_name
         values[name] = [sha256(folder / file_name) for folder in folders]
+    values |= hashes_of_stage_files(folders, translator)
     options = flatten(to_tree(config))
     for key, member in deciding_options(config).items():
         value = options[key]
@@ -59,6 +62,28 @@ def what_affects_output(config: JobConfig | TranslatorOptions) -> dict[str, Any]
             value = sha256(Path(value).resolve())
         values[key] = value
     return values
+
+
+def hashes_of_stage_files(
+    folders: list[Path], translator: TranslatorOptions
+) -> dict[str, list[str]]:
+    """The SHA-256 of the files that stages read from model directories, by name."""
+    hashes = dict[str, list[str]]()
+    for entry in entries_of(StageEntry).values():
+        paths = [folder / entry.file for folder in folders if entry.file]
+        paths = [path for path in paths if path.is_file()]
+        # A command that does not read the file must resume after it has appeared.
+        if paths and (translator.judged or is_wanted(entry, translator)):
+            hashes[entry.file] = [sha256(path) for path in paths]
+    return hashes
+
+
+def is_wanted(entry: StageEntry, options: TranslatorOptions) -> bool:
+    """Whether the key that a stage needs has a value."""
+    if entry.key is None:
+        return True
+    group, key = entry.key
+    return bool(getattr(options.plugins.get(group), key, None))
 
 
 def options_before(config: JobConfig | TranslatorOptions) -> dict[str, Any]:

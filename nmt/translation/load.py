@@ -12,6 +12,7 @@ from nmt.config import JobConfig, NMTError, TranslatorOptions, shown
 from nmt.extensions import EngineEntry, StageEntry, import_attribute
 from nmt.files import expected_search
 from nmt.registry import entries_of
+from nmt.translation.identity import is_wanted
 from nmt.translation.language_tags import languages
 from nmt.translation.limits import Limits, limits_of
 from nmt.translation.models import Models, find_models, tag_of_languages
@@ -38,17 +39,23 @@ def stages_of(options: TranslatorOptions, models: Models | None = None) -> tuple
     entries = entries_of(StageEntry).values()
     stages = []
     for entry in sorted(entries, key=lambda entry: entry.order):
-        if is_wanted(entry, options):
+        if is_wanted(entry, options) or can_judge(entry, options, models):
             stages.append(entry.load()(options, models.tokenizer, limits))
     return tuple(stages)
 
 
-def is_wanted(entry: StageEntry, options: TranslatorOptions) -> bool:
-    """Whether the key that a stage needs has a value."""
-    if entry.key is None:
-        return True
-    group, key = entry.key
-    return bool(getattr(options.plugins.get(group), key, None))
+def can_judge(entry: StageEntry, options: TranslatorOptions, models: Models) -> bool:
+    """Whether a stage can add the probabilities that a command returns."""
+    # An ensemble is another model than the one whose file this is.
+    if not (entry.judges and options.judged) or len(models.folders) > 1:
+        return False
+    return (models.folders[0] / entry.file).is_file()
+
+
+def needs_scores(options: TranslatorOptions) -> bool:
+    """Whether the output, or a stage, needs log probabilities."""
+    judges = [entry for entry in entries_of(StageEntry).values() if entry.judges]
+    return options.results != "text" or any(is_wanted(entry, options) for entry in judges)
 
 
 def automatic_engines(precision: str) -> list[EngineEntry]:
@@ -76,7 +83,7 @@ def engine_options(options: TranslatorOptions, models: Models) -> search.EngineO
         device=compute.device,
         precision=compute.precision,
         threads=compute.threads,
-        scores=options.results != "text",
+        scores=needs_scores(options),
         target_prefix=options.target_prefix,
     )
 

@@ -14,6 +14,15 @@ from nmt.search import Constraints
 from nmt.translation.alignment import Details
 from nmt.translation.lines import Line, Segment
 
+TRUSTED = "trusted"
+"""The trust in translations that are probable enough."""
+MARKED = "mark"
+"""The trust in translations that are to be marked, because they are less probable."""
+OMITTED = "omit"
+"""The trust in translations that are to be left out, because they are less probable."""
+MARK = "\N{WARNING SIGN} "
+"""Begins a line of text whose translation is marked."""
+
 
 class RefusedLine(NMTError):
     """The line at `index`, counted from 0, cannot be translated."""
@@ -41,6 +50,27 @@ class Translation:
     """Likely failures."""
     notes: dict[str, str] = field(default_factory=dict)
     """Message for the user -> details, which may be empty."""
+    tokens: int = 0
+    """The number of tokens, with end symbols, whose log probabilities were added."""
+    probability: float | None = None
+    """The calibrated probability that the translation is good; None: not known."""
+    trust: str = ""
+    """TRUSTED, MARKED or OMITTED; empty unless the user asks for a minimum probability."""
+
+    @property
+    def is_below(self) -> bool:
+        """Whether the translation is less probable to be good than the user asks for."""
+        return self.trust in (MARKED, OMITTED)
+
+    @property
+    def text_to_write(self) -> str:
+        """The text for an output that may leave translations out; see `marked_text`."""
+        return "" if self.trust == OMITTED else self.text
+
+    @property
+    def marked_text(self) -> str:
+        """The text for an output of lines of text, which has no other place for a mark."""
+        return MARK + self.text if self.trust == MARKED else self.text_to_write
 
 
 Outcome = list[Translation] | RefusedLine

@@ -280,6 +280,7 @@ class Translator:
                 log_probability,
                 copied=copied.copy(),
                 notes=notes.copy(),
+                tokens=self.tokens_in(segments, parts),
             )
             if describer:
                 translation.details = describer.describe(segments, parts, joined)
@@ -295,18 +296,22 @@ class Translator:
         log_probability: float,
     ) -> float:
         """The score of a translation that consists of one hypothesis per segment."""
-        searched = []
-        for segment, part in zip(segments, parts, strict=True):
-            if not segment.copied:
-                searched.append(part)
         # The search has already computed this one.
-        if len(parts) == 1 and len(searched) == 1:
+        if len(parts) == 1 and not segments[0].copied:
             return parts[0].score
-        # Each part has an end symbol and the tag of a target, which count as in the search.
-        symbols = 1 + int(self.tokenizer.has_target_tags)
-        length = sum(len(part.tokens) + symbols for part in searched)
+        length = self.tokens_in(segments, parts)
         score: float = log_probability / penalty(max(length, 1), self.engine.config)
         return score
+
+    def tokens_in(self, segments: list[Segment], parts: list[Hypothesis]) -> int:
+        """The number of tokens that the search has found."""
+        # Each part has an end symbol and the tag of a target, which count as in the search.
+        symbols = 1 + int(self.tokenizer.has_target_tags)
+        tokens = 0
+        for segment, part in zip(segments, parts, strict=True):
+            if not segment.copied:
+                tokens += len(part.tokens) + symbols
+        return tokens
 
     def notes_on(self, line: Line, segments: list[Segment], copied: list[str]) -> dict[str, str]:
         """Messages for the user about the translation of a line, with details."""

@@ -91,7 +91,7 @@ class TranslationWork(Work):
         assert self.translator
         outcomes = outcomes_of(self.translator, texts, self.config.buffer)
         translations, block = translations_of(self.translator.stages, texts, outcomes)
-        block.results = [candidates[0].text for candidates in translations]
+        block.results = [candidates[0].marked_text for candidates in translations]
         return block
 
 

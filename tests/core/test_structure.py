@@ -42,6 +42,8 @@ BETWEEN_PLUGINS = {
     ("bergamot", "serve"): "translator.html has the styles of the server's page",
     ("catalogs", "documents"): "catalogs contain strings with markup",
     ("prose", "documents"): "books and manuals contain sentences with markup",
+    ("quality", "judge"): "`nmt score qe=true` scores with the model that `run` names",
+    ("quality", "results"): "calibration needs held-out sets, and cards have the charts of reports",
     ("serve", "documents"): "the server translates files",
 }
 IMPORT_PATH = re.compile(r"nmt(\.\w+)+(:\w+)?\.?")

@@ -4,6 +4,8 @@ import re
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import islice
 
 from nmt.items import COPY
 from nmt.plugins.documents.code_pairs import with_pairs
@@ -18,7 +20,7 @@ from nmt.plugins.documents.strings import has_items
 from nmt.plugins.documents.xliff_scripts import with_scripts
 from nmt.plugins.documents.xml import Flow
 from nmt.plugins.documents.xml_tokens import text_token
-from nmt.translation import Translated
+from nmt.translation import MARKED, OMITTED, TRUSTED, Translated
 
 LINE_BREAK = re.compile(r"((?:[ ]*(?:[\t\r\n]|&#(?:[xX]0*[aAdD9]|0*(?:9|10|13));))+[ ]*)")
 REFUSED = "units left untranslated because the model lost their placeholders"
@@ -66,6 +68,18 @@ def are_in_order(codes: Sequence[str], text: str) -> bool:
     return True
 
 
+@dataclass
+class TargetState:
+    """The part of a file that states how much its translations can be trusted."""
+
+    part: Part
+    sentences: Sequence[Part]
+    trusted: str
+    """The text of the part if all sentences are probable enough for a user's minimum."""
+    doubtful: str
+    """The text of the part if a sentence is not."""
+
+
 class Bilingual(Flow):
     """A file of units, whose source texts stay next to their translations."""
 
@@ -76,6 +90,7 @@ class Bilingual(Flow):
         self.left = Counter[str]()
         self.messages = list[MessageUnit]()
         self.texts = list[UnitSentence]()
+        self.states = list[TargetState]()
         super().__init__(content, source, target)
 
     def parts(self, text: str, target: str) -> Sequence[Part]:
@@ -123,6 +138,7 @@ class Bilingual(Flow):
         return message
 
     def join(self, translations: Sequence[Translated]) -> bytes:
+        self.write_states(translations)
         # Only written texts show whether their placeholders are there.
         content = super().join(translations)
         problems = Counter(sentence.problem for sentence in self.texts if sentence.problem)
@@ -134,6 +150,19 @@ class Bilingual(Flow):
             lacking(messages, self.target),
         )
         return content
+
+    def write_states(self, translations: Sequence[Translated]) -> None:
+        """Set the states of targets; without a user's minimum, they stay."""
+        left = iter(translations)
+        trusts = dict[int, set[str]]()
+        for part in self.text.parts:
+            trusts[id(part)] = {line.trust for line in islice(left, len(part.lines))}
+        for state in self.states:
+            of_target = set[str]().union(*(trusts[id(part)] for part in state.sentences))
+            if of_target == {TRUSTED}:
+                state.part.otherwise = state.trusted
+            elif not of_target.isdisjoint((MARKED, OMITTED)):
+                state.part.otherwise = state.doubtful
 
 
 def count_subflows(element: Element) -> int:

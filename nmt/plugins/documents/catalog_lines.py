@@ -40,8 +40,8 @@ class CatalogLines:
         ends = [*starts[1:], len(self.lines)]
         self.ends = dict(zip(starts, ends, strict=False))
 
-    def replace(self, entry: polib.POEntry, translation: str) -> None:
-        """Write the `msgstr` lines of a message, and mark the message as fuzzy."""
+    def replace(self, entry: polib.POEntry, translation: str, is_fuzzy: bool = True) -> None:
+        """Write the `msgstr` lines of a message, and mark the message as fuzzy if it is."""
         start = start_of(entry)
         end = self.ends[start]
         block = self.lines[start:end]
@@ -52,7 +52,7 @@ class CatalogLines:
         # A file may end without a line break, and blank lines follow most messages.
         following_space = replaced[len(replaced.rstrip()) :]
         block[first:after] = [translation.replace("\n", self.line_end) + following_space]
-        if FUZZY not in entry.flags:
+        if is_fuzzy and FUZZY not in entry.flags:
             self.add_flag(block, kinds[:first])
         # Empty lines keep the numbers of the lines that follow.
         self.lines[start:end] = ["".join(block)] + [""] * (end - start - 1)

@@ -18,7 +18,7 @@ from nmt.plugins.documents.plural_forms import lacking
 from nmt.plugins.documents.readings import READINGS_LEFT_OUT, lost_readings
 from nmt.plugins.documents.string_markup import ESCAPED
 from nmt.plugins.documents.strings import FRONT_MATTER_LEFT, String
-from nmt.translation import Document, Translated
+from nmt.translation import OMITTED, TRUSTED, Document, Translated
 
 CONVERT = "convert it with `msgconv -t UTF-8`"
 PLURAL_FORMS = "Plural-Forms"
@@ -30,6 +30,7 @@ FORMS = re.compile(r"nplurals[ \t]*=[ \t]*([1-9])(?!\d)")
 WITHOUT_FORMS = "plural messages left untranslated because the header has no valid Plural-Forms"
 REFUSED = "messages left untranslated because the model lost their format directives"
 UNREADABLE = "messages left untranslated because nmt cannot parse their ICU syntax"
+LEFT_OUT = "messages left untranslated because they are probably not good"
 WITHOUT_WORDS = "messages without words left untranslated"
 
 
@@ -63,7 +64,12 @@ class CatalogMessage:
 
 
 class Catalog(Document):
-    """A catalog; its messages without a translation are translated, unless they are obsolete."""
+    """A catalog; its messages without a translation are translated, unless they are obsolete.
+
+    All translations are fuzzy, except those that are probable enough for a user's minimum.
+    """
+
+    marks = True
 
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
         self.text, self.mark, self.encoding = decode_file(content, convert=CONVERT)
@@ -134,13 +140,22 @@ class Catalog(Document):
         left = iter(translations)
         refused = 0
         readings = 0
+        self.left[LEFT_OUT] = 0
         for message in self.messages:
             entry = catalog[message.index]
-            texts = [translation_of(entry, string, left) for string in message.strings]
+            count = sum(len(string.lines) for string in message.strings)
+            translated = list(islice(left, count))
+            trusts = {line.trust for line in translated}
+            if OMITTED in trusts:
+                self.left[LEFT_OUT] += 1
+                continue
+            of_message = iter(translated)
+            texts = [translation_of(entry, string, of_message) for string in message.strings]
             # The last string is the plural, which `fill` also uses for a singular that does not
             # fit.
             if texts[-1]:
-                lines.replace(entry, self.fill(entry, texts[0], texts[-1]))
+                filled = self.fill(entry, texts[0], texts[-1])
+                lines.replace(entry, filled, is_fuzzy=trusts != {TRUSTED})
                 readings += lost_readings(message.strings[-1].text, texts[-1])
             else:
                 refused += 1

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from nmt.plugins.documents.bilingual import Bilingual, copied_texts
+from nmt.plugins.documents.bilingual import Bilingual, TargetState, copied_texts
 from nmt.plugins.documents.declared_languages import LanguageAttributes
 from nmt.plugins.documents.document import Part
 from nmt.plugins.documents.elements import Element, check_root, text_of
@@ -27,6 +27,8 @@ OPEN = ("new", "needs-translation")
 STATE = re.compile(r"""(?<!\s)(?:\s++state\s*=\s*("[^"]*"|'[^']*')|\s*+/?>$)""")
 """The parts to remove from the opening tag of a target: its state and its end."""
 REVIEW = ' state="needs-review-translation"'
+TRANSLATED = ' state="translated"'
+"""The state of targets that are probable enough for a user's minimum."""
 SPACE = ' xml:space="preserve"'
 TEXT_BETWEEN = "units with text between segments, which is left untranslated"
 MISSING = "segments left untranslated because their target lacks them"
@@ -47,6 +49,8 @@ class TargetPlace:
 
 class Xliff(Bilingual):
     """Units without a translation are translated, segment by segment if they have segments."""
+
+    marks = True
 
     def parts_of_file(self, elements: list[Element]) -> list[Part]:
         check_root(elements[0], "xliff")
@@ -134,6 +138,9 @@ class Xliff(Bilingual):
             mids.append(mid)
         state = "" if has_own_states(unit) else REVIEW
         before = Part(place.begin, place.end, otherwise=f"{place.opening}{state}>")
+        if state:
+            trusted = f"{place.opening}{TRANSLATED}>"
+            self.states.append(TargetState(before, sentences, trusted, before.otherwise))
         parts = copied_texts(content, sentences, place.end, before, place.closing)
         is_segmented = segments[0] is not content
         if is_segmented and has_words("".join(texts_between(content))):

@@ -3,7 +3,7 @@
 import re
 from typing import TYPE_CHECKING
 
-from nmt.plugins.documents.bilingual import copied_texts
+from nmt.plugins.documents.bilingual import TargetState, copied_texts
 from nmt.plugins.documents.declared_languages import LanguageAttributes, end_of_attributes
 from nmt.plugins.documents.document import Part
 from nmt.plugins.documents.elements import Element
@@ -17,6 +17,8 @@ CONTAINERS = ("file", "group", "unit")
 INITIAL = "initial"
 TRANSLATED = "translated"
 """The state of a segment with a translation that nobody has reviewed (section 4.3.1.31)."""
+REVIEW = ' subState="nmt:needs-review"'
+"""Version 2 has no state for translations to review, but states of the tool that wrote them."""
 SUB_STATE = re.compile(r"""(?<!\s)\s++subState\s*+=\s*+(?:"[^"]*"|'[^']*')""")
 
 
@@ -71,7 +73,12 @@ class Units2:
             before = Part(source.end, source.end, otherwise=opening_of_target(source, prefix))
         closing = f"</{prefix}target>"
         parts = copied_texts(source, [sentence], before.end, before, closing)
-        return [*new_state(segment), *parts] if parts else []
+        if not parts:
+            return []
+        at = end_of_attributes(segment)
+        doubt = Part(at, at)
+        self.file.states.append(TargetState(doubt, [sentence], "", REVIEW))
+        return [*new_state(segment), doubt, *parts]
 
 
 def is_translated(segment: Element, target: Element) -> bool:

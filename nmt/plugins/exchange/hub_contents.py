@@ -43,6 +43,11 @@ def uploads_of_model(folder: Path, card: str) -> list[Upload]:
         path = folder / name
         files.check_regular(path)
         uploads.append(Upload(name, path))
+    for name in files.added_files():
+        path = folder / name
+        if path.exists():
+            files.check_regular(path)
+            uploads.append(Upload(name, path))
     return [*uploads, Upload(CARD, card.encode())]
 
 
@@ -54,7 +59,7 @@ def uploads_of_export(folder: Path) -> list[Upload]:
 
 def left_out(folder: Path) -> str:
     """The names of what else is in a model directory, which stays there."""
-    uploaded = {*files.MODEL_FILES, CARD}
+    uploaded = {*files.MODEL_FILES, *files.added_files(), CARD}
     names = sorted(path.name for path in folder.iterdir() if path.name not in uploaded)
     listed = [shown(name) for name in names[:MOST_NAMES]]
     if len(names) > MOST_NAMES:

@@ -67,11 +67,25 @@ TOO_LONG = f"too long to score (over {MOST_CHARACTERS:,} characters, or the mode
 EMPTY_SIDE = "not scored, because a side is empty"
 
 
+SCORING = (
+    "run",
+    "compute",
+    "source",
+    "target",
+    "source_prefix",
+    "target_prefix",
+    "split",
+    "decode",
+    "protection",
+)
+"""The options of translators; `minimum` is a key of scoring itself."""
+
+
 @dataclass
 class ScoreJob(JobConfig):
     """A job that scores the pairs of a corpus."""
 
-    translator: TranslatorOptions = inline(TranslatorOptions())
+    translator: TranslatorOptions = inline(TranslatorOptions(), *SCORING)
     # Unlike for translations, other blocks have other scores, in the last digits.
     buffer: int = number(BLOCK, 1, 10**9)
     """Number of pairs that are scored together."""

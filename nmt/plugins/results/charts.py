@@ -29,6 +29,7 @@ class Chart(NamedTuple):
     training: str  # columns of metrics.csv; "" for none
     validation: str = ""
     choose_best: Callable[..., Point] | None = None  # the validation point to mark
+    by: str = "update"  # what the points are at
 
 
 SKIPPED = Chart("Skipped updates", "", "skipped")

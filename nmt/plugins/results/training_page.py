@@ -14,6 +14,7 @@ from nmt.model import described
 from nmt.plugins.results.charts import BOTTOM, CHARTS, LEFT, RIGHT, SKIPPED, Drawing, draw
 from nmt.plugins.results.options import ReportConfig
 from nmt.plugins.results.pages import render
+from nmt.plugins.results.risk_chart import risk_of
 from nmt.plugins.results.test_set import SPLITS, held_out_text
 from nmt.plugins.results.training_run import Run, open_run
 from nmt.plugins.results.translating import open_translator, translate_lines
@@ -142,7 +143,7 @@ def count_parameters(run: Run) -> int | None:
 
 
 def draw_charts(run: Run) -> dict[str, Drawing]:
-    """The charts of the columns that metrics.csv has, by title."""
+    """The charts of the columns that metrics.csv has, and of a calibration, by title."""
     drawings = {}
     for chart in CHARTS:
         # Most runs skip no update.
@@ -155,6 +156,9 @@ def draw_charts(run: Run) -> dict[str, Drawing]:
         drawing = draw(chart, curves, run.update)
         if drawing:
             drawings[chart.title] = drawing
+    risk = risk_of(run.folder / "model")
+    if risk:
+        drawings[risk.chart.title] = risk
     return drawings
 
 

@@ -185,8 +185,12 @@ class ServedModel:
     def make_translator(self, search: Search) -> translation.Translator:
         """A translator with search settings, which shares the model's weights."""
         usual = self.translator
+        options = usual.options
         if search.direction != usual.direction:
-            options = self.options_for(usual.options, search.direction)
+            options = self.options_for(options, search.direction)
+        # Only clients that ask for details read probabilities, which take time.
+        options = replace(options, judged=search.aligned and search.prefix is None)
+        if options != usual.options:
             usual = translation.in_languages(usual, options)
         config = usual.engine.config
         # A beam search has at most as many translations as its beam has hypotheses.
@@ -263,5 +267,5 @@ class ServedModel:
         answer = list[Translated]()
         for row in outcome:
             alignment = row.details.alignment if row.details else None
-            answer.append(Translated(row.text, alignment))
+            answer.append(Translated(row.text, alignment, probability=row.probability))
         return answer

@@ -236,14 +236,17 @@ def details_of(text: Text, route: Route, lines: Sequence[Line]) -> list[dict[str
     flags_of = route.model.flags_of(route.direction)
     for source, indent, translations in zip(text.lines, indents, lines, strict=True):
         best = translations[0]
-        details.append(
-            {
-                "alignment": best.alignment,
-                "source_words": spans_in_line(source, indent),
-                "target_words": spans_in_line(best.text, indent),
-                "flags": flags_of(source, Translation(best.text, 0.0, 0.0)),
-            }
-        )
+        of_line: dict[str, Any] = {
+            "alignment": best.alignment,
+            "source_words": spans_in_line(source, indent),
+            "target_words": spans_in_line(best.text, indent),
+            "flags": flags_of(source, Translation(best.text, 0.0, 0.0)),
+        }
+        # Only models that are calibrated have probabilities.
+        if best.probability is not None:
+            of_line["probability"] = best.probability
+            of_line["probabilities"] = [line.probability for line in translations]
+        details.append(of_line)
     return details
 
 

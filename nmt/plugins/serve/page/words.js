@@ -5,6 +5,7 @@ import { ask } from "./server.js";
 import { leadOf, spansIn, touching, wordsIn } from "./segments.js";
 
 const SHOWN = 6, CONTEXT = 7; // alternatives, and words shown with each of them
+const DOUBTFUL = 0.5; // the probability below which a line is marked
 let lines = []; // of the source and the translation, see `rowOf`
 let spans = [], open = null, asking = new AbortController(), chosen = () => {};
 
@@ -14,13 +15,22 @@ export function onChoice(listener) { chosen = listener; }
 /**
  * A line of the source, which begins at `start`, and its translation, `text`. `alignment` has pairs of
  * numbers of `sourceSpans` and `targetSpans`, which are stretches of these two; it is null if the
- * server gave none.
+ * server gave none. So is `probability`, that the translation is good.
  */
 function rowOf(source, start, text, details) {
-  const { alignment = null } = details;
+  const { alignment = null, probability = null } = details;
   const sourceSpans = spansIn(source, details.source_words);
   const targetSpans = spansIn(text, details.target_words);
-  return { source, start, text, alignment, sourceSpans, targetSpans };
+  return { source, start, text, alignment, probability, sourceSpans, targetSpans };
+}
+
+/** The mark behind a line that is probably not good. It has no text, so that it is never copied. */
+function doubtOf(row) {
+  if (row.probability === null || row.probability >= DOUBTFUL) return [];
+  const words = `Please check this line: it is ${Math.round(100 * row.probability)}% likely to be a good translation.`;
+  const sign = element("span", { className: "doubt", title: words });
+  for (const [name, value] of [["role", "img"], ["aria-label", words]]) sign.setAttribute(name, value);
+  return [sign];
 }
 
 /** Show a translation; `details` are the server's, one for each line of the source with text. */
@@ -51,7 +61,7 @@ function draw(line = -1, word = 0) {
       pieces.push(row.text.slice(at, begin), span);
       at = end;
     }
-    return [...pieces, row.text.slice(at)];
+    return [...pieces, row.text.slice(at), ...doubtOf(row)];
   }));
   if (!spans.length) return;
   const current = spans.find((span) => lines.indexOf(span.row) === line && span.index === word) ?? spans[0];
@@ -211,7 +221,7 @@ function place(span) {
 }
 
 function replace(row, index, text) {
-  Object.assign(row, { text: leadOf(row.text) + text.trim(), alignment: [], targetSpans: [] });
+  Object.assign(row, { text: leadOf(row.text) + text.trim(), alignment: [], targetSpans: [], probability: null });
   draw(lines.indexOf(row), index);
   chosen(page.translation.textContent);
 }

@@ -1,0 +1,127 @@
+"""Translate held-out lines, and fit the probability of a good translation to their scores."""
+
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+
+from nmt import __version__
+from nmt.config import NMTError, TranslatorOptions, build
+from nmt.evaluation import score, sentence_scorer
+from nmt.files import expected_search, find_model_directory, is_parser, sha256
+from nmt.plugins.quality.command import CalibrateConfig
+from nmt.plugins.quality.features import ALWAYS, SIGNS, Features, Judged, judged_pair
+from nmt.plugins.quality.fitting import FOLDS, fitted
+from nmt.plugins.quality.isotonic import Numbers
+from nmt.plugins.quality.record import WEIGHTS, Record, StoredFit, stored
+from nmt.plugins.results.test_set import corpus_of_model, held_out_text
+from nmt.text import not_parallel, read_texts
+from nmt.translation import Models, Translator, load_translator, warn
+
+BLOCK = 500
+"""Lines to translate between updates of the progress."""
+FEWEST_LINES = 10 * FOLDS
+FEWEST_OF_EACH = FOLDS
+"""The minimum number of good lines, and of others."""
+RELIABLE_LINES = 500
+
+
+def calibrate(config: CalibrateConfig, console: Console) -> tuple[Path, Record]:
+    """The model directory, and what `nmt calibrate` writes into it."""
+    folder = find_model_directory(config.run)
+    sources, references = held_out_lines(config)
+    if len(sources) < RELIABLE_LINES:
+        warn(f"only {len(sources):,} lines: probabilities need about {RELIABLE_LINES} to be exact")
+    # With the options of plugins, such as protection, as for `nmt translate`.
+    options = build(TranslatorOptions, {}, base=replace(config.translator, run=[config.run]))
+    translator = load_translator(options, warn)
+    assert translator.models
+    if is_parser(translator.models.descriptions[0]):
+        raise NMTError(f"run={config.run}: is a parser, whose trees are not calibrated")
+    judged = translate(translator, sources, console)
+    signature, scores = scores_of(judged, references)
+    is_good = (scores >= config.threshold).astype(float)
+    check_outcomes(is_good, config.threshold)
+    decode = expected_search(options.decode, translator.models.descriptions[0])
+    record = Record(
+        weights=sha256(folder / WEIGHTS),
+        threshold=config.threshold,
+        metric=signature,
+        lines=len(judged),
+        good=int(is_good.sum()),
+        fits=fits_of(translator.models, options, judged, is_good),
+        decode=asdict(decode),
+        nmt=__version__,
+    )
+    return folder, record
+
+
+def held_out_lines(config: CalibrateConfig) -> tuple[list[str], list[str]]:
+    """Sources and references of the lines with a source."""
+    if config.source is not None and config.reference is not None:
+        sources = list(read_texts(config.source))
+        references = list(read_texts(config.reference))
+        if len(sources) != len(references):
+            names = (config.source, config.reference)
+            raise not_parallel(names, (len(sources), len(references)))
+    else:
+        corpus = corpus_of_model(config.run, config.prepared)
+        sources, references = held_out_text(corpus, "valid")
+        sources = corpus.tagged("valid", sources)
+    kept = [number for number, source in enumerate(sources) if source.strip()]
+    if len(kept) < FEWEST_LINES:
+        raise NMTError(
+            f"the validation set has {len(kept)} lines, but at least {FEWEST_LINES} are needed; "
+            "pass source=FILE reference=FILE"
+        )
+    return [sources[number] for number in kept], [references[number] for number in kept]
+
+
+def translate(translator: Translator, sources: list[str], console: Console) -> list[Judged]:
+    """The best translations of lines."""
+    judged = list[Judged]()
+    with console.status("translating") as status:
+        for start in range(0, len(sources), BLOCK):
+            block = sources[start : start + BLOCK]
+            for source, row in zip(block, translator.translate(block), strict=True):
+                best = row[0]
+                judged.append(
+                    judged_pair(translator, source, best.text, best.log_probability, best.tokens)
+                )
+            status.update(f"translated {len(judged):,} of {len(sources):,} lines")
+    return judged
+
+
+def scores_of(judged: list[Judged], references: list[str]) -> tuple[str, Numbers]:
+    """The signature and the sentence chrF2 of each line."""
+    score_sentence = sentence_scorer("chrf")
+    scores = []
+    for line, reference in zip(judged, references, strict=True):
+        scores.append(score_sentence(line.translation, reference))
+    [whole] = score([judged[0].translation], [references[0]], ["chrf"])
+    return whole.signature, np.array(scores)
+
+
+def check_outcomes(is_good: Numbers, threshold: float) -> None:
+    """Raise NMTError if nearly all lines have the same outcome."""
+    good = int(is_good.sum())
+    if min(good, len(is_good) - good) < FEWEST_OF_EACH:
+        advice = "lower" if good < FEWEST_OF_EACH else "higher"
+        raise NMTError(
+            f"threshold={threshold:g}: {good:,} of {len(is_good):,} translations reach it; "
+            f"pass a {advice} one"
+        )
+
+
+def fits_of(
+    models: Models, options: TranslatorOptions, judged: list[Judged], is_good: Numbers
+) -> list[StoredFit]:
+    """The fit with all features and, if these need the encoder, another without it."""
+    features = Features(models, models.direction(options))
+    names = features.names
+    values = features.compute(judged, names)
+    fits = [stored(*fitted(values, names, is_good, SIGNS))]
+    if names != ALWAYS:
+        fits.append(stored(*fitted(values, ALWAYS, is_good, SIGNS)))
+    return fits

@@ -1,0 +1,125 @@
+"""`nmt score qe=true`: the probability that given translations are good, without references."""
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from nmt.commands.score import ScoreConfig
+from nmt.config import NMTError
+from nmt.plugins.judge.judge import JudgeConfig
+from nmt.text import parallel, read_texts
+
+BUFFER = 2000
+"""Number of pairs held in memory, to be sorted by length and scored in batches."""
+
+
+@dataclass
+class EstimationConfig:
+    """Options for estimating the quality of translations without references."""
+
+    qe: bool = False
+    """run: print the probability that each hypothesis is good; needs source=FILE and
+    `nmt calibrate`."""
+
+    def takes_over(self, config: ScoreConfig) -> bool:
+        """Write the probabilities and return True; without `qe`, return False."""
+        if not self.qe:
+            return False
+        judge = config.plugins["judge"]
+        check_options(config, judge)
+        write_probabilities(config, judge)
+        return True
+
+    def findings(self, *arguments: Any) -> dict[str, list[Any]]:
+        """Nothing: probabilities are printed by `takes_over`."""
+        return {}
+
+
+def check_options(config: ScoreConfig, judge: JudgeConfig) -> None:
+    """Raise NMTError for options that exclude the estimation, or that it lacks."""
+    if len(judge.run) != 1:
+        raise NMTError("qe=true: needs one calibrated model; pass run=RUN")
+    if not config.source:
+        raise NMTError("qe=true: needs the source lines; pass source=FILE")
+    unused = {
+        "reference": config.reference,
+        "examples": config.examples or None,
+        "flags": judge.flags or None,
+        "output": judge.output,
+        "input": judge.input,
+        "minimum": judge.minimum,
+    }
+    for key, value in unused.items():
+        if value is not None:
+            raise NMTError(f"{key}={value}: omit it with qe=true")
+
+
+def write_probabilities(config: ScoreConfig, judge: JudgeConfig) -> None:
+    """Write a row for each pair of lines to standard output, and a summary to standard error."""
+    from nmt.files import find_model_directory
+    from nmt.plugins.quality.record import read_record
+    from nmt.translation import warn
+
+    record = read_record(find_model_directory(judge.run[0]), judge.run[0])
+    probabilities = list[float | None]()
+    for probability in estimates(config, judge):
+        probabilities.append(probability)
+        if config.format != "json":
+            row = formatted(len(probabilities), probability, config.format)
+            sys.stdout.write(f"{row}\n")
+    known = [probability for probability in probabilities if probability is not None]
+    mean = sum(known) / max(len(known), 1)
+    if config.format == "json":
+        tree = {
+            "mean_probability": mean,
+            "metric": record.metric,
+            "threshold": record.threshold,
+            "probabilities": probabilities,
+        }
+        print(json.dumps(tree, indent=2))
+    if len(known) < len(probabilities):
+        count = len(probabilities) - len(known)
+        warn(f"{count:,} lines have no probability, because they are too long for the model")
+    warn(
+        f"lines: {len(known):,}, mean probability {mean:.4f}: the expected share of lines with "
+        f"chrF2 >= {record.threshold:g}"
+    )
+
+
+def formatted(number: int, probability: float | None, format: str) -> str:
+    """The row of a line, whose number counts from 1."""
+    if format == "jsonl":
+        return json.dumps({"line": number, "probability": probability})
+    text = "" if probability is None else f"{probability:.4f}"
+    return f"{number}\t{text}" if format == "tsv" else text
+
+
+def estimates(config: ScoreConfig, judge: JudgeConfig) -> Iterator[float | None]:
+    """The probability of each pair; None for one that is too long for the model."""
+    from nmt.plugins.quality.features import Features, judged_pair
+    from nmt.plugins.quality.record import fit_of, read_record
+    from nmt.translation import load_translator, score_short_pairs, warn
+
+    assert config.source is not None
+    names = (config.source, config.hypothesis)
+    pairs = parallel(names, [read_texts(name, warn) for name in names])
+    translator = load_translator(judge.options, warn)
+    assert translator.models
+    features = Features(translator.models, translator.direction)
+    record = read_record(translator.models.folders[0], judge.run[0])
+    fit = fit_of(record.stored_fit(features.has_similarity))
+    while block := list(islice(pairs, BUFFER)):
+        scores = score_short_pairs(translator, block)
+        judged = []
+        for (source, hypothesis), score in zip(block, scores, strict=True):
+            if score is not None:
+                tokens = len(score.token_log_probabilities)
+                log_probability = score.log_probability
+                judged.append(judged_pair(translator, source, hypothesis, log_probability, tokens))
+        values = features.compute(judged, fit.features)
+        probabilities = iter(fit.probabilities(values).tolist() if judged else [])
+        for score in scores:
+            yield None if score is None else round(next(probabilities), 4)

@@ -1,0 +1,108 @@
+"""The stage that gives each translation the probability that it is good."""
+
+from typing import Any
+
+from nmt.config import NMTError, TranslatorOptions
+from nmt.files import expected_search
+from nmt.plugins.quality.features import Features, Judged
+from nmt.plugins.quality.record import NAME, Record, fit_of, read_record
+from nmt.text import Tokenizer
+from nmt.translation import (
+    MARKED,
+    OMITTED,
+    TRUSTED,
+    Limits,
+    Line,
+    Models,
+    Outcome,
+    RefusedLine,
+    Rest,
+    Stage,
+    Translation,
+    find_models,
+    warn,
+)
+
+SEARCH = ("beam_size", "length_penalty", "length_penalty_kind", "do_sample")
+"""The search settings that change which translations are probable."""
+BELOW = "less probable to be good than minimum={minimum:g}"
+TRUST = {"mark": MARKED, "omit": OMITTED}
+
+
+class QualityStage(Stage):
+    """Adds probabilities, and compares them with the minimum that the user asks for."""
+
+    def __init__(self, options: TranslatorOptions, models: Models, record: Record) -> None:
+        self.minimum: float | None = None
+        self.below = MARKED
+        chosen = options.plugins.get("quality")
+        if chosen:
+            self.minimum = chosen.minimum
+            self.below = TRUST[chosen.below]
+        self.features = Features(models, models.direction(options))
+        self.fit = fit_of(record.stored_fit(self.features.has_similarity))
+
+    def translate(self, lines: list[Line], rest: Rest) -> list[Outcome]:
+        outcomes = rest(lines)
+        judged = list[Judged]()
+        translations = list[Translation]()
+        for line, outcome in zip(lines, outcomes, strict=True):
+            if isinstance(outcome, RefusedLine):
+                continue
+            for candidate in outcome:
+                translations.append(candidate)
+                judged.append(
+                    Judged(
+                        line.text,
+                        candidate.text,
+                        candidate.log_probability,
+                        candidate.tokens,
+                        line.tag,
+                    )
+                )
+        if judged:
+            self.judge(judged, translations)
+        return outcomes
+
+    def judge(self, judged: list[Judged], translations: list[Translation]) -> None:
+        features = self.features.compute(judged, self.fit.features)
+        probabilities = self.fit.probabilities(features).tolist()
+        for line, translation, probability in zip(judged, translations, probabilities, strict=True):
+            # Nothing was translated, so nothing can be wrong.
+            is_blank = not line.source.strip()
+            translation.probability = 1.0 if is_blank else round(probability, 4)
+            if self.minimum is not None:
+                is_kept = translation.probability >= self.minimum
+                translation.trust = TRUSTED if is_kept else self.below
+
+    def report(self, line: str, best: Translation) -> dict[str, Any]:
+        if best.is_below:
+            assert best.probability is not None
+            note = BELOW.format(minimum=self.minimum)
+            best.notes[note] = f"probability {best.probability:.2f}"
+        return {}
+
+
+def quality(options: TranslatorOptions, tokenizer: Tokenizer, limits: Limits) -> Stage:
+    """The stage for a calibrated model; NMTError if the model is not calibrated."""
+    models = find_models(options.run)
+    [folder] = models.folders
+    try:
+        record = read_record(folder, options.run[0])
+    except NMTError as error:
+        # The user may not have asked for probabilities, but a damaged file must not go unnoticed.
+        minimum = options.plugins["quality"].minimum
+        where = f"minimum={minimum}" if minimum is not None else NAME
+        raise error.within(where) from error
+    warn_of_search(options, models, record)
+    return QualityStage(options, models, record)
+
+
+def warn_of_search(options: TranslatorOptions, models: Models, record: Record) -> None:
+    """Print a warning if the probabilities were calibrated with another search."""
+    decode = vars(expected_search(options.decode, models.descriptions[0]))
+    for key in SEARCH:
+        before = record.decode.get(key)
+        if before != decode[key]:
+            words = f"decode.{key}={decode[key]}: the probabilities were calibrated with {before}"
+            warn(words)

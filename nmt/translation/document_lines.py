@@ -1,0 +1,25 @@
+"""The lines of documents, as their translations are written."""
+
+from collections.abc import Sequence
+
+from nmt.text import word_spans
+from nmt.translation.documents import Document, Translated
+from nmt.translation.reporting import warn
+from nmt.translation.stages import MARKED, OMITTED, Translation
+
+
+def translated_line(line: str, best: Translation) -> Translated:
+    """The translation of a line of a document, or the line itself if it is to be left out."""
+    if best.trust == OMITTED:
+        # Each word stays at its place, and so does the markup around it.
+        words = len(word_spans(line))
+        return Translated(line, [(number, number) for number in range(words)], best.trust)
+    return Translated(best.text, best.details.alignment if best.details else None, best.trust)
+
+
+def warn_without_marks(name: str, document: Document, translations: Sequence[Translated]) -> None:
+    """Print a warning if translations should be marked, but the document has no marks."""
+    marked = sum(line.trust == MARKED for line in translations)
+    if marked and not document.marks:
+        advice = "to keep their source text instead, pass below=omit"
+        warn(f"{name}: this format has no marks, so {marked:,} lines are not marked; {advice}")

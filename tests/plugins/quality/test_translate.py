@@ -1,0 +1,236 @@
+"""`nmt translate minimum=`: what is probably not good is marked or left out."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import polib
+import pytest
+
+import nmt as api
+from nmt.commands import translate as command
+from nmt.files import find_model_directory
+from nmt.translation import MARK
+from tests.plugins.quality.conftest import random_lines, write
+
+BELOW = "less probable to be good than minimum=0.5"
+LINES = [*random_lines(40, seed=3), ""]
+XLIFF = """<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2">
+<file source-language="en" target-language="de" original="a" datatype="plaintext"><body>
+<trans-unit id="good"><source>{good}</source></trans-unit>
+<trans-unit id="bad"><source>{bad}</source></trans-unit>
+</body></file></xliff>
+"""
+XLIFF2 = """<xliff version="2.0" srcLang="en" trgLang="de"
+ xmlns="urn:oasis:names:tc:xliff:document:2.0"><file id="f">
+<unit id="1"><segment id="good"><source>{good}</source></segment></unit>
+<unit id="2"><segment id="bad" state="initial"><source>{bad}</source></segment></unit>
+</file></xliff>
+"""
+CATALOG = """msgid ""
+msgstr "Content-Type: text/plain; charset=UTF-8\\n"
+
+msgid "{good}"
+msgstr ""
+
+msgid "{bad}"
+msgstr ""
+"""
+
+
+@pytest.fixture
+def lines(here) -> list[str]:
+    write(here / "in", LINES)
+    return LINES
+
+
+@pytest.fixture
+def records(translated, lines) -> list[dict]:
+    """The best translation of each line, with its probability."""
+    out = translated("in", "format=jsonl", "minimum=0.5").out
+    return [json.loads(line)["translations"][0] for line in out.splitlines()]
+
+
+@pytest.fixture
+def texts(records) -> dict[str, str]:
+    """A source line with a good translation, and one without."""
+    kinds = {}
+    for line, record in zip(LINES, records, strict=True):
+        kinds.setdefault("bad" if record["below_minimum"] else "good", line)
+    return kinds
+
+
+def test_every_format_agrees(translated, records):
+    plain = [record["text"] for record in records]
+    below = [record["probability"] < 0.5 for record in records]
+    assert [record["below_minimum"] for record in records] == below
+    assert 10 < sum(below) < 30
+    # Known words come from every second line, and their translations are good.
+    assert not any(below[0:-1:2])
+    assert records[-1]["probability"] == 1  # blank
+    marked = translated("in", "minimum=0.5")
+    expected = [MARK + text if bad else text for text, bad in zip(plain, below, strict=True)]
+    assert marked.out.splitlines() == expected
+    assert f"nmt: {sum(below)} lines: {BELOW}" in marked.err
+    omitted = translated("in", "minimum=0.5", "below=omit")
+    assert omitted.out.split("\n")[:-1] == [
+        "" if bad else text for text, bad in zip(plain, below, strict=True)
+    ]
+    table = translated("in", "minimum=0.5", "format=tsv").out.splitlines()
+    for row, record in zip(table, records, strict=True):
+        _, _, text, probability = row.split("\t")
+        assert (text, float(probability)) == (record["text"], record["probability"])
+
+
+def test_only_jsonl_has_probabilities_without_a_minimum(translated, records):
+    rows = translated("in", "format=jsonl").out.splitlines()
+    for row, record in zip(rows, records, strict=True):
+        [best] = json.loads(row)["translations"]
+        assert best["probability"] == record["probability"]
+        assert "below_minimum" not in best
+    assert translated("in", "format=tsv").out.splitlines()[0].count("\t") == 2
+    assert MARK not in translated("in").out
+
+
+def test_an_interrupted_job_resumes_to_the_same_bytes(
+    nmt, calibrated, lines, here, monkeypatch, tmp_path
+):
+    model = shutil.copytree(calibrated, tmp_path / "model")
+    options = ["in", f"run={model}", "engine=torch", "minimum=0.5", "buffer=3"]
+    assert nmt("translate", *options, "output=expected").code == 0
+    expected = Path("expected").read_bytes()
+    render = command.render
+
+    def interrupt(number: int, *rest):
+        if number == 20:
+            raise KeyboardInterrupt
+        return render(number, *rest)
+
+    def begin() -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(command, "render", interrupt)
+            assert nmt("translate", *options, "output=out").code == 130
+
+    begin()
+    resumed = nmt("translate", *options, "output=out")
+    assert "resuming after 19 of 41 lines" in resumed.err
+    assert Path("out").read_bytes() == expected
+    # Other probabilities would not fit the first lines.
+    Path("out").unlink()
+    begin()
+    path = model / "quality.json"
+    path.write_text(path.read_text() + " ")
+    nmt("translate", *options, "output=out").failed("another quality.json")
+    nmt("translate", *options[:3], "minimum=0.4", "output=out").failed("minimum")
+
+
+def test_parts_are_joined_to_the_same_bytes(translated, nmt, lines):
+    expected = translated("in", "minimum=0.5").out
+    for part in ("1/2", "2/2"):
+        translated("in", "minimum=0.5", "output=out", f"part={part}")
+    assert nmt("gather", "out").code == 0
+    assert Path("out").read_text() == expected
+
+
+def test_messages_of_a_catalog_are_fuzzy_or_left_untranslated(translated, texts, here):
+    write(here / "a.po", [CATALOG.format(**texts)])
+    marked = translated("a.po", "minimum=0.5")
+    messages = {entry.msgid: entry for entry in polib.pofile(marked.out)}
+    assert not messages[texts["good"]].fuzzy
+    assert messages[texts["bad"]].fuzzy
+    assert all(entry.msgstr for entry in messages.values())
+    omitted = translated("a.po", "minimum=0.5", "below=omit")
+    messages = {entry.msgid: entry for entry in polib.pofile(omitted.out)}
+    assert messages[texts["good"]].msgstr
+    assert not messages[texts["bad"]].msgstr
+    assert "1" in omitted.err
+    # As before: without a minimum, nobody has decided what can be trusted.
+    usual = polib.pofile(translated("a.po").out)
+    assert all(entry.fuzzy for entry in usual)
+
+
+def test_units_of_xliff_have_a_state(translated, texts, here):
+    write(here / "a.xlf", [XLIFF.format(**texts)])
+    states = re.findall(r'<target state="([^"]*)">', translated("a.xlf", "minimum=0.5").out)
+    assert states == ["translated", "needs-review-translation"]
+    usual = re.findall(r'<target state="([^"]*)">', translated("a.xlf").out)
+    assert usual == ["needs-review-translation"] * 2
+    write(here / "b.xlf", [XLIFF2.format(**texts)])
+    segments = re.findall("<segment ([^>]*)>", translated("b.xlf", "minimum=0.5").out)
+    assert segments == [
+        'id="good" state="translated"',
+        'id="bad" state="translated" subState="nmt:needs-review"',
+    ]
+
+
+def test_other_documents_keep_the_source_or_say_that_they_have_no_marks(translated, texts, here):
+    write(here / "a.md", [f"# {texts['good']}", "", f"*{texts['bad']}*"])
+    marked = translated("a.md", "minimum=0.5")
+    assert "this format has no marks" in marked.err
+    omitted = translated("a.md", "minimum=0.5", "below=omit")
+    assert omitted.out.endswith(f"\n\n*{texts['bad']}*\n")
+    assert not omitted.out.startswith(f"# {texts['good']}")
+    assert BELOW in omitted.err
+
+
+def test_a_folder_of_documents(translated, texts, here):
+    (here / "docs").mkdir()
+    write(here / "docs/a.md", [texts["good"], "", texts["bad"]])
+    translated("docs", "output=new", "minimum=0.5", "below=omit")
+    assert Path("new/a.md").read_text().endswith(f"\n\n{texts['bad']}\n")
+
+
+def test_given_translations_have_the_probabilities_of_the_search(nmt, calibrated, records, lines):
+    """Forced decoding finds the log P of the search."""
+    kept = [(line, r) for line, r in zip(lines, records, strict=True) if line]
+    write(Path("s"), [line for line, _ in kept])
+    write(Path("h"), [record["text"] for _, record in kept])
+    command = ["score", "h", "source=s", f"run={calibrated}", "qe=true", "threads=1"]
+    outcome = nmt(*command, "format=tsv")
+    assert outcome.code == 0, outcome.err
+    rows = [row.split("\t") for row in outcome.out.splitlines()]
+    assert [int(number) for number, _ in rows] == [*range(1, len(kept) + 1)]
+    expected = [record["probability"] for _, record in kept]
+    assert [float(probability) for _, probability in rows] == pytest.approx(expected, abs=0.02)
+    mean = sum(expected) / len(expected)
+    assert f"mean probability {mean:.2f}" in outcome.err
+    tree = json.loads(nmt(*command, "format=json").out)
+    assert tree["probabilities"] == [float(probability) for _, probability in rows]
+    assert tree["mean_probability"] == pytest.approx(mean, abs=0.01)
+    nmt(*command, "reference=s").refused("reference=s: omit it with qe=true")
+    nmt("score", "h", "source=s", "qe=true").refused("needs one calibrated model; pass run=RUN")
+
+
+def test_python_has_probabilities(calibrated, records):
+    model = api.load(calibrated, engine="torch", threads=1)
+    rows = model.explain(LINES)
+    assert [row[0].probability for row in rows] == [record["probability"] for record in records]
+    omitted = model.translate(LINES[:4], minimum=0.5, below="omit")
+    assert [bool(text) for text in omitted] == [
+        not record["below_minimum"] for record in records[:4]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["run=RUN"], "is not calibrated; run `nmt calibrate RUN`"),
+        (["run=[RUN,RUN]"], "minimum=0.9: not supported for ensembles"),
+        (["run=RUN", "decode.do_sample=true"], "minimum=0.9: not supported with decode.do_sample"),
+        (["run=RUN", "minimum=90"], "minimum=90"),
+    ],
+)
+def test_what_has_no_probabilities(nmt, word_model, lines, words, problem):
+    model = find_model_directory(str(word_model))
+    words = [word.replace("RUN", str(model)) for word in words]
+    outcome = nmt("translate", "in", "minimum=0.9", "engine=torch", *words)
+    outcome.refused(problem.replace("RUN", str(model)))
+
+
+def test_another_search_is_reported(translated, lines):
+    assert (
+        "decode.beam_size=1: the probabilities were"
+        in translated("in", "minimum=0.5", "decode=greedy").err
+    )
+    assert "calibrated with" not in translated("in", "minimum=0.5").err
