@@ -1,6 +1,7 @@
 """Measure on test sets how exact and how useful the probabilities of `nmt calibrate` are.
 
     python benchmarks/quality.py RUN SOURCE REFERENCE [SOURCE REFERENCE ...] [--prepared FOLDER]
+    python benchmarks/quality.py RUN SOURCE REFERENCE [SOURCE REFERENCE ...] --valid SOURCE REFERENCE
 
 Each row has one set of features, fitted and calibrated on the validation set as `nmt calibrate`
 does. ECE is the expected calibration error in 10 bins of equal width, Brier the mean squared
@@ -144,7 +145,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("run")
     parser.add_argument("texts", nargs="+", help="SOURCE REFERENCE ...")
-    parser.add_argument("--prepared")
+    parser.add_argument("--prepared", help="the corpus with the validation set")
+    parser.add_argument("--valid", nargs=2, default=(None, None), help="or its two files")
     parser.add_argument("--threshold", type=float, default=CalibrateConfig.threshold)
     parser.add_argument("--threads", type=int)
     arguments = parser.parse_args()
@@ -154,6 +156,8 @@ def main() -> None:
     tree = {
         "run": arguments.run,
         "prepared": arguments.prepared,
+        "source": arguments.valid[0],
+        "reference": arguments.valid[1],
         "threshold": arguments.threshold,
         "threads": arguments.threads,
     }

@@ -43,6 +43,7 @@ ARGUMENTS = {
     "preprocess_scaling.py": ["check", "2000"],
     "race.py": ["F", "--minutes", "0.5", "--only", "nmt-laptop", "--cores", "0", "--cache", "cache",
                 "--pairs", "train", "valid", "test", "--vocabulary", "300"],
+    "quality.py": ["MODEL", "F/long.en", "F/long.de", "--valid", "F/long.en", "F/long.de"],
     "record.sh": ["out", "F"],
     "schedules.py": ["2"],
     "scripts.py": ["F/catalogs", "40"],

@@ -28,7 +28,7 @@ function rowOf(source, start, text, details) {
 function doubtOf(row) {
   if (row.probability === null || row.probability >= DOUBTFUL) return [];
   const words = `Please check this line: it is ${Math.round(100 * row.probability)}% likely to be a good translation.`;
-  const sign = element("span", { className: "doubt", title: words });
+  const sign = element("i", { className: "doubt", title: words });
   for (const [name, value] of [["role", "img"], ["aria-label", words]]) sign.setAttribute(name, value);
   return [sign];
 }
