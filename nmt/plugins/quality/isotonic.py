@@ -50,7 +50,7 @@ class Calibration:
 
     def probabilities_of(self, scores: ArrayLike) -> Numbers:
         """The probabilities of scores; beyond the points, that of the nearest point."""
-        return np.interp(np.asarray(scores, float), self.scores, self.probabilities)
+        return np.asarray(np.interp(scores, self.scores, self.probabilities), np.float64)
 
 
 def calibration(

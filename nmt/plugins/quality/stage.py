@@ -5,7 +5,7 @@ from typing import Any
 from nmt.config import NMTError, TranslatorOptions
 from nmt.files import expected_search
 from nmt.plugins.quality.features import Features, Judged
-from nmt.plugins.quality.record import NAME, Record, fit_of, read_record
+from nmt.plugins.quality.record import Record, fit_of, read_record
 from nmt.text import Tokenizer
 from nmt.translation import (
     MARKED,
@@ -84,16 +84,22 @@ class QualityStage(Stage):
 
 
 def quality(options: TranslatorOptions, tokenizer: Tokenizer, limits: Limits) -> Stage:
-    """The stage for a calibrated model; NMTError if the model is not calibrated."""
+    """The stage for a calibrated model.
+
+    Raises NMTError if a minimum is given and the model is not calibrated. Without a minimum, prints
+    why the output has no probabilities.
+    """
     models = find_models(options.run)
     [folder] = models.folders
+    chosen = options.plugins.get("quality")
     try:
         record = read_record(folder, options.run[0])
     except NMTError as error:
-        # The user may not have asked for probabilities, but a damaged file must not go unnoticed.
-        minimum = options.plugins["quality"].minimum
-        where = f"minimum={minimum}" if minimum is not None else NAME
-        raise error.within(where) from error
+        if chosen and chosen.minimum is not None:
+            raise error.within(f"minimum={chosen.minimum}") from error
+        # Weights that were averaged again must still translate.
+        warn(f"without probabilities: {error}")
+        return Stage()
     warn_of_search(options, models, record)
     return QualityStage(options, models, record)
 

@@ -228,6 +228,18 @@ def test_what_has_no_probabilities(nmt, word_model, lines, words, problem):
     outcome.refused(problem.replace("RUN", str(model)))
 
 
+def test_a_calibration_of_other_weights_is_reported_or_refused(nmt, calibrated, lines, tmp_path):
+    model = Path(shutil.copytree(calibrated, tmp_path / "model"))
+    record = json.loads((model / "quality.json").read_text())
+    (model / "quality.json").write_text(json.dumps(record | {"weights": "0" * 64}))
+    options = ["translate", "in", f"run={model}", "engine=torch"]
+    outcome = nmt(*options, "format=jsonl")
+    assert outcome.code == 0
+    assert "without probabilities: " in outcome.err
+    assert "probability" not in json.loads(outcome.out.splitlines()[0])["translations"][0]
+    nmt(*options, "minimum=0.5").refused("other weights than model.safetensors")
+
+
 def test_another_search_is_reported(translated, lines):
     assert (
         "decode.beam_size=1: the probabilities were"
