@@ -18,7 +18,7 @@ class QualityConfig:
     """Lowest probability of a good translation to keep as it is, such as 0.9; needs
     `nmt calibrate`; null: keep all."""
     below: str = choice("mark", "mark", "omit")
-    """What to do with less probable translations: mark them or leave them out (omit)."""
+    """What to do with other translations: mark them or leave them out (omit)."""
 
     def check(self, owner: "TranslatorOptions") -> None:
         problem = ""
