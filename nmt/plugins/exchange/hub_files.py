@@ -92,12 +92,18 @@ def files_of_nmt(name: HubName, sizes: Mapping[str, int]) -> list[str]:
     missing = [file for file in files.MODEL_FILES if file not in sizes]
     if missing:
         raise NMTError(f"{name}: contains no model directory of nmt (no {', '.join(missing)})")
-    added = [file for file in files.added_files() if file in sizes]
-    for file, limit in {**LIMITS, **dict.fromkeys(added, files.SMALL)}.items():
+    check_sizes(name, sizes)
+    added = files.added_files()
+    return [file for file in (*files.MODEL_FILES, *added, CARD) if file in sizes]
+
+
+def check_sizes(name: HubName, sizes: Mapping[str, int]) -> None:
+    """Raise NMTError for a file of a model directory that nmt would not read."""
+    limits = {**LIMITS, **dict.fromkeys(files.added_files(), files.SMALL)}
+    for file, limit in limits.items():
         size = sizes.get(file, 0)
         if size > limit:
             raise NMTError(f"{name}: {file} has {in_bytes(size)}; nmt reads {in_bytes(limit)}")
-    return [file for file in (*files.MODEL_FILES, *added, CARD) if file in sizes]
 
 
 def check_is_nmt(name: HubName, folder: Path) -> None:

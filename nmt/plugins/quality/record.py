@@ -5,7 +5,7 @@ import math
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from nmt.config import NMTError, build
 from nmt.files import (
@@ -116,32 +116,40 @@ def read_record(folder: Path, run: str) -> Record:
 
 def check_fits(path: Path, record: Record) -> None:
     """Raise NMTError for lists that cannot be those of a fit."""
-
-    def refuse(problem: str) -> NoReturn:
+    problem = ""
+    if not any(set(fit.features) <= set(ALWAYS) for fit in record.fits):
+        problem = "fits: none works without a sentence encoder"
+    for fit in record.fits:
+        problem = problem or problem_of_model(fit) or problem_of_points(fit)
+    if problem:
         raise NMTError(f"{path}: {problem}; run `{CALIBRATE}` again")
 
-    if not any(set(fit.features) <= set(ALWAYS) for fit in record.fits):
-        refuse("fits: none works without a sentence encoder")
-    for fit in record.fits:
-        lists = (fit.means, fit.scales, fit.coefficients)
-        if {len(numbers) for numbers in lists} != {len(fit.features)}:
-            refuse("fits: a feature lacks a number")
-        if not fit.features or not set(fit.features) <= set(ALL):
-            refuse("fits: has an unknown feature")
-        for numbers in (*lists, fit.scores, [fit.intercept]):
-            # False for NaN, too.
-            if not all(abs(number) <= LARGEST for number in numbers):
-                refuse("fits: a number is too large")
-        if min(fit.scales) <= 0:
-            refuse("scales: must be positive")
-        if not fit.scores or len(fit.scores) != len(fit.probabilities):
-            refuse("scores: needs one for each probability")
-        if not is_rising(fit.scores, strictly=True) or not is_rising(fit.probabilities):
-            refuse("scores and probabilities: must rise")
-        if len(fit.kept) != len(fit.risk):
-            refuse("kept: needs a risk for each share")
-        if not all(map(is_share, [*fit.probabilities, *fit.kept, *fit.risk])):
-            refuse("probabilities: must be between 0 and 1")
+
+def problem_of_model(fit: StoredFit) -> str:
+    """Why the lists of a logistic model are impossible; empty if they are not."""
+    lists = (fit.means, fit.scales, fit.coefficients)
+    if {len(numbers) for numbers in lists} != {len(fit.features)}:
+        return "fits: a feature lacks a number"
+    if not fit.features or not set(fit.features) <= set(ALL):
+        return "fits: has an unknown feature"
+    numbers = [*fit.means, *fit.scales, *fit.coefficients, *fit.scores, fit.intercept]
+    # False for NaN, too.
+    if not all(abs(number) <= LARGEST for number in numbers):
+        return "fits: a number is too large"
+    return "scales: must be positive" if min(fit.scales) <= 0 else ""
+
+
+def problem_of_points(fit: StoredFit) -> str:
+    """Why the points of a calibration or a curve are impossible; empty if they are not."""
+    if not fit.scores or len(fit.scores) != len(fit.probabilities):
+        return "scores: needs one for each probability"
+    if not is_rising(fit.scores, strictly=True) or not is_rising(fit.probabilities):
+        return "scores and probabilities: must rise"
+    if len(fit.kept) != len(fit.risk):
+        return "kept: needs a risk for each share"
+    if not all(map(is_share, [*fit.probabilities, *fit.kept, *fit.risk])):
+        return "probabilities: must be between 0 and 1"
+    return ""
 
 
 def is_share(number: float) -> bool:
