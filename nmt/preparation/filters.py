@@ -11,6 +11,7 @@ import numpy as np
 from nmt.config import FilterConfig
 from nmt.preparation.arrow_files import Numbered, text_block
 from nmt.preparation.deduplication import EMPTY, Hashes, first_rows, pair_hashes
+from nmt.preparation.fits import fits_of
 from nmt.preparation.selection import Rows
 from nmt.preparation.sources import Corpus
 from nmt.preparation.spools import Place, append_block
@@ -47,7 +48,7 @@ def has_length_ratio(pair: Pair, max_ratio: float) -> bool:
 def reason_to_drop(pair: Pair, config: FilterConfig) -> str | None:
     """Why a filter drops a clean pair; None if none does.
 
-    Token limits and duplicates are checked elsewhere.
+    Token limits, similarity and duplicates are checked elsewhere.
     """
     source, target = pair
     # First, because `words` counts at least one word in any line.
@@ -63,6 +64,14 @@ def reason_to_drop(pair: Pair, config: FilterConfig) -> str | None:
     if config.drop_identical and source == target:
         return "identical sides"
     return None
+
+
+def with_similar_sides(pairs: Numbered, least: float) -> Numbered:
+    """The pairs of a block whose sides fit each other in meaning."""
+    # All pairs of a block together: the last bits of a vector depend on the texts encoded with it,
+    # and blocks do not depend on the number of workers.
+    values = fits_of(pairs, least).values
+    return [pair for pair, value in zip(pairs, values.tolist(), strict=True) if value >= least]
 
 
 @dataclass(frozen=True)
@@ -110,6 +119,11 @@ class Cleaning:
                 dropped[reason] += 1
             else:
                 kept.append((line, pair))
+        least = self.corpus.data.filters.similarity
+        if least is not None:
+            similar = with_similar_sides(kept, least)
+            dropped["low similarity"] += len(kept) - len(similar)
+            kept = similar
         if not self.is_unique and not self.given:
             return kept, EMPTY
         # Hashes of clean pairs, because pairs that the model cannot distinguish are the same.
