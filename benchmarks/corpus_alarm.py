@@ -1,14 +1,15 @@
-"""Damage clean corpora, and measure the check of `nmt preprocess` and data.filters.similarity.
+"""Damage clean corpora, and measure the check and the filters of `nmt preprocess`.
 
-    python benchmarks/corpus_alarm.py FOLDER ... [--foreign FILE] [--rates 0.01 0.05 0.2]
+    python benchmarks/corpus_alarm.py FOLDER ... [--foreign FILE] [--pairs N] [--rates 0.01 0.05 0.2]
         [--cells KIND:RATE ...] [--train UPDATES --similarity 0.35 --cache FOLDER]
 
 Each FOLDER has train.en and train.LANGUAGE. For each kind of damage and each rate, that share of
 the pairs is damaged (seed 1), and the check inspects its sample. The tables have the kinds that the
-check reports, and precision, recall and lost good pairs of the filter at the value that the check
-advises (without an alarm, at the value it would advise), measured on the sample.
+check reports, and precision, recall and lost good pairs of data.filters.similarity at the value that
+the check advises (without a notice, at the value it would advise), alone and together with
+data.filters.languages, measured on the sample.
 
---train also prepares and trains a small model with and without the filter for each cell, and prints
+--train instead trains a small model with and without both filters for each cell, and prints
 BLEU on FOLDER/test, validated on FOLDER/valid. Finished cells are kept in the cache.
 """
 
@@ -27,15 +28,13 @@ import numpy as np
 from nmt.config import DataConfig
 from nmt.preparation import fits
 from nmt.preparation.damage import advised_similarity, shares_of
-from nmt.preparation.meanings import PART_PAIRS, Meanings, spread_rows
+from nmt.preparation.meanings import PART_PAIRS, Inspected, Meanings, spread_rows
 from nmt.preparation.suspicions import Suspicions
 from nmt.text import BLOCK_PAIRS, Pair, sentence_vectors
 
 SEED = 1
 CLEAN = "clean"
 MIXED = "all kinds"
-LIMIT = 200_000
-"""The most pairs of a corpus that are read."""
 SETTINGS = (
     "experiment=quickstart",
     "tokenizer=bpe4k",
@@ -54,22 +53,21 @@ class Corpus:
     """Lines in a third language; parallel to the pairs if the folder has them."""
 
 
-def read_lines(path: Path) -> list[str]:
-    return path.read_text(encoding="utf-8").split("\n")[:-1][:LIMIT]
+def read_lines(path: Path, count: int | None) -> list[str]:
+    return path.read_text(encoding="utf-8").split("\n")[:-1][:count]
 
 
-def read_corpus(folder: Path, foreign: Path | None) -> Corpus:
+def read_corpus(folder: Path, foreign: Path | None, count: int | None) -> Corpus:
     names = sorted(path.suffix[1:] for path in folder.glob("train.??"))
     language = next(name for name in names if name != "en")
-    pairs = list(
-        zip(read_lines(folder / "train.en"), read_lines(folder / f"train.{language}"), strict=True)
-    )
+    sources = read_lines(folder / "train.en", count)
+    targets = read_lines(folder / f"train.{language}", count)
     third = [name for name in names if name not in ("en", language)]
     if third:
-        lines = read_lines(folder / f"train.{third[0]}")
+        lines = read_lines(folder / f"train.{third[0]}", count)
     else:
-        lines = read_lines(foreign) if foreign else []
-    return Corpus(folder, language, pairs, lines)
+        lines = read_lines(foreign, count) if foreign else []
+    return Corpus(folder, language, list(zip(sources, targets, strict=True)), lines)
 
 
 def first_half(text: str) -> str:
@@ -207,21 +205,29 @@ def measure(corpus: Corpus, kind: str, rate: float) -> str:
     # Notices about the corpus as a whole, which nmt prints as well.
     kinds += [f"({notice.split(':')[0]:.60})" for notice in suspicions.notices()]
     least = advised_similarity(meanings)
-    dropped = [pair for pair in meanings.pairs if pair.fit < least]
-    bad = [pair for pair in meanings.pairs if pair.number - 1 in damaged]
-    hits = sum(pair.number - 1 in damaged for pair in dropped)
-    lost = (len(dropped) - hits) / max(1, len(meanings.pairs) - len(bad))
     cells = [
         corpus.folder.name,
         kind,
         f"{rate:.0%}",
         ", ".join(kinds) or "none",
         f"{least:g}",
-        f"{hits / len(dropped):.0%}" if dropped and bad else "",
-        f"{hits / len(bad):.0%}" if bad else "",
-        f"{lost:.1%}",
+        filter_in_words(meanings, damaged, lambda pair: pair.fit < least),
+        filter_in_words(meanings, damaged, lambda pair: pair.fit < least or pair.is_foreign),
     ]
     return f"| {' | '.join(cells)} |"
+
+
+def filter_in_words(
+    meanings: Meanings, damaged: dict[int, Pair], is_dropped: Callable[[Inspected], bool]
+) -> str:
+    """Precision, recall and lost good pairs of a filter on the sample."""
+    dropped = [pair for pair in meanings.pairs if is_dropped(pair)]
+    bad = sum(pair.number - 1 in damaged for pair in meanings.pairs)
+    hits = sum(pair.number - 1 in damaged for pair in dropped)
+    lost = (len(dropped) - hits) / max(1, len(meanings.pairs) - bad)
+    if not bad:
+        return f"- / - / {lost:.1%}"
+    return f"{hits / max(1, len(dropped)):.0%} / {hits / bad:.0%} / {lost:.1%}"
 
 
 @dataclass
@@ -257,6 +263,7 @@ def bleu_of(corpus: Corpus, kind: str, rate: float, least: float | None, trainin
         f"data.test={corpus.folder / 'test'}",
         f"data.target={corpus.language}",
         f"data.filters.similarity={'null' if least is None else least}",
+        f"data.filters.languages={'false' if least is None else 'true'}",
         f"prepared={folder / 'prepared'}",
     ]
     run = folder / "run"
@@ -284,25 +291,16 @@ def cells_of(corpus: Corpus, rates: Sequence[float], is_training: bool) -> list[
 
 
 def print_checks(corpus: Corpus, cells: Sequence[tuple[str, float]]) -> None:
-    names = (
-        "corpus",
-        "damage",
-        "rate",
-        "notice",
-        "advised",
-        "precision",
-        "recall",
-        "good pairs lost",
-    )
+    print("The filters' cells: precision / recall / lost good pairs.")
+    names = ["corpus", "damage", "rate", "notice", "advised", "similarity", "both filters"]
     print(f"| {' | '.join(names)} |")
     print("|---" * len(names) + "|")
-    fits.sentence_vectors = RememberedVectors()
     for kind, rate in cells:
         print(measure(corpus, kind, rate), flush=True)
 
 
 def print_scores(corpus: Corpus, cells: Sequence[tuple[str, float]], training: Training) -> None:
-    print(f"| corpus | damage | rate | BLEU | with data.filters.similarity={training.least:g} |")
+    print(f"| corpus | damage | rate | BLEU | with both filters ({training.least:g}) |")
     print("|---" * 5 + "|")
     for kind, rate in cells:
         scores = [bleu_of(corpus, kind, rate, least, training) for least in (None, training.least)]
@@ -313,14 +311,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folders", type=Path, nargs="+")
     parser.add_argument("--foreign", type=Path, help="lines in a third language")
+    parser.add_argument("--pairs", type=int, help="read only the first pairs of a corpus")
     parser.add_argument("--rates", type=float, nargs="+", default=[0.01, 0.05, 0.2])
     parser.add_argument("--cells", nargs="+", help="such as clean:0 unrelated:0.2")
     parser.add_argument("--train", type=int, metavar="UPDATES")
     parser.add_argument("--similarity", type=float, default=0.35)
     parser.add_argument("--cache", type=Path, default=Path("corpus-alarm"))
     arguments = parser.parse_args()
+    fits.sentence_vectors = RememberedVectors()
     for folder in arguments.folders:
-        corpus = read_corpus(folder.absolute(), arguments.foreign)
+        corpus = read_corpus(folder.absolute(), arguments.foreign, arguments.pairs)
         is_training = arguments.train is not None
         cells = cells_of(corpus, arguments.rates, is_training)
         if arguments.cells:

@@ -41,6 +41,8 @@ class FilterConfig:
     """Maximum subword tokens per side, excluding the end symbol."""
     max_ratio: float | None = number(None, 1.0, 1e6)
     """Maximum ratio between the two sides' word counts; null: no limit."""
+    languages: bool = False
+    """Drop pairs in which a side, or half of the target, clearly is in a wrong language."""
     similarity: float | None = number(None, -1.0, 1.0)
     """Minimum similarity in meaning of the two sides, such as 0.35, by a sentence encoder, which is
     an optional package; null: not compared."""

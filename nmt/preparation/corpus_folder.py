@@ -25,6 +25,7 @@ from nmt.files import ModelDescription
 from nmt.preparation.directions import with_directions
 from nmt.preparation.preparation import prepare
 from nmt.preparation.reading import Say
+from nmt.preparation.side_languages import are_close, is_identifiable
 from nmt.preparation.sources import Corpus, check_unchanged, corpus_for, states_of_files
 from nmt.text import (
     ENCODED_LANGUAGES,
@@ -34,6 +35,7 @@ from nmt.text import (
     encodes_languages,
     has_encoder,
     read_tokenizer,
+    subtags,
 )
 
 
@@ -60,6 +62,7 @@ def preprocess(config: ExperimentConfig, say: Say) -> tuple[Manifest, bool]:
     check_kinds(config, corpora)
     for corpus in corpora:
         check_similarity(corpus)
+        check_languages(corpus)
     folder = Path(config.prepared)
     existing_corpus(config)  # check before hashing the sources, which takes time
     # Before the first read of the files, which hashes them.
@@ -126,6 +129,22 @@ def check_similarity(corpus: Corpus) -> None:
             problem,
             key="data.filters.similarity",
             value=f"{data.filters.similarity:g}",
+        )
+
+
+def check_languages(corpus: Corpus) -> None:
+    """Raise NMTError for `data.filters.languages` if the languages cannot be told apart."""
+    data = corpus.data
+    if not data.filters.languages:
+        return
+    codes = [subtags(code).language for code in (data.source, data.target)]
+    is_known = not corpus.structured and all(map(is_identifiable, codes))
+    if not is_known or are_close(*codes):
+        raise SettingError(
+            f"cannot identify {data.source} and {data.target} in single lines",
+            key="data.filters.languages",
+            value="true",
+            advice="omit it",
         )
 
 

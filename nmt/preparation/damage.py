@@ -6,17 +6,8 @@ from itertools import chain, zip_longest
 
 import numpy as np
 
-from nmt.preparation.meanings import (
-    HALF_TRANSLATED,
-    KINDS,
-    LEAST_ADVISED,
-    LEAST_SAMPLED,
-    SHIFTED,
-    UNRELATED,
-    Inspected,
-    Kind,
-    Meanings,
-)
+from nmt.preparation.kinds import HALF_TRANSLATED, KINDS, SHIFTED, UNRELATED, Kind
+from nmt.preparation.meanings import LEAST_ADVISED, LEAST_SAMPLED, Inspected, Meanings
 
 LEAST_PAIRS = 3
 """Fewer pairs of a kind are not reported."""
@@ -113,14 +104,23 @@ def advised_similarity(meanings: Meanings) -> float:
 def advice(meanings: Meanings, shares: list[Share], pairs: int | None) -> str:
     """What to do about damage of these kinds."""
     least = advised_similarity(meanings)
-    dropped = sum(pair.fit < least for pair in meanings.pairs) / len(meanings.pairs)
-    is_filtered = any(share.kind in FILTERED for share in shares)
-    # Held-out sets are not filtered, and the filter may be on already.
-    if pairs is None or not is_filtered or not dropped:
+    of_shares = [pair for share in shares for pair in share.pairs]
+    filters = []
+    is_dissimilar = any(share.kind in FILTERED for share in shares)
+    if is_dissimilar:
+        filters.append(f"data.filters.similarity={least:g}")
+    is_foreign = any(pair.is_foreign for pair in of_shares)
+    if is_foreign:
+        filters.append("data.filters.languages=true")
+    dropped = 0
+    for pair in meanings.pairs:
+        dropped += (is_dissimilar and pair.fit < least) or (is_foreign and pair.is_foreign)
+    # Held-out sets are not filtered, and the filters may be on already.
+    if pairs is None or not dropped:
         return "correct or remove these pairs"
-    return (
-        f"data.filters.similarity={least:g} drops about {dropped * pairs:,.0f} of {pairs:,} pairs"
-    )
+    count = round(dropped / len(meanings.pairs) * pairs)
+    verb = "drop" if len(filters) > 1 else "drops"
+    return f"{' and '.join(filters)} {verb} about {count:,} of {pairs:,} pairs"
 
 
 def worst_pairs(shares: list[Share]) -> list[Inspected]:

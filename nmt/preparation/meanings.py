@@ -1,6 +1,5 @@
 """Notices about damaged pairs, from a sample that is spread over a corpus."""
 
-import re
 from collections import Counter
 from dataclasses import dataclass, field
 
@@ -8,13 +7,14 @@ import numpy as np
 
 from nmt.preparation.arrow_files import Numbered
 from nmt.preparation.fits import Fits, fits_of
-from nmt.preparation.line_languages import (
-    LEAST_ODDS,
-    LEAST_OF_BOTH,
-    Likely,
-    LineLanguages,
-    has_letters,
+from nmt.preparation.kinds import (
+    HALF_TRANSLATED,
+    OF_LANGUAGE,
+    SHIFTED,
+    UNRELATED,
+    Kind,
 )
+from nmt.preparation.line_languages import LineLanguages
 from nmt.preparation.selection import Rows
 from nmt.text import Pair, encodes_languages, has_encoder
 
@@ -35,34 +35,10 @@ LEAST_ADVANTAGE = 0.1
 """By how much a neighbor or a half must fit better than the whole line."""
 TRANSLATION = 0.5
 """The similarity above which a neighbor or a half is taken for a translation."""
-LEAST_SHARED = 0.6
-"""The share of the words of an untranslated text that are in the source."""
-LEAST_COMMON = 3
-"""The number of different words that they must have in common."""
 LEAST_IN_LANGUAGES = 1 / 3
 """If fewer lines are in one of the two languages, the encoder does not know the text."""
 LEAST_ADVISED = 0.3
 """The lowest advised value of `data.filters.similarity`."""
-WORD = re.compile(r"\w+")
-
-
-@dataclass(frozen=True)
-class Kind:
-    """A kind of damage."""
-
-    name: str
-    least_share: float
-    """The share of the judged pairs that is reported: more than clean corpora have."""
-
-
-UNTRANSLATED = Kind("untranslated", 0.012)
-SWAPPED = Kind("swapped sides", 0.003)
-WRONG_LANGUAGE = Kind("wrong language", 0.012)
-SHIFTED = Kind("shifted by some lines", 0.008)
-HALF_TRANSLATED = Kind("half-translated", 0.015)
-UNRELATED = Kind("unrelated", 0.008)
-KINDS = (UNTRANSLATED, SWAPPED, WRONG_LANGUAGE, SHIFTED, HALF_TRANSLATED, UNRELATED)
-OF_LANGUAGE = (UNTRANSLATED, SWAPPED, WRONG_LANGUAGE)
 
 
 @dataclass
@@ -78,6 +54,8 @@ class Inspected:
     """The value that `data.filters.similarity` is compared with."""
     kind: Kind | None
     """Its damage; None if there is none. Only all pairs together show which are UNRELATED."""
+    is_foreign: bool
+    """Whether `data.filters.languages` drops it."""
 
 
 @dataclass
@@ -123,65 +101,26 @@ class Meanings:
                 float(fits.cosines[row]),
                 float(fits.values[row]),
                 kinds[row] or kind_by_fit(fits, row),
+                kinds[row] is not None,
             )
             self.pairs.append(inspected)
+
+    def kind_by_language(self, pair: Pair) -> Kind | None:
+        """The damage that the languages of the sides show, which is also counted."""
+        languages = self.languages.inspect(pair)
+        if not languages:
+            return None
+        self.with_letters += 2
+        self.in_languages += languages.in_languages
+        for kind in OF_LANGUAGE:
+            self.judged[kind.name] += 1
+        return languages.kind
 
     def merge(self, other: "Meanings") -> None:
         """Add the pairs of another part of the corpus."""
         self.pairs += other.pairs
         self.judged += other.judged
         self.shuffled += other.shuffled
-
-    def kind_by_language(self, pair: Pair) -> Kind | None:
-        """The damage that the languages of the sides show."""
-        if not self.languages.is_decidable or not all(map(has_letters, pair)):
-            return None
-        source, target = map(self.languages.likely, pair)
-        self.with_letters += 2
-        for likely in (source, target):
-            self.in_languages += max(likely.source, likely.target) > likely.other
-        for kind in OF_LANGUAGE:
-            self.judged[kind.name] += 1
-        return kind_of_whole(pair, source, target) or self.kind_of_halves(pair)
-
-    def kind_of_halves(self, pair: Pair) -> Kind | None:
-        """HALF_TRANSLATED if half of the target is still the source."""
-        source, target = pair
-        target_words = target.split()
-        middle = (len(target_words) + 1) // 2
-        parts = [" ".join(target_words[:middle]), " ".join(target_words[middle:])]
-        copies = [part for part in parts if is_copied(part, source)]
-        if len(copies) != 1:
-            return None
-        half = self.languages.likely(copies[0])
-        return HALF_TRANSLATED if half.source - half.target > LEAST_OF_BOTH else None
-
-
-def kind_of_whole(pair: Pair, source: Likely, target: Likely) -> Kind | None:
-    """The damage that the languages of whole lines show."""
-    for_swap = min(source.target - source.source, target.source - target.target)
-    if for_swap > LEAST_OF_BOTH:
-        return SWAPPED
-    is_foreign = (
-        target.source - target.target > LEAST_ODDS,
-        source.target - source.source > LEAST_ODDS,
-    )
-    if any(is_foreign):
-        is_copy = is_copied(pair[1], pair[0]) or is_copied(pair[0], pair[1])
-        return UNTRANSLATED if is_copy else WRONG_LANGUAGE
-    for likely in (source, target):
-        if likely.other - max(likely.source, likely.target) > LEAST_ODDS:
-            return WRONG_LANGUAGE
-    return None
-
-
-def is_copied(text: str, other: str) -> bool:
-    """Whether most words of a text occur in another text."""
-    # Without capitals and digits: translations keep names and numbers.
-    ordinary = [word for word in WORD.findall(text) if word == word.lower() and word.isalpha()]
-    others = set(WORD.findall(other))
-    common = [word for word in ordinary if word in others]
-    return len(set(common)) >= LEAST_COMMON and len(common) >= LEAST_SHARED * len(ordinary)
 
 
 def kind_by_fit(fits: Fits, row: int) -> Kind | None:

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from nmt.config import DataConfig
 from nmt.preparation.damage import DamageNotice, damage_notice
-from nmt.preparation.meanings import OF_LANGUAGE, SHIFTED, UNRELATED, UNTRANSLATED, Kind, Meanings
+from nmt.preparation.kinds import OF_LANGUAGE, SHIFTED, UNRELATED, UNTRANSLATED, Kind
+from nmt.preparation.meanings import Meanings
 from nmt.preparation.shifts import Shifts
 from nmt.preparation.side_languages import SideLanguages
 from nmt.text import BLOCK_PAIRS, Pair, words
