@@ -240,7 +240,7 @@ class Training:
 
 def run_nmt(*words: str) -> str:
     command = [sys.executable, "-m", "nmt", *words]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     return done.stdout
 
 
@@ -267,15 +267,23 @@ def bleu_of(corpus: Corpus, kind: str, rate: float, least: float | None, trainin
         f"prepared={folder / 'prepared'}",
     ]
     run = folder / "run"
-    run_nmt("train", *SETTINGS, *data, f"run={run}", f"trainer.max_steps={training.updates}")
+    updates = [
+        f"trainer.max_steps={training.updates}",
+        f"optim.warmup={max(1, training.updates // 12)}",
+        f"validation.every_steps={training.updates}",
+        f"checkpoints.every_steps={max(1, training.updates // 50)}",
+    ]
+    run_nmt("preprocess", *SETTINGS, *data)
+    run_nmt("train", *SETTINGS, *data, f"run={run}", *updates)
     run_nmt(
         "translate", f"run={run}", f"input={corpus.folder / 'test.en'}", f"output={folder / 'out'}"
     )
     printed = run_nmt(
         "score", str(folder / "out"), str(corpus.folder / f"test.{corpus.language}"), "metrics=bleu"
     )
-    finished.write_text(json.dumps({"bleu": printed.strip()}))
-    return printed.strip()
+    bleu = printed.split()[2]  # BLEU = 35.24  nrefs:1|...
+    finished.write_text(json.dumps({"bleu": bleu}))
+    return bleu
 
 
 def cells_of(corpus: Corpus, rates: Sequence[float], is_training: bool) -> list[tuple[str, float]]:

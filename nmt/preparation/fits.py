@@ -45,7 +45,7 @@ class Fits:
     def values(self) -> Values:
         """The similarity of each pair, lowered if a neighbor or half of a side fits better."""
         advantages = np.maximum(self.neighbors, self.halves)
-        return self.cosines - np.float32(WEIGHT) * np.maximum(advantages, 0)
+        return np.asarray(self.cosines - WEIGHT * np.maximum(advantages, 0), np.float32)
 
 
 def fits_of(pairs: Numbered, least: float = -1.0) -> Fits:

@@ -153,8 +153,13 @@ def inputs(tmp_path_factory, finished) -> Path:
     (catalogs / "libreoffice.ru").write_text("Открыть %s\nФайл\nФайл открыт\n" * 20)
     write_entries(folder, finished)
     (folder / "alarm").mkdir()
-    for side, line in (("en", "The dog number {} is sleeping here.\n"), ("de", "Der Hund Nummer {} schläft hier.\n")):
-        (folder / "alarm" / f"train.{side}").write_text("".join(line.format(row) for row in range(120)))
+    for side, line in (
+        ("en", "The dog number {} is sleeping here.\n"),
+        ("de", "Der Hund Nummer {} schläft hier.\n"),
+    ):
+        (folder / "alarm" / f"train.{side}").write_text(
+            "".join(line.format(row) for row in range(120))
+        )
     write_trees(folder / "trees")
     tests = folder / "clone" / "libretranslate" / "tests" / "test_api"
     tests.mkdir(parents=True)
