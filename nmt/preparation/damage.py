@@ -34,6 +34,11 @@ class Share:
     pairs: list[Inspected]
     """Those of the sample."""
 
+    @property
+    def has_foreign_side(self) -> bool:
+        """Whether `data.filters.languages` drops pairs of this kind."""
+        return any(pair.is_foreign for pair in self.pairs)
+
     def __str__(self) -> str:
         first = min(pair.number for pair in self.pairs)
         return f"{self.share:.1%} {self.kind.name} (first: pair {first:,})"
@@ -103,22 +108,19 @@ def advised_similarity(meanings: Meanings) -> float:
 
 def advice(meanings: Meanings, shares: list[Share], pairs: int | None) -> str:
     """What to do about damage of these kinds."""
-    least = advised_similarity(meanings)
-    of_shares = [pair for share in shares for pair in share.pairs]
     filters = []
-    is_dissimilar = any(share.kind in FILTERED for share in shares)
-    if is_dissimilar:
+    dropped = set[int]()
+    if any(share.kind in FILTERED for share in shares):
+        least = advised_similarity(meanings)
         filters.append(f"data.filters.similarity={least:g}")
-    is_foreign = any(pair.is_foreign for pair in of_shares)
-    if is_foreign:
+        dropped |= {pair.number for pair in meanings.pairs if pair.fit < least}
+    if any(share.has_foreign_side for share in shares):
         filters.append("data.filters.languages=true")
-    dropped = 0
-    for pair in meanings.pairs:
-        dropped += (is_dissimilar and pair.fit < least) or (is_foreign and pair.is_foreign)
+        dropped |= {pair.number for pair in meanings.pairs if pair.is_foreign}
     # Held-out sets are not filtered, and the filters may be on already.
     if pairs is None or not dropped:
         return "correct or remove these pairs"
-    count = round(dropped / len(meanings.pairs) * pairs)
+    count = round(len(dropped) / len(meanings.pairs) * pairs)
     verb = "drop" if len(filters) > 1 else "drops"
     return f"{' and '.join(filters)} {verb} about {count:,} of {pairs:,} pairs"
 

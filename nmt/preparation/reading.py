@@ -20,7 +20,13 @@ from nmt.config import DataConfig, NMTError, require
 from nmt.preparation.arrow_files import Numbered, text_block, text_pairs
 from nmt.preparation.deduplication import EMPTY, Hashes, hash_file, pair_hashes, repeated_rows
 from nmt.preparation.filters import Cleaning
-from nmt.preparation.meanings import HELD_OUT_SAMPLED, PART_PAIRS, inspect_pairs, spread_rows
+from nmt.preparation.meanings import (
+    HELD_OUT_SAMPLED,
+    LEAST_SAMPLED,
+    PART_PAIRS,
+    inspect_pairs,
+    spread_rows,
+)
 from nmt.preparation.selection import Rows, nth_flagged, shuffled_range
 from nmt.preparation.sources import Corpus, corpus_for
 from nmt.preparation.spools import (
@@ -165,6 +171,13 @@ class Reading:
         for text in suspicions.notices():
             log.warning(f"notice: {self.where(split)}: {text}")
 
+    def report_damage(self, of_train: Suspicions) -> None:
+        """Report problems of train, and single damaged pairs of all splits."""
+        self.report("train", of_train)
+        self.compare_meanings("train", of_train, len(self.keep))
+        for split, suspicions in self.suspicions.items():
+            self.compare_meanings(split, suspicions)
+
     def where(self, split: str) -> str:
         """The key and the files of a split."""
         entries = ", ".join(getattr(self.data, split))
@@ -206,6 +219,9 @@ class Reading:
             pairs = self.held_out[split]
             for row in spread_rows(len(pairs), HELD_OUT_SAMPLED).tolist():
                 sample.append((row + 1, pairs[row]))
+        # A few pairs are not judged, so the encoder need not be loaded for them.
+        if len(sample) < LEAST_SAMPLED:
+            return []
         starts = range(0, len(sample), PART_PAIRS)
         return [sample[start : start + PART_PAIRS] for start in starts]
 
@@ -247,10 +263,7 @@ class Reading:
             # Only after the last block, because any two blocks may contain equal pairs.
             for rows in self.map(partial(repeated_rows, path=hash_path), hashes.tasks()):
                 self.keep[rows] = False
-        self.report("train", suspicions)
-        self.compare_meanings("train", suspicions, len(self.keep))
-        for split, of_split in self.suspicions.items():
-            self.compare_meanings(split, of_split)
+        self.report_damage(suspicions)
         self.in_given = given[is_in_train]
         # By subtraction: workers drop pairs that repeat within a block, and do not count them.
         repeated = read - dropped.total() - self.pairs_left

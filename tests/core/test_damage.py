@@ -1,12 +1,15 @@
 """Damaged pairs: the check of a sample names each kind, and the filters drop them."""
 
+import io
 import random
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
+from nmt.commands.preprocess import print_pairs
 from nmt.config import NMTError
 from nmt.preparation import preprocess
 from nmt.preparation.damage import damage_notice
@@ -229,12 +232,12 @@ def test_the_number_of_workers_does_not_change_what_is_dropped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Small blocks, so that several workers have some.
-    monkeypatch.setattr("nmt.text.blocks.BLOCK_PAIRS", 20)
+    monkeypatch.setattr("nmt.text.blocks.BLOCK_PAIRS", 100)
     pairs = [*unrelated(), *shifted()]
     write(tmp_path / "train", pairs)
     # The value of a pair of the second block, to the last bit: it would be dropped if the vectors
     # depended on the texts of another block.
-    least = sorted(fits_of(list(enumerate(pairs[20:40]))).values.tolist())[10]
+    least = sorted(fits_of(list(enumerate(pairs[100:200]))).values.tolist())[50]
     options = {"similarity": least, "languages": True, "valid_size": 5, "test_size": 5}
     prepared = []
     for workers in (1, 2, 3):
@@ -300,3 +303,21 @@ def test_the_command_prints_the_notice_and_the_worst_pairs(nmt, here: Path) -> N
     for line in lines[at + 1 : at + 11]:
         assert line.startswith("  pair ")
         assert "similarity" in line
+
+
+def test_a_terminal_shows_a_table_that_is_as_wide_as_the_terminal() -> None:
+    notice = damage_notice(inspected(unrelated()), None, known=set())
+    assert notice
+    assert notice.text.endswith("correct or remove these pairs")
+    output = io.StringIO()
+    console = Console(file=output, force_terminal=True, width=70, soft_wrap=True, color_system=None)
+    print_pairs(notice.worst, console)
+    heading, *rows = output.getvalue().splitlines()
+    assert heading.split() == ["pair", "similarity", "source", "target"]
+    assert len(rows) == len(notice.worst) == 10
+    for row, pair in zip(rows, notice.worst, strict=True):
+        assert row.split()[:2] == [f"{pair.number:,}", f"{pair.similarity:.2f}"]
+        assert len(row) <= 70
+        assert pair.pair[0][:20] in row
+        assert pair.pair[1][:20] in row
+        assert "\u2026" in row
