@@ -41,15 +41,15 @@ class FilterConfig:
     """Maximum subword tokens per side, excluding the end symbol."""
     max_ratio: float | None = number(None, 1.0, 1e6)
     """Maximum ratio between the two sides' word counts; null: no limit."""
+    drop_identical: bool = False
+    """Drop pairs with identical sides."""
+    deduplicate: bool = False
+    """Drop repeated pairs."""
     languages: bool = False
     """Drop pairs in which a side, or half of the target, clearly is in a wrong language."""
     similarity: float | None = number(None, -1.0, 1.0)
     """Minimum similarity in meaning of the two sides, such as 0.35, by a sentence encoder, which is
     an optional package; null: not compared."""
-    drop_identical: bool = False
-    """Drop pairs with identical sides."""
-    deduplicate: bool = False
-    """Drop repeated pairs."""
 
     def __post_init__(self) -> None:
         # All pairs would be dropped.
