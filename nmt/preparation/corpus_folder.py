@@ -60,9 +60,7 @@ def preprocess(config: ExperimentConfig, say: Say) -> tuple[Manifest, bool]:
     check_targets_are_tagged(config.data)
     corpora = [corpus_for(source.data) for source in sources_of(config.data)]
     check_kinds(config, corpora)
-    for corpus in corpora:
-        check_similarity(corpus)
-        check_languages(corpus)
+    check_filters(corpora)
     folder = Path(config.prepared)
     existing_corpus(config)  # check before hashing the sources, which takes time
     # Before the first read of the files, which hashes them.
@@ -108,6 +106,13 @@ def check_kinds(config: ExperimentConfig, corpora: list[Corpus]) -> None:
             f"tokenizer.kind=wordpiece with data.kind={config.data.kind}: "
             "use tokenizer.kind=bpe or unigram"
         )
+
+
+def check_filters(corpora: list[Corpus]) -> None:
+    """Raise NMTError for a filter that cannot judge the pairs of a corpus."""
+    for corpus in corpora:
+        check_similarity(corpus)
+        check_languages(corpus)
 
 
 def check_similarity(corpus: Corpus) -> None:
