@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,8 @@ from nmt.registry import entries_of
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from nmt.preparation import Inspected
+
 FORMS = (
     "`nmt preprocess corpus/train.en corpus/train.de`, "
     "or `nmt preprocess data=files data.train=A:B`"
@@ -31,6 +33,8 @@ FORMS = (
 HELD_OUT = ("valid", "test")
 MOST_DIRECTIONS = 4
 """The largest number of directions that the last line lists."""
+PRINTED_CHARACTERS = 60
+"""The characters of a line that are printed outside of a terminal."""
 LARGEST_SHARE = 0.3
 """The largest share of the vocabulary that single characters may have without a notice."""
 
@@ -131,6 +135,34 @@ class NoticePrinter(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         # The text already says `notice:`.
         self.console.print(record.getMessage())
+        pairs: Sequence[Inspected] = getattr(record, "worst_pairs", ())
+        if pairs:
+            print_pairs(pairs, self.console)
+
+
+def print_pairs(pairs: "Sequence[Inspected]", console: "Console") -> None:
+    """Print damaged pairs: a table in a terminal, otherwise a line for each pair."""
+    if not console.is_terminal:
+        for pair in pairs:
+            source, target = (line[:PRINTED_CHARACTERS] for line in pair.pair)
+            console.print(
+                f"  pair {pair.number:,}, similarity {pair.similarity:.2f}: {source!r}, {target!r}"
+            )
+        return
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, padding=(0, 2, 0, 0), expand=True)
+    table.add_column("pair", justify="right", no_wrap=True)
+    table.add_column("similarity", justify="right", no_wrap=True)
+    # Only the texts are cut: the two columns share the width that is left.
+    table.add_column("source", no_wrap=True, overflow="ellipsis", ratio=1)
+    table.add_column("target", no_wrap=True, overflow="ellipsis", ratio=1)
+    for pair in pairs:
+        # `Text`, because a sentence may look like markup.
+        texts = [Text(line) for line in pair.pair]
+        table.add_row(f"{pair.number:,}", f"{pair.similarity:.2f}", *texts)
+    console.print(table, soft_wrap=False)
 
 
 @contextmanager

@@ -45,6 +45,11 @@ class FilterConfig:
     """Drop pairs with identical sides."""
     deduplicate: bool = False
     """Drop repeated pairs."""
+    languages: bool = False
+    """Drop pairs in which a side, or half of the target, clearly is in a wrong language."""
+    similarity: float | None = number(None, -1.0, 1.0)
+    """Minimum similarity in meaning of the two sides, such as 0.35, by a sentence encoder, which is
+    an optional package; null: not compared."""
 
     def __post_init__(self) -> None:
         # All pairs would be dropped.

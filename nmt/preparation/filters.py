@@ -11,6 +11,8 @@ import numpy as np
 from nmt.config import FilterConfig
 from nmt.preparation.arrow_files import Numbered, text_block
 from nmt.preparation.deduplication import EMPTY, Hashes, first_rows, pair_hashes
+from nmt.preparation.fits import fits_of
+from nmt.preparation.line_languages import LineLanguages
 from nmt.preparation.selection import Rows
 from nmt.preparation.sources import Corpus
 from nmt.preparation.spools import Place, append_block
@@ -47,7 +49,7 @@ def has_length_ratio(pair: Pair, max_ratio: float) -> bool:
 def reason_to_drop(pair: Pair, config: FilterConfig) -> str | None:
     """Why a filter drops a clean pair; None if none does.
 
-    Token limits and duplicates are checked elsewhere.
+    Token limits, languages, similarity and duplicates are checked elsewhere.
     """
     source, target = pair
     # First, because `words` counts at least one word in any line.
@@ -63,6 +65,20 @@ def reason_to_drop(pair: Pair, config: FilterConfig) -> str | None:
     if config.drop_identical and source == target:
         return "identical sides"
     return None
+
+
+def has_foreign_side(pair: Pair, languages: LineLanguages) -> bool:
+    """Whether a side, or half of the target, clearly is in another language than it should be."""
+    inspected = languages.inspect(pair)
+    return inspected is not None and inspected.kind is not None
+
+
+def with_similar_sides(pairs: Numbered, least: float) -> Numbered:
+    """The pairs of a block whose sides fit each other in meaning."""
+    # All pairs of a block together: the last bits of a vector depend on the texts encoded with it,
+    # and blocks do not depend on the number of workers.
+    values = fits_of(pairs, least).values
+    return [pair for pair, value in zip(pairs, values.tolist(), strict=True) if value >= least]
 
 
 @dataclass(frozen=True)
@@ -102,14 +118,22 @@ class Cleaning:
 
     def clean(self, raw: list[Pair], dropped: Counter[str]) -> tuple[Numbered, Hashes]:
         """The clean pairs that are kept, numbered from 0, and their hashes if they are needed."""
+        filters = self.corpus.data.filters
+        languages = LineLanguages(self.corpus.data.source, self.corpus.data.target)
         kept: Numbered = []
         for line, raw_pair in enumerate(raw):
             pair = self.corpus.as_read(raw_pair, self.normalization)
-            reason = reason_to_drop(pair, self.corpus.data.filters)
+            reason = reason_to_drop(pair, filters)
+            if not reason and filters.languages and has_foreign_side(pair, languages):
+                reason = "wrong language"
             if reason:
                 dropped[reason] += 1
             else:
                 kept.append((line, pair))
+        if filters.similarity is not None:
+            similar = with_similar_sides(kept, filters.similarity)
+            dropped["low similarity"] += len(kept) - len(similar)
+            kept = similar
         if not self.is_unique and not self.given:
             return kept, EMPTY
         # Hashes of clean pairs, because pairs that the model cannot distinguish are the same.

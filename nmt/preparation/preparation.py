@@ -30,7 +30,7 @@ from nmt.preparation.selection import nth_flagged, random_rows
 from nmt.preparation.split_writer import SplitWriter
 from nmt.preparation.vocabulary import Sample, learn_vocabulary
 from nmt.preparation.workers import map_in_order, worker_pool
-from nmt.text import NORMALIZATIONS, Pair, Tokenizer, load_tokenizer
+from nmt.text import NORMALIZATIONS, Pair, Tokenizer, load_encoder, load_tokenizer
 
 log = logging.getLogger(__name__)
 LIBRARIES = ("nmt-toolkit", "sentencepiece", "tokenizers", "pyarrow")
@@ -116,6 +116,8 @@ class Preparation:
         # The first task starts the workers. Now, because later this process has other threads,
         # which decompress files, and a process that forks should have none.
         self.pool.submit(os.getpid).result()
+        # All workers have been forked with the sentence encoder, if a filter needs it.
+        load_encoder.cache_clear()
         self.for_each_source(lambda reading: reading.read_train(given, given_file))
         given_file.unlink()
 

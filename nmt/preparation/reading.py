@@ -20,6 +20,13 @@ from nmt.config import DataConfig, NMTError, require
 from nmt.preparation.arrow_files import Numbered, text_block, text_pairs
 from nmt.preparation.deduplication import EMPTY, Hashes, hash_file, pair_hashes, repeated_rows
 from nmt.preparation.filters import Cleaning
+from nmt.preparation.meanings import (
+    HELD_OUT_SAMPLED,
+    LEAST_SAMPLED,
+    PART_PAIRS,
+    inspect_pairs,
+    spread_rows,
+)
 from nmt.preparation.selection import Rows, nth_flagged, shuffled_range
 from nmt.preparation.sources import Corpus, corpus_for
 from nmt.preparation.spools import (
@@ -31,7 +38,15 @@ from nmt.preparation.spools import (
     remove_files,
 )
 from nmt.preparation.suspicions import NO_SAMPLE, Sample, Suspicions
-from nmt.text import BLOCK_PAIRS, Normalization, Pair, PairBlock, letters, words
+from nmt.text import (
+    BLOCK_PAIRS,
+    Normalization,
+    Pair,
+    PairBlock,
+    letters,
+    sentence_vectors,
+    words,
+)
 
 HELD_OUT = ("valid", "test")
 CANDIDATES = 1 << 16
@@ -107,6 +122,8 @@ class Reading:
         """Split -> raw pairs."""
         self.given: dict[str, Hashes] = {}
         """Split -> hashes of its pairs; only for splits that are not drawn from train."""
+        self.suspicions: dict[str, Suspicions] = {}
+        """Split -> suspicions; the same splits as in `given`."""
         self.in_given = EMPTY
         """The hashes of the training pairs that also occur in a given held-out set."""
         self.drawn: Letters = (set(), set())
@@ -121,6 +138,8 @@ class Reading:
         if not self.corpus.structured:
             # Before the first task, with which the pool forks its workers.
             Suspicions(self.data).languages.load_model()
+        if self.data.filters.similarity is not None:
+            sentence_vectors([""])
         for split in HELD_OUT:
             dropped = Counter[str]()
             raw = self.corpus.read(split, dropped)
@@ -143,15 +162,68 @@ class Reading:
                 first = 1 + number * BLOCK_PAIRS
                 suspicions.inspect(block, suspicions.next_sample(), first)
         self.report(split, suspicions)
+        self.suspicions[split] = suspicions
         # Raw pairs are kept for scoring, but training pairs are hashed as the model reads them.
         as_read = (self.corpus.as_read(pair, self.normalization) for pair in pairs)
         self.given[split] = pair_hashes(as_read)
 
     def report(self, split: str, suspicions: Suspicions) -> None:
-        entries = ", ".join(getattr(self.data, split))
-        where = f"data.{split} ({entries:.200})" if entries else f"data.{split}"
         for text in suspicions.notices():
-            log.warning(f"notice: {where}: {text}")
+            log.warning(f"notice: {self.where(split)}: {text}")
+
+    def report_damage(self, of_train: Suspicions) -> None:
+        """Report problems of train, and single damaged pairs of all splits."""
+        self.report("train", of_train)
+        self.compare_meanings("train", of_train, len(self.keep))
+        for split, suspicions in self.suspicions.items():
+            self.compare_meanings(split, suspicions)
+
+    def where(self, split: str) -> str:
+        """The key and the files of a split."""
+        entries = ", ".join(getattr(self.data, split))
+        return f"data.{split} ({entries:.200})" if entries else f"data.{split}"
+
+    def compare_meanings(
+        self, split: str, suspicions: Suspicions, clean: int | None = None
+    ) -> None:
+        """Compare the meanings of a sample of a split, and report damaged pairs.
+
+        `clean` is the number of pairs of train that passed the filters.
+        """
+        meanings = suspicions.meanings
+        if self.corpus.structured or not meanings.is_possible():
+            return
+        inspect = partial(inspect_pairs, source=self.data.source, target=self.data.target)
+        parts = self.parts_to_compare(split)
+        compared = 0
+        # In parts that do not depend on the number of workers, and so their vectors do not either.
+        for part, inspected in zip(parts, self.map(inspect, parts), strict=True):
+            meanings.merge(inspected)
+            compared += len(part)
+            self.say(f"compared the meanings of {compared:,} {split} pairs")
+        notice = suspicions.damage_notice(clean)
+        if notice:
+            text = f"notice: {self.where(split)}: {notice.text}"
+            # Only a front end knows how to show pairs.
+            log.warning(text, extra={"worst_pairs": notice.worst})
+
+    def parts_to_compare(self, split: str) -> list[Numbered]:
+        """The parts of a sample of the clean pairs of train, or of the pairs of a held-out set."""
+        sample: Numbered = []
+        if split == "train":
+            rows = spread_rows(sum(place.pairs for place in self.places))
+            for block in self.map(read_part, parts_of_rows(self.places, rows)):
+                lines = block.column("line").to_pylist()
+                sample += zip(lines, text_pairs(block), strict=True)
+        else:
+            pairs = self.held_out[split]
+            for row in spread_rows(len(pairs), HELD_OUT_SAMPLED).tolist():
+                sample.append((row + 1, pairs[row]))
+        # A few pairs are not judged, so the encoder need not be loaded for them.
+        if len(sample) < LEAST_SAMPLED:
+            return []
+        starts = range(0, len(sample), PART_PAIRS)
+        return [sample[start : start + PART_PAIRS] for start in starts]
 
     def read_train(self, given: Hashes, given_file: Path) -> None:
         """Write the clean training pairs, and draw missing held-out sets.
@@ -191,7 +263,7 @@ class Reading:
             # Only after the last block, because any two blocks may contain equal pairs.
             for rows in self.map(partial(repeated_rows, path=hash_path), hashes.tasks()):
                 self.keep[rows] = False
-        self.report("train", suspicions)
+        self.report_damage(suspicions)
         self.in_given = given[is_in_train]
         # By subtraction: workers drop pairs that repeat within a block, and do not count them.
         repeated = read - dropped.total() - self.pairs_left

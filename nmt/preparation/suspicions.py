@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from nmt.config import DataConfig
+from nmt.preparation.damage import DamageNotice, damage_notice
+from nmt.preparation.kinds import OF_LANGUAGE, SHIFTED, UNRELATED, UNTRANSLATED, Kind
+from nmt.preparation.meanings import Meanings
 from nmt.preparation.shifts import Shifts
 from nmt.preparation.side_languages import SideLanguages
 from nmt.text import BLOCK_PAIRS, Pair, words
@@ -167,6 +170,8 @@ class Suspicions:
         """Pairs of sentences: both lines are long enough to be one."""
         self.languages = SideLanguages(data.source, data.target)
         self.shifts = Shifts()
+        self.meanings = Meanings(data.source, data.target)
+        """Of pairs that are spread over the corpus; `inspect` adds none."""
 
     def next_sample(self) -> Sample:
         """The part of the next block to inspect.
@@ -228,6 +233,24 @@ class Suspicions:
         if not self.is_wrongly_encoded():
             notices += self.languages.notices()
         return notices + self.shifts.notices(self.inspected)
+
+    def damage_notice(self, pairs: int | None) -> DamageNotice | None:
+        """A notice about single damaged pairs; None if there are few.
+
+        `pairs` is the number of all pairs if filters apply to them.
+        """
+        return damage_notice(self.meanings, pairs, self.known_kinds())
+
+    def known_kinds(self) -> set[Kind]:
+        """The kinds of damage of single pairs that `notices` reports for the whole corpus."""
+        kinds = set[Kind]()
+        if self.languages.notices() or self.is_wrongly_encoded():
+            kinds.update(OF_LANGUAGE)
+        if any(self.notices_of_identical_sides()):
+            kinds.add(UNTRANSLATED)
+        if self.shifts.notices(self.inspected):
+            kinds |= {SHIFTED, UNRELATED}
+        return kinds
 
     def notices_of_damages(self) -> Iterator[str]:
         """A line for each damage that is frequent enough on one of the sides."""

@@ -129,7 +129,9 @@ from .sentencepieces import escaped as escaped
 from .similarity import ENCODED_LANGUAGES as ENCODED_LANGUAGES
 from .similarity import ENCODER_PACKAGE as ENCODER_PACKAGE
 from .similarity import encodes_languages as encodes_languages
+from .similarity import encoder_version as encoder_version
 from .similarity import has_encoder as has_encoder
+from .similarity import load_encoder as load_encoder
 from .similarity import sentence_vectors as sentence_vectors
 from .similarity import similarities as similarities
 from .spelling import comparable as comparable

@@ -3,6 +3,7 @@
 import importlib.util
 from collections.abc import Sequence
 from functools import cache
+from importlib.metadata import version
 from typing import Protocol
 
 import numpy as np
@@ -35,6 +36,12 @@ def has_encoder() -> bool:
 def encodes_languages(*languages: str) -> bool:
     """Whether the encoder was trained on all these languages, given by their codes."""
     return all(subtags(language).language in ENCODED_LANGUAGES for language in languages)
+
+
+def encoder_version() -> str:
+    """The encoder's package and version; another version may compute other vectors."""
+    package = ENCODER_PACKAGE.partition("[")[0]
+    return f"{package}=={version(package)}"
 
 
 @cache

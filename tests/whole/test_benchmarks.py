@@ -23,6 +23,7 @@ ARGUMENTS = {
         "--neighbors", "1", "--rounds", "1", "--settings", "default", "OMP_NUM_THREADS=1",
     ],
     "characters.py": ["MODEL", "F/long.en", "F/long.de"],
+    "corpus_alarm.py": ["F/alarm", "--rates", "0.1"],
     "document_speed.py": ["5", "1"],
     "documents.py": ["F/page.html", "F/seite.html"],
     "exactness.py": ["small", "1", "1"],
@@ -152,6 +153,14 @@ def inputs(tmp_path_factory, finished) -> Path:
     (catalogs / "libreoffice.ru.en").write_text("Open %s\nFile\nThe file is open\n" * 20)
     (catalogs / "libreoffice.ru").write_text("Открыть %s\nФайл\nФайл открыт\n" * 20)
     write_entries(folder, finished)
+    (folder / "alarm").mkdir()
+    for side, line in (
+        ("en", "The dog number {} is sleeping here.\n"),
+        ("de", "Der Hund Nummer {} schläft hier.\n"),
+    ):
+        (folder / "alarm" / f"train.{side}").write_text(
+            "".join(line.format(row) for row in range(120))
+        )
     write_trees(folder / "trees")
     tests = folder / "clone" / "libretranslate" / "tests" / "test_api"
     tests.mkdir(parents=True)
