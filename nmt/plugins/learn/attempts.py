@@ -11,17 +11,31 @@ from typing import TYPE_CHECKING, Any
 
 from nmt import files, hardware, translation
 from nmt.commands import talker
-from nmt.config import MULTIPLE, NMTError, title_of_metric
+from nmt.config import MULTIPLE, NMTError
 from nmt.files import ModelDescription, read_description, write_file
 from nmt.plugins.learn.command import LearnConfig
 from nmt.plugins.learn.comparison import loss_per_token, sift_by_model
 from nmt.plugins.learn.division import Division, divide, normalized
+from nmt.plugins.learn.history import report_lost
 from nmt.plugins.learn.reading import Correction, Languages, read_corrections
 from nmt.plugins.learn.rejection import Sifted, TextRules, without_conflicts
 from nmt.plugins.learn.replay import open_replay, replayed_pairs
-from nmt.plugins.learn.store import Record, Store
-from nmt.plugins.learn.training import Course, fine_tune, updates_for, write_candidates, write_pairs
-from nmt.plugins.learn.trial import CandidateLosses, Rules, Verdict, choose, judge
+from nmt.plugins.learn.reporting import (
+    digest_of,
+    report_verdict,
+    rows_of,
+    rows_of_rejected,
+)
+from nmt.plugins.learn.store import WEIGHTS, Record, Store
+from nmt.plugins.learn.training import (
+    TOKENS_PER_UPDATE,
+    Course,
+    fine_tune,
+    updates_for,
+    write_candidates,
+    write_pairs,
+)
+from nmt.plugins.learn.trial import CandidateLosses, Rules, choose, judge
 from nmt.text import TARGET, Pair
 from nmt.translation import Translator
 
@@ -36,7 +50,6 @@ REPLAYED_LINES_PER_TOKEN = 1 / 8
 """The lines of general text to write for each token of all updates; lines are longer than 8."""
 VALIDATION_LINES = 300
 """The lines of general validation text that choose the checkpoint and the strength."""
-SHOWN_WORSE = 10
 FORMAT = 1
 """Part of the identity; change it whenever the same command would learn other weights."""
 
@@ -97,12 +110,12 @@ class Attempt:
             test = self.replay.test.beginning(self.config.general_lines)
             new = self.load(candidate)
             verdict = judge(self.translator, new, division.held_out, test, self.rules)
-        self.report(verdict, folder)
+        report_verdict(verdict, self.config.metric, folder, self.console)
         record = Record(
             number=int(folder.name),
             identity=identity,
             parent=parent,
-            model=self.store.keep(candidate),
+            model=files.sha256(candidate / WEIGHTS),
             delivered=not verdict.problem,
             verdict=verdict.problem or "better",
             strength=strength,
@@ -111,6 +124,8 @@ class Attempt:
             settings=self.settings(),
             versions=hardware.versions(),
         )
+        if record.delivered:
+            self.store.keep(candidate)
         # Before the model changes: a command that is killed in between can be repeated.
         self.store.write(record)
         for path in folder.glob("strength-*"):
@@ -236,7 +251,7 @@ class Attempt:
         """Write the texts to train and validate on."""
         training = [(item.source, item.target) for item in division.training]
         write_pairs(folder / "training", self.pair, training)
-        lines = round(updates * 2000 * REPLAYED_LINES_PER_TOKEN)
+        lines = round(updates * TOKENS_PER_UPDATE * REPLAYED_LINES_PER_TOKEN)
         general = replayed_pairs(self.replay, self.translator.tokenizer, lines, self.config.seed)
         write_pairs(folder / "replay", self.pair, [*general, *self.earlier_corrections(training)])
         valid = self.replay.valid.beginning(VALIDATION_LINES)
@@ -293,33 +308,6 @@ class Attempt:
             "rejected": dict(sorted(sifted.counts().items())),
         }
 
-    def report(self, verdict: Verdict, folder: Path) -> None:
-        """Print the scores, and write the held-out lines that became worse."""
-        metric = title_of_metric(self.config.metric)
-        for name, difference in (
-            ("held-out corrections", verdict.held_out),
-            ("general test set", verdict.general),
-        ):
-            p = f", p = {max(difference.p.values()):.4f}" if difference.p else ""
-            change = f"{difference.before:.2f} -> {difference.after:.2f}"
-            self.console.print(f"{name}: {metric} {change}{p}  {difference.signature}")
-        change = f"{verdict.loss_before:.4f} -> {verdict.loss_after:.4f}"
-        self.console.print(f"general test set: loss {change} nats per token")
-        rows = ["source\tcorrection\tbefore\tafter\n"]
-        for line in verdict.worse:
-            cells = (line.correction.source, line.correction.target, line.before, line.after)
-            rows.append("\t".join(cells) + "\n")
-        write_file(folder / "worse.tsv", "".join(rows))
-        count = len(verdict.worse)
-        self.console.print(f"held-out lines that got worse: {count:,} ({folder / 'worse.tsv'})")
-        if not verdict.problem:
-            return
-        for line in verdict.worse[:SHOWN_WORSE]:
-            self.console.print(f"  source:     {line.correction.source}")
-            self.console.print(f"  correction: {line.correction.target}")
-            self.console.print(f"  before:     {line.before}")
-            self.console.print(f"  after:      {line.after}")
-
     def deliver(self, record: Record) -> int:
         """Put the model of a record in use."""
         exports = self.store.use(record.model)
@@ -332,81 +320,14 @@ class Attempt:
         return 0
 
 
-def report_lost(exports: list[str], console: "Console") -> None:
-    if exports:
-        names = ", ".join(exports)
-        console.print(
-            f"removed exports of the model before: {names} (`nmt export` writes new ones)"
-        )
-
-
 def languages_of(description: ModelDescription, run: str) -> Languages:
     """The direction of a model; NMTError unless it has one."""
     source = description.source
     target = description.target
+    if files.is_parser(description):
+        raise NMTError(f"run={run}: is a parser, which has no translations to correct")
     if MULTIPLE in (source, target) or not target or description.model["target_tags"]:
         raise NMTError(
             f"run={run}: translates between several languages; learn adapts only one pair"
         )
     return Languages(source, target)
-
-
-def digest_of(corrections: Sequence[Correction]) -> str:
-    """The SHA-256 of sources and targets, in any order."""
-    rows = sorted(f"{item.source}\t{item.target}\n" for item in corrections)
-    return hashlib.sha256("".join(rows).encode()).hexdigest()
-
-
-def rows_of(corrections: Sequence[Correction]) -> str:
-    return "".join(f"{item.source}\t{item.target}\n" for item in corrections)
-
-
-def rows_of_rejected(rejected: Sequence[tuple[Correction, str]]) -> str:
-    """A table of the rejected corrections: reason, file, place, source and correction."""
-    rows = ["reason\tfile\tplace\tsource\tcorrection\n"]
-    for item, reason in rejected:
-        rows.append(f"{reason}\t{item.file}\t{item.place}\t{item.source}\t{item.target}\n")
-    return "".join(rows)
-
-
-def bring_back(config: LearnConfig) -> int:
-    """Put the model before the one in use in its place."""
-    console = talker()
-    store = Store(config.run)
-    with files.only_process(store.home, "run"):
-        record = store.latest()
-        if record is None:
-            raise NMTError(f"run={config.run}: nothing to undo; its model has not learned anything")
-        exports = store.use(record.parent)
-    console.print(f"undone: {store.model} is as it was before learning {record.number}")
-    report_lost(exports, console)
-    return 0
-
-
-def print_history(config: LearnConfig) -> int:
-    """Print a line for each command that tried to learn."""
-    store = Store(config.run)
-    in_use = {record.number for record, is_part in store.history() if is_part}
-    for record in store.records():
-        state = "not delivered"
-        if record.delivered:
-            state = "in use" if record.number in in_use else "undone"
-        held_out = record.tests["held_out"]
-        change = f"{held_out['before']:.2f} -> {held_out['after']:.2f}"
-        lines = record.corrections["training"]
-        print(f"{record.number}\t{state}\t{lines} corrections\t{change}\t{record.verdict}")
-    return 0
-
-
-def prune(config: LearnConfig) -> int:
-    """Remove all kept models but the one in use."""
-    store = Store(config.run)
-    with files.only_process(store.home, "run"):
-        before = store.disk_bytes()
-        kept = store.folder_of(store.current())
-        for path in store.home.glob("models/*"):
-            if path != kept:
-                shutil.rmtree(path)
-    megabytes = (before - store.disk_bytes()) / 1e6
-    talker().print(f"removed the models before: {megabytes:,.0f} MB")
-    return 0

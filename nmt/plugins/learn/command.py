@@ -74,7 +74,8 @@ class LearnConfig:
 
 
 def run(config: LearnConfig) -> int:
-    from nmt.plugins.learn.attempts import bring_back, learn, print_history, prune
+    from nmt.plugins.learn.attempts import learn
+    from nmt.plugins.learn.history import bring_back, print_history, prune
 
     if config.undo:
         return bring_back(config)
@@ -85,9 +86,15 @@ def run(config: LearnConfig) -> int:
     return learn(config)
 
 
+def is_run(word: str) -> bool:
+    """Whether a word names a run, which need not exist, and not a file of corrections."""
+    path = Path(word)
+    return is_prefixed(word) or path.is_dir() or not (path.suffix or path.is_file())
+
+
 def run_and_corrections(words: list[str]) -> dict[str, Any]:
     """A run, and files of corrections."""
-    folders = [word for word in words if is_prefixed(word) or Path(word).is_dir()]
+    folders = [word for word in words if is_run(word)]
     names = [word for word in words if word not in folders]
     if len(folders) > 1:
         raise NMTError(f"{folders[1]}: `nmt learn RUN FILE...` takes one run")

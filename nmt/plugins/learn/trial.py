@@ -53,7 +53,9 @@ def test_difference(
     before: list[str], after: list[str], references: list[str], rules: Rules
 ) -> Difference:
     """Test two systems by the metric of the rules."""
-    tokenize = evaluation.bleu_tokenizer(None, rules.language, references)
+    tokenize = evaluation.DEFAULT_TOKENIZER
+    if rules.metric == "bleu":
+        tokenize = evaluation.bleu_tokenizer(None, rules.language, references)
     name = title_of_metric(rules.metric)
     p = {}
     # Without a difference, sacreBLEU returns its lowest p-value.
