@@ -29,12 +29,28 @@ ADDRESS_IN_TEXT = re.compile(
 )
 """An address of a page or of mail, or a name of a host whose ending is common."""
 END_OF_ADDRESS = ".,;:!?)]}'*`"
+CLOSE = (
+    {"da", "nb", "nn", "no", "sv"},
+    {"bs", "hr", "sh", "sr", "sl"},
+    {"id", "ms", "jv"},
+    {"cs", "sk"},
+    {"es", "gl", "pt", "ca", "an", "oc"},
+    {"de", "lb"},
+    {"af", "nl"},
+    {"be", "ru", "uk", "bg", "mk"},
+    {"hi", "mr", "ne"},
+    {"fa", "ps", "ur", "ar"},
+)
+"""Languages that py3langid mistakes for each other."""
 # Marks of direction are part of Arabic and Hebrew text.
 ALLOWED_FORMATS = {"\u200c", "\u200d", "\u200e", "\u200f", "\u00ad"}
 LEAST_LETTERS = 25
 """With fewer letters, the language of a text is not identified."""
 SURE = 0.95
-"""The least probability of a language that is reported as wrong."""
+"""The least probability of a third language that is reported as wrong."""
+LIKELIER = 0.9
+"""The share of the source language's probability in that of both languages that is reported. Of 511
+German paragraphs about software, 0.2% were above, and 96% of their English sources."""
 
 
 @dataclass
@@ -97,9 +113,20 @@ class TextRules:
         return max(map(len, ids)) > self.most_tokens
 
     def reason_of_language(self, target: str) -> str:
-        code = language_of(target)
+        """Why a target is not in its language; empty if it is, or if that is not sure."""
+        source = subtags(self.languages.source).language
         expected = subtags(self.languages.target).language
-        if code and not is_similar(code, expected):
+        if sum(map(str.isalpha, target)) < LEAST_LETTERS or not is_identifiable(expected):
+            return ""
+        ranked = dict(identifier().rank(target))
+        code = max(ranked, key=lambda name: ranked[name])
+        if not are_close(source, expected) and source in ranked:
+            # A text that was left as it is, which a technical text in the target language hardly
+            # resembles, although it has many words of the source language.
+            both = ranked[source] + ranked[expected]
+            if ranked[source] > LIKELIER * both:
+                return f"{LANGUAGE}: {source}"
+        if ranked[code] >= SURE and not are_close(code, expected):
             return f"{LANGUAGE}: {code}"
         return ""
 
@@ -129,37 +156,16 @@ def identifier() -> Any:
     return LanguageIdentifier.from_model_file(Path(MODEL_FILE), norm_probs=True)
 
 
-def language_of(text: str) -> str:
-    """The code of a text's language; empty if it is unsure."""
-    if sum(map(str.isalpha, text)) < LEAST_LETTERS:
-        return ""
-    code, probability = identifier().classify(text)
-    return str(code) if probability >= SURE else ""
+def is_identifiable(code: str) -> bool:
+    """Whether py3langid knows a language; it mistakes all other languages for one that it knows."""
+    return code in identifier().nb_classes
 
 
-CLOSE = (
-    {"da", "nb", "nn", "no", "sv"},
-    {"bs", "hr", "sh", "sr", "sl"},
-    {"id", "ms", "jv"},
-    {"cs", "sk"},
-    {"es", "gl", "pt", "ca", "an", "oc"},
-    {"de", "lb"},
-    {"af", "nl"},
-    {"be", "ru", "uk", "bg", "mk"},
-    {"hi", "mr", "ne"},
-    {"fa", "ps", "ur", "ar"},
-)
-"""Languages that py3langid mistakes for each other."""
-
-
-def is_similar(code: str, expected: str) -> bool:
+def are_close(code: str, other: str) -> bool:
     """Whether two languages are the same, or may be mistaken for each other."""
-    if macrolanguage(code) == macrolanguage(expected):
+    if macrolanguage(code) == macrolanguage(other):
         return True
-    if any({code, expected} <= group for group in CLOSE):
-        return True
-    # The model mistakes every language that it does not know for another one.
-    return expected not in identifier().nb_classes
+    return any({code, other} <= group for group in CLOSE)
 
 
 def without_conflicts(corrections: Sequence[Correction]) -> Sifted:

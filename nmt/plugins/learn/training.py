@@ -33,7 +33,7 @@ GENTLE = 0.5
 """Factor for the learning rate of experiment=adapt, with which a small model forgets much."""
 WARMUP_PART = 10
 """The warm-up takes 1 / WARMUP_PART of the updates."""
-STRENGTHS = (0.25, 0.5, 0.75, 1.0)
+STRENGTHS = (0.2, 0.4, 0.6, 0.8, 1.0)
 RECORDED_BY_TRAINING = ("lengths", "characters")
 """Entries of a training record about the text that a model has seen."""
 OUTDATED = ("score", "candidates")

@@ -17,6 +17,11 @@ TESTS = {"bs": 1000, "ar": 10_000}
 """sacreBLEU's tests and the numbers of their samples, as in `nmt compare`."""
 
 
+CAUTION = 0.4
+"""The part of the margin that the choice of the strength may use. With a loss that was 3.9% higher,
+general text was significantly worse by chrF2 (53.5 before, 52.5 after)."""
+
+
 @dataclass(frozen=True)
 class Rules:
     """When a model is delivered."""
@@ -178,7 +183,7 @@ def choose(
 
     `general_loss` is the parent's. If all candidates forget too much, the weakest.
     """
-    limit = general_loss * (1 + margin)
+    limit = general_loss * (1 + CAUTION * margin)
     remembering = [candidate for candidate in candidates if candidate.general <= limit]
     if not remembering:
         return min(candidates, key=lambda candidate: candidate.strength)

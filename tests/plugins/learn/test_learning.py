@@ -54,8 +54,8 @@ def general(tmp_path_factory: pytest.TempPathFactory, trained: Callable[..., Pat
         *(f"data.{split}={folder / split}" for split in ("train", "valid", "test")),
         "model.d_model=32",
         "model.d_ff=64",
-        "trainer.max_steps=1000",
-        "validation.every_steps=500",
+        "trainer.max_steps=600",
+        "validation.every_steps=300",
     ]
     preprocess(compose("preprocess", options), lambda words: None)
     return trained(*options)
@@ -144,7 +144,8 @@ def test_suggestions_on_the_page_become_a_better_model(run, here, nmt):
     serving = pytest.importorskip("tests.plugins.serve.serving")
     pairs = corrections_of(200)
     path = here / "suggestions.tsv"
-    with serving.serving(run, f"suggestions={path}") as server:
+    options = (f"suggestions={path}", "limits.requests_per_minute=null", "engine=torch")
+    with serving.serving(run, *options) as server:
         languages = {"source": "xaa", "target": "xbb"}
         for source, target in pairs:
             status, _ = server.ask("/suggest", {"q": source, "s": target, **languages})

@@ -33,6 +33,7 @@ def rules(checkpoint: str) -> TextRules:
         (ENGLISH, "Das ist \u202edie Tür", "control characters"),
         (ENGLISH, FRENCH, "wrong language: fr"),
         (ENGLISH, ENGLISH + " It is green.", "wrong language: en"),
+        ("Module for Python 3", "Dieses Modul ist für Python 3 (GNOME Shell Extension)", ""),
         ("Buy.", "Kauf auf http://spam.example/x", "an address that the source lacks"),
         ("Buy.", "Kauf bei billig-kaufen.com", "an address that the source lacks"),
         ("Write to us.", "Schreib an me@spam.example", "an address that the source lacks"),
