@@ -49,7 +49,7 @@ MOST_TOKENS = 256
 REPLAYED_LINES_PER_TOKEN = 1 / 8
 """The lines of general text to write for each token of all updates; lines are longer than 8."""
 VALIDATION_LINES = 300
-"""The lines of general validation text that choose the checkpoint and the strength."""
+"""The lines of general validation text that choose the strength."""
 FORMAT = 1
 """Part of the identity; change it whenever the same command would learn other weights."""
 
@@ -101,7 +101,8 @@ class Attempt:
         parent = self.store.current()
         identity = self.identity(sifted.usable, parent)
         record = self.record_of(identity)
-        if record and record.delivered:
+        # `prune=true` may have removed its model.
+        if record and record.delivered and self.store.folder_of(record.model).exists():
             return self.deliver(record)
         folder = self.open_attempt(identity, sifted, division)
         self.store.keep(self.store.model)
@@ -149,7 +150,9 @@ class Attempt:
         with self.console.status("comparing with the model"):
             by_model = sift_by_model(self.translator, by_source.usable, self.pair)
         rejected = [*by_text.rejected, *by_source.rejected, *by_model.rejected]
-        sifted = Sifted(by_model.usable, rejected)
+        # So that the order of the files does not change the weights.
+        usable = sorted(by_model.usable, key=lambda item: (item.source, item.target))
+        sifted = Sifted(usable, rejected)
         for reason, count in skipped.items():
             self.console.print(f"skipped: {count:,} {reason}")
         self.console.print(
