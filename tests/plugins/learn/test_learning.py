@@ -140,8 +140,10 @@ def test_shuffled_corrections_are_not_delivered(run, here, nmt):
 
 
 @pytest.mark.slow
-def test_suggestions_on_the_page_become_a_better_model(run, here, nmt):
+def test_suggestions_on_the_page_become_a_better_model(run, here, nmt, monkeypatch):
     serving = pytest.importorskip("tests.plugins.serve.serving")
+    # On a busy machine, the server takes longer to load the new model.
+    monkeypatch.setattr(serving, "PATIENCE", 600.0)
     pairs = corrections_of(200)
     path = here / "suggestions.tsv"
     options = (f"suggestions={path}", "limits.requests_per_minute=null", "engine=torch")
