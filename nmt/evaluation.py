@@ -3,6 +3,7 @@
 The core registers sacreBLEU's BLEU, chrF and TER.
 """
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -283,3 +284,37 @@ def score(
         scoring = Scoring(metric, language, lowercase, tokenize, sources, options or {})
         scores += compute(hypotheses, references, scoring)
     return scores
+
+
+@dataclass(frozen=True)
+class PairedScores:
+    """What a test by sacreBLEU returns, by the name of the metric."""
+
+    signatures: dict[str, str]
+    results: dict[str, list[Any]]
+    """sacreBLEU's results of each system, in order; the first is the baseline's."""
+
+
+def paired_test(
+    test: str,
+    systems: Sequence[Sequence[str]],
+    references: list[str],
+    metrics: Mapping[str, Any],
+    samples: int,
+    seed: int,
+) -> PairedScores:
+    """Test the translations of all systems against those of the first one.
+
+    `test` is bs, a paired bootstrap (Koehn 2004), or ar, approximate randomization (Riezler and
+    Maxwell 2005). `metrics` are new sacreBLEU metrics by name: a test changes their signatures.
+    """
+    from sacrebleu.significance import PairedTest
+
+    named: list[tuple[str, Sequence[str]]] = []
+    for number, lines in enumerate(systems):
+        named.append((str(number), lines))
+    os.environ["SACREBLEU_SEED"] = str(seed)  # sacreBLEU reads its seed from here
+    paired = PairedTest(named, dict(metrics), [references], test_type=test, n_samples=samples)
+    signatures, results = paired()
+    texts = {name: str(signatures[name]) for name in metrics}
+    return PairedScores(texts, {name: results[name] for name in metrics})

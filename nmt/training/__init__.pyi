@@ -29,6 +29,7 @@ from .run_folder import check_configuration as check_configuration
 from .run_folder import check_no_links as check_no_links
 from .run_folder import checkpoint_step as checkpoint_step
 from .run_folder import is_finished as is_finished
+from .run_folder import latest_link as latest_link
 from .run_folder import list_checkpoints as list_checkpoints
 from .run_folder import point_latest_to as point_latest_to
 from .run_folder import read_config as read_config

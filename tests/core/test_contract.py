@@ -16,6 +16,7 @@ NEEDED = {
     "gather": ["output=x"],
     "score": ["reference=x"],
     "attention": ["sentence=x"],
+    "learn": ["corrections=a.tsv"],
     "import": ["path=x", "output=y"],
     "verify": ["bundle=x"],
     "synthesize": ["input=x", "output=y"],

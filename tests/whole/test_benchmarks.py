@@ -67,6 +67,7 @@ REASONS = {
         "test_gpu_benchmark.py runs gpu.py, which imports the others",
     ),
     "catalogs.py": "downloads hundreds of megabytes from Debian",
+    "learn.py": "trains on corrections in German for minutes",
     "lengths.py": "a module of planning.py and train.py",
     "lost_sentences.py": "needs a sentence encoder from the web",
     "peers.py": "installs Marian and transformers in environments of their own",

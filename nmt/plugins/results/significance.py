@@ -5,14 +5,11 @@ and approximate randomization (Riezler and Maxwell 2005). With several seeds per
 of a baseline's seed and another system's seed is tested.
 """
 
-import os
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from statistics import fmean, stdev
 from typing import Any
 
-from sacrebleu.significance import PairedTest
-
+from nmt import evaluation
 from nmt.config import title_of_metric
 from nmt.extensions import MetricEntry
 from nmt.plugins.results.options import CompareConfig
@@ -84,17 +81,12 @@ def paired_test(
 ) -> PairedResult:
     """Test all translations against the first of them."""
     names = {metric: title_of_metric(metric) for metric in config.metrics}
-    tested: dict[str, Any] = {name: scorers.make(metric) for metric, name in names.items()}
-    systems: list[tuple[str, Sequence[str]]] = []
-    for number, lines in enumerate(translations):
-        systems.append((str(number), lines))
+    tested = {name: scorers.make(metric) for metric, name in names.items()}
     samples = config.resamples if test == "bs" else config.trials
-    os.environ["SACREBLEU_SEED"] = str(config.seed)  # sacreBLEU reads its seed from here
-    paired = PairedTest(systems, tested, [references], test_type=test, n_samples=samples)
-    signatures, results = paired()
+    paired = evaluation.paired_test(test, translations, references, tested, samples, config.seed)
     return PairedResult(
-        signatures={metric: str(signatures[name]) for metric, name in names.items()},
-        results={metric: results[name] for metric, name in names.items()},
+        signatures={metric: paired.signatures[name] for metric, name in names.items()},
+        results={metric: paired.results[name] for metric, name in names.items()},
     )
 
 

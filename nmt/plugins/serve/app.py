@@ -24,6 +24,7 @@ from nmt.plugins.serve.facts import facts_of_languages, settings_of
 from nmt.plugins.serve.failures import Failed
 from nmt.plugins.serve.forms import FileForm, SuggestForm, TextForm, TranslateForm
 from nmt.plugins.serve.guard import Guard, handle_error
+from nmt.plugins.serve.reloading import Reloader
 from nmt.plugins.serve.suggestions import collect, is_blank
 from nmt.plugins.serve.translation import Service
 from nmt.text import match_language
@@ -163,7 +164,12 @@ def make_app(server: Server, config: ServeConfig) -> Starlette:
     routes = [Route(path, action, methods=["POST"]) for path, action in actions.items()]
     routes += [Route(path, answer, methods=["GET"]) for path, answer in answers.items()]
     routes.append(Route("/download_file/{token}", server.download, name="download"))
-    app = Starlette(routes=routes, exception_handlers={HTTPException: handle_error})
+    reloader = Reloader(server.service, config.limits.seconds)
+    app = Starlette(
+        routes=routes,
+        exception_handlers={HTTPException: handle_error},
+        lifespan=reloader.running,
+    )
     # Not mounted at "/": that would answer GET /detect, with 404 instead of 405.
     app.router.default = StaticFiles(directory=PAGE, html=True)
     if config.cors:

@@ -19,6 +19,7 @@ from nmt.plugins.serve.failures import Failed, failure_of, log
 from nmt.plugins.serve.other_words import OtherWordSearch, SplitText, joined
 from nmt.plugins.serve.parsing import Line
 from nmt.plugins.serve.queues import BATCH_LINES, LONG_LINE, Queue, Search, WaitingLine
+from nmt.plugins.serve.reloading import version_of
 from nmt.translation import Direction, Translated
 
 BATCH_WAIT = 0.003
@@ -60,6 +61,11 @@ class ServedModel:
 
     def __init__(self, name: str, config: ServeConfig) -> None:
         self.name = name
+        self.config = config
+        # Without links: `runs/latest` may lead to a run of other languages tomorrow.
+        self.folder = files.find_model_directory(name).resolve()
+        # Before anything is read, so that a later change is noticed.
+        self.version = version_of(self.folder)
         self.queue = Queue()
         self.batches = 0
         """The number of batches being translated."""
@@ -87,6 +93,18 @@ class ServedModel:
         # Any languages, because each request names its own.
         self.options = self.options_for(options, next(self.directions()))
         translation.stages_of(self.options, self.models)  # checks glossaries
+
+    def reopened(self) -> "ServedModel":
+        """The model that is now in the folder, which `load` has to load; NMTError if it is bad."""
+        model = ServedModel(str(self.folder), self.config)
+        model.name = self.name
+        return model
+
+    def close(self) -> None:
+        """Free the weights of a model that no request uses any longer."""
+        self.pool.shutdown(wait=False)
+        self.translator_for.cache_clear()
+        del self.translator
 
     def directions(self) -> Iterator[Direction]:
         """All pairs of languages between which the model translates."""

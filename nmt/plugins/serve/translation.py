@@ -57,6 +57,12 @@ class Service:
         self.most_lines = max(1, self.limits.waiting_lines // 2)
         self.parsers = Parsers(self.limits.seconds / 2)
 
+    def replace(self, old: ServedModel, new: ServedModel) -> None:
+        """Serve later requests with another model for the same languages."""
+        self.models = [new if model is old else model for model in self.models]
+        # Requests that have begun keep the routes, and thus the models, that they have found.
+        self.routes = Routes(self.models)
+
     def queue(self, model: ServedModel, request: QueuedRequest) -> None:
         """Queue lines for a model.
 

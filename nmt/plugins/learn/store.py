@@ -1,0 +1,172 @@
+"""The models of a run that has learned: the parents are kept, and one of them is in use.
+
+learned/learned.json        marks the folder
+learned/models/HASH         each model, named by the beginning of the SHA-256 of its weights
+learned/1, learned/2, ...   what each `nmt learn` did, with record.json
+
+Which model is in use follows from the weights in the run alone, so no command can leave the records
+and the model in disagreement.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from nmt import files
+from nmt.config import NMTError
+from nmt.files import MODEL_FILES, parse_json, read_mapping
+from nmt.plugins.learn.exchange import exchange
+
+WEIGHTS = "model.safetensors"
+CARD = "README.md"
+RECORD = "record.json"
+MARK = "learned.json"
+NAME_LENGTH = 16
+"""The digits of a hash in the name of a folder."""
+
+
+@dataclass
+class Record:
+    """What a command learned, and why its model was delivered or not."""
+
+    number: int
+    identity: str
+    """The SHA-256 of everything that determines the new weights; the date is not part of it."""
+    parent: str
+    """The SHA-256 of the weights before."""
+    model: str
+    """The SHA-256 of the new weights."""
+    delivered: bool
+    verdict: str
+    """Why the model was delivered or not."""
+    strength: float
+    corrections: dict[str, Any] = field(default_factory=dict)
+    """The SHA-256 of each file and of the usable corrections, and the numbers of lines."""
+    tests: dict[str, Any] = field(default_factory=dict)
+    """Scores, signatures, p-values and losses."""
+    settings: dict[str, Any] = field(default_factory=dict)
+    """The seed, the updates, and what else the training depended on."""
+    versions: dict[str, str] = field(default_factory=dict)
+
+
+class Store:
+    """The models and records of a run or a model directory."""
+
+    def __init__(self, run: str) -> None:
+        """Raises NMTError if there is no model."""
+        # Training moves links such as runs/latest.
+        if Path(run).is_symlink():
+            run = str(Path(run).resolve())
+        self.model = files.find_model_directory(run)
+        is_in_run = self.model.name == "model"
+        # The folder of a model is replaced as a whole, so the records are never inside it.
+        if is_in_run:
+            self.home = self.model.with_name("learned")
+        else:
+            self.home = self.model.with_name(f"{self.model.name}.learned")
+
+    def current(self) -> str:
+        """The SHA-256 of the weights in use."""
+        return files.sha256(self.model / WEIGHTS)
+
+    def records(self) -> list[Record]:
+        """All records in order."""
+        records = list[Record]()
+        for path in sorted(self.home.glob(f"*/{RECORD}"), key=lambda path: int(path.parent.name)):
+            tree = read_mapping(path, parse_json)
+            try:
+                records.append(Record(**tree))
+            except TypeError as error:
+                raise NMTError(f"{path}: not a record of `nmt learn`; remove it") from error
+        return records
+
+    def open(self) -> None:
+        """Mark the folder, so that `nmt runs` knows it."""
+        self.home.mkdir(parents=True, exist_ok=True)
+        content = {"learned": "corrections", "format_version": 1}
+        files.write_file(self.home / MARK, json.dumps(content) + "\n")
+
+    def write(self, record: Record) -> None:
+        content = json.dumps(asdict(record), indent=2, ensure_ascii=False) + "\n"
+        folder = self.home / str(record.number)
+        folder.mkdir(parents=True, exist_ok=True)
+        files.write_file(folder / RECORD, content)
+
+    def folder_of(self, weights: str) -> Path:
+        """Where the model with these weights is kept."""
+        return self.home / "models" / weights[:NAME_LENGTH]
+
+    def keep(self, folder: Path) -> str:
+        """Keep a copy of a model, unless there is one; returns the hash of its weights."""
+        weights = files.sha256(folder / WEIGHTS)
+        kept = self.folder_of(weights)
+        if not kept.exists():
+            copy_model(folder, kept)
+        return weights
+
+    def use(self, weights: str) -> list[str]:
+        """Put a kept model in the place of the one in use; returns the names of lost exports.
+
+        Programs that read the folder find the old model or the new one, whenever this process is
+        killed. Raises NMTError if the model is not kept or is damaged.
+        """
+        kept = self.folder_of(weights)
+        if not (kept / WEIGHTS).is_file():
+            raise NMTError(f"{kept}: no such model; it was removed, so it cannot be used again")
+        if files.sha256(kept / WEIGHTS) != weights:
+            raise NMTError(f"{kept / WEIGHTS}: has changed since `nmt learn` wrote it; remove it")
+        exports = sorted(path.name for path in self.model.iterdir() if path.is_dir())
+        staged = self.home / "staged"
+        copy_model(kept, staged)
+        if exchange(staged, self.model):
+            # It now contains the model that was in use, which is also kept.
+            shutil.rmtree(staged, ignore_errors=True)
+        else:
+            # The file system cannot exchange folders. For a moment, there is no model here.
+            copy_model(kept, self.model)
+        return exports
+
+    def history(self) -> Iterator[tuple[Record, bool]]:
+        """The records of delivered models, oldest first, and whether each is part of the one in
+        use."""
+        delivered = [record for record in self.records() if record.delivered]
+        chain = set[int]()
+        weights = self.current()
+        # Models may return to earlier weights, so the newest record of a model counts.
+        for record in reversed(delivered):
+            if record.model == weights:
+                chain.add(record.number)
+                weights = record.parent
+        for record in delivered:
+            yield record, record.number in chain
+
+    def latest(self) -> Record | None:
+        """The record of the model in use; None for a model that `nmt learn` did not write."""
+        in_use = [record for record, is_part in self.history() if is_part]
+        return in_use[-1] if in_use else None
+
+    def disk_bytes(self) -> int:
+        """The size of all models that are kept."""
+        return sum(path.stat().st_size for path in self.home.glob(f"models/*/{WEIGHTS}"))
+
+
+def copy_model(folder: Path, copy: Path) -> None:
+    """Copy the files of a model into a new folder, which replaces `copy` if that exists."""
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    with files.whole_folder(copy) as temporary:
+        for name in (*MODEL_FILES, CARD):
+            if (folder / name).is_file():
+                link_or_copy(folder / name, temporary / name)
+
+
+def link_or_copy(file: Path, copy: Path) -> None:
+    """Make a second name of a file, which takes no space, or else copy it."""
+    # nmt never writes into a file of a model, but replaces it.
+    try:
+        os.link(file, copy)
+    except OSError:  # a file system without links, or another file system
+        shutil.copyfile(file, copy)

@@ -1,0 +1,140 @@
+"""Models that replace each other, whenever a process is killed."""
+
+import os
+import shutil
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from nmt.errors import NMTError
+from nmt.files import foreign_files
+from nmt.model import load_model
+from nmt.plugins.learn.exchange import exchange
+from nmt.plugins.learn.store import Record, Store
+from tests.conftest import write_random_model
+
+WEIGHTS = "model.safetensors"
+
+
+@pytest.fixture
+def run(here: Path) -> Path:
+    """A run with a model, and another model of the same shape beside it."""
+    (here / "run").mkdir()
+    write_random_model(here / "run" / "model")
+    write_random_model(here / "other", d_ff=16)
+    content = bytearray((here / "other" / WEIGHTS).read_bytes())
+    content[-1] ^= 1
+    (here / "other" / WEIGHTS).write_bytes(content)
+    (here / "run" / "model.spm").unlink()
+    return here / "run"
+
+
+def record_of(number: int, parent: str, model: str) -> Record:
+    return Record(number, f"identity {number}", parent, model, True, "better", 1.0)
+
+
+def learn_other(run: Path) -> tuple[str, str]:
+    """Keep the other model and use it; returns the hashes before and after."""
+    store = Store(str(run))
+    store.open()
+    parent = store.keep(store.model)
+    model = store.keep(Path("other"))
+    store.write(record_of(1, parent, model))
+    store.use(model)
+    return parent, model
+
+
+def test_undo_restores_the_same_bytes(run: Path):
+    before = {path.name: path.read_bytes() for path in (run / "model").iterdir()}
+    _, model = learn_other(run)
+    store = Store(str(run))
+    assert store.current() == model
+    latest = store.latest()
+    assert latest is not None
+    store.use(latest.parent)
+    assert {path.name: path.read_bytes() for path in (run / "model").iterdir()} == before
+    assert store.latest() is None
+    assert [is_part for _, is_part in store.history()] == [False]
+    store.use(model)
+    assert [is_part for _, is_part in store.history()] == [True]
+
+
+def test_the_chain_of_models(run: Path):
+    store = Store(str(run))
+    for record in (record_of(1, "a", "b"), record_of(2, "b", "c"), record_of(3, "b", "d")):
+        store.write(record)
+    chains = {}
+    for weights in "abcd":
+        store.current = lambda weights=weights: weights
+        chains[weights] = [record.number for record, is_part in store.history() if is_part]
+    assert chains == {"a": [], "b": [1], "c": [1, 2], "d": [1, 3]}
+
+
+def killed_at(event: int, run: Path) -> bool:
+    """Learn in a child process that is killed at an event of the file system; False if it ends."""
+    child = os.fork()
+    if not child:
+        count = 0
+
+        def kill(name: str, arguments: tuple[object, ...]) -> None:
+            nonlocal count
+            if name.startswith(("os.", "shutil.", "open")):
+                count += 1
+                if count == event:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        sys.addaudithook(kill)
+        learn_other(run)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    return os.WIFSIGNALED(status)
+
+
+def test_a_killed_process_leaves_the_old_or_the_new_model(run: Path):
+    original = shutil.copytree(run, "original")
+    parent = Store(str(run)).current()
+    event = 0
+    seen = set()
+    while True:
+        event += 1
+        shutil.rmtree(run)
+        shutil.copytree(original, run)
+        was_killed = killed_at(event, run)
+        load_model(run / "model")
+        seen.add(Store(str(run)).current())
+        # The same command completes the work.
+        _, model = learn_other(run)
+        assert Store(str(run)).current() == model
+        if not was_killed:
+            break
+    assert event > 20
+    assert seen == {parent, model}
+
+
+def test_exchanged_folders(here: Path):
+    for name in ("a", "b"):
+        Path(name).mkdir()
+        Path(name, "file").write_text(name)
+    assert exchange(Path("a"), Path("b"))
+    assert (Path("a/file").read_text(), Path("b/file").read_text()) == ("b", "a")
+    with pytest.raises(NMTError, match="cannot write missing"):
+        exchange(Path("a"), Path("missing"))
+
+
+def test_a_damaged_model_is_not_used(run: Path):
+    parent, model = learn_other(run)
+    store = Store(str(run))
+    path = store.folder_of(parent) / WEIGHTS
+    content = path.read_bytes()
+    path.unlink()
+    path.write_bytes(content[:-1])
+    with pytest.raises(NMTError, match="has changed since"):
+        store.use(parent)
+    assert store.current() == model
+
+
+def test_nmt_may_delete_a_run_that_has_learned(run: Path):
+    learn_other(run)
+    assert [*foreign_files(run, "run")] == []
