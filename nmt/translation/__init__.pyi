@@ -71,6 +71,8 @@ from .score_counts import report_quantiles as report_quantiles
 from .score_counts import report_scores as report_scores
 from .segments import Segmenter as Segmenter
 from .spans import Words as Words
+from .stages import MemoryEntry as MemoryEntry
+from .stages import MemoryMatch as MemoryMatch
 from .stages import Outcome as Outcome
 from .stages import RefusedLine as RefusedLine
 from .stages import Rest as Rest

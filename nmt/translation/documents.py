@@ -23,6 +23,8 @@ class Translated(NamedTuple):
 
     text: str
     alignment: Alignment = None
+    memory: dict[str, Any] | None = None
+    """What a translation memory has for the line, as JSON; see MemoryMatch."""
 
 
 class Document(ABC):

@@ -15,6 +15,7 @@ from nmt.config import (
     to_tree,
     value_before,
 )
+from nmt.extensions import import_attribute
 from nmt.files import MODEL_FILES, find_model_directory, sha256
 
 WEIGHTS = "model.safetensors"
@@ -57,6 +58,9 @@ def what_affects_output(config: JobConfig | TranslatorOptions) -> dict[str, Any]
         # For example, a glossary that has been edited under the same name must not resume.
         if value and "is_file" in member.metadata:
             value = sha256(Path(value).resolve())
+        if value and "files" in member.metadata:
+            find_files = import_attribute(member.metadata["files"])
+            value = [sha256(path.resolve()) for path in find_files(value, translator)]
         values[key] = value
     return values
 

@@ -7,7 +7,7 @@ lines pass through the stages in ascending `order`.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 from nmt.config import NMTError
 from nmt.search import Constraints
@@ -27,6 +27,29 @@ class RefusedLine(NMTError):
         return f"line {self.index + 1}: {self.problem}"
 
 
+class MemoryEntry(NamedTuple):
+    """An entry of a translation memory that is like a line, or like a sentence in it."""
+
+    source: str
+    target: str
+    score: float
+    """How similar the source is, 0 to 1; 1 only for the same text."""
+
+
+@dataclass
+class MemoryMatch:
+    """What a translation memory has for a line."""
+
+    match: str
+    """exact: the translation is that of an entry; sentences: those of some sentences are; fuzzy:
+    the entries are only similar, and the model translated the line."""
+    entries: list[MemoryEntry]
+    """For exact and sentences, the entries used, in order; for fuzzy, the most similar first."""
+
+    def as_json(self) -> dict[str, Any]:
+        return {"match": self.match, "entries": [entry._asdict() for entry in self.entries]}
+
+
 @dataclass
 class Translation:
     """A translation of a line; its score is log P(Y|X) / lp(Y)."""
@@ -41,6 +64,8 @@ class Translation:
     """Likely failures."""
     notes: dict[str, str] = field(default_factory=dict)
     """Message for the user -> details, which may be empty."""
+    memory: MemoryMatch | None = None
+    """What a translation memory has for the line; None: nothing, or there is no memory."""
 
 
 Outcome = list[Translation] | RefusedLine
@@ -51,6 +76,12 @@ Rest = Callable[[list[Line]], list[Outcome]]
 
 class Stage:
     """A translation stage; this base class changes nothing."""
+
+    translates: ClassVar[bool] = False
+    """Whether the stage translates some lines itself, without the search.
+
+    A search for other words of a translation leaves such stages out.
+    """
 
     def translate(self, lines: list[Line], rest: Rest) -> list[Outcome]:
         return rest(lines)
