@@ -28,6 +28,8 @@ WORD = regex.compile(
 ASCII_WORD = regex.compile(r"[0-9A-Za-z_]+")
 UNKNOWN = 2**31 - 1
 """The number of a word that no text of the index has."""
+FEW = 50
+"""Fewer texts are compared at once, because calls of NumPy cost more than a comparison."""
 ROUNDING = 1e-9
 """More than the rounding errors of a product such as 0.7 * 10, which is less than 7."""
 Numbers = NDArray[np.int32]
@@ -73,9 +75,10 @@ class WordIndex:
                 number = self.numbers.setdefault(word, len(self.numbers))
                 self.words.append(number)
             ends.append(len(self.words))
+        self.all_words = np.frombuffer(self.words, np.int32)
         self.ends = np.frombuffer(ends, np.int64)
         self.lengths = np.diff(self.ends).astype(np.int32)
-        counts = np.bincount(np.frombuffer(self.words, np.int32), minlength=len(self.numbers))
+        counts = np.bincount(self.all_words, minlength=len(self.numbers))
         self.counts = counts.astype(np.int32)
         self.build_postings()
 
@@ -121,7 +124,28 @@ class WordIndex:
         longer = np.maximum(lengths, len(words))
         shorter = np.minimum(lengths, len(words))
         # Each word that only the longer text has is an edit.
-        return numbers[shorter >= self.minimum * longer - ROUNDING]
+        needed = self.minimum * longer - ROUNDING
+        is_near = shorter >= needed
+        return self.sharing(numbers[is_near], words, needed[is_near])
+
+    def sharing(
+        self, numbers: Numbers, words: Sequence[int], needed: NDArray[np.float64]
+    ) -> Numbers:
+        """Those of the texts that share as many words with a query as are `needed`.
+
+        Counts a word as often as the text has it, so more texts than necessary may be left.
+        """
+        if len(numbers) < FEW:
+            return numbers
+        lengths = self.lengths[numbers]
+        ends = np.cumsum(lengths)
+        begins = ends - lengths
+        # The places of all words of these texts in `all_words`, one text after another.
+        shifts = np.repeat(self.ends[numbers] - begins, lengths)
+        places = shifts + np.arange(ends[-1])
+        is_shared = np.isin(self.all_words[places], np.unique(np.asarray(words, np.int32)))
+        shared = np.add.reduceat(is_shared.astype(np.int32), begins)
+        return numbers[shared >= needed]
 
     def similar(self, text: str) -> Iterator[Similar]:
         """The texts that are similar enough to a query, in ascending order."""

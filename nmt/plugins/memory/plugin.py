@@ -13,9 +13,9 @@ class MemoryConfig:
     """Translation memories, and which of their entries to list."""
 
     memory: list[str] = setting([], files=FILES)
-    """Translation memories, one file or a list: a .tmx file, another file of pairs that `nmt
-    plugins` lists, SOURCE:TARGET, or the common prefix of two files. A line that is in a memory
-    gets its translation from there; see docs/guides/memory.md."""
+    """Translation memories, such as project.tmx; one file or a list: .tmx, another file of pairs
+    that `nmt plugins` lists, SOURCE:TARGET, or the common prefix of two files; a line that is in a
+    memory gets its translation from there, see docs/guides/memory.md."""
     memory_minimum: float = number(0.75, 0.5, 1.0)
     """Least similarity of the entries to list for other lines; 1: list none."""
 

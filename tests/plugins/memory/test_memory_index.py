@@ -1,7 +1,9 @@
 """Similar texts: the index finds what a comparison with all texts finds."""
 
+import pytest
 from hypothesis import given, strategies as st
 
+from nmt.plugins.memory import index
 from nmt.plugins.memory.index import WordIndex, words_of
 from nmt.plugins.memory.memory import SAME_WORDS, Memory
 
@@ -34,8 +36,10 @@ def similar_by_definition(texts: list[str], query: str, minimum: float) -> dict[
     return scores
 
 
+@pytest.mark.parametrize("few", [1, 50])
 @given(st.lists(TEXTS, max_size=20), TEXTS, st.sampled_from([0.5, 0.6, 0.7, 0.75, 0.9, 1.0]))
-def test_the_index_finds_what_a_comparison_with_all_texts_finds(texts, query, minimum):
+def test_the_index_finds_what_a_comparison_with_all_texts_finds(few, texts, query, minimum):
+    index.FEW = few  # 1: always counts shared words first
     expected = similar_by_definition(texts, query, minimum)
     similar = WordIndex(texts, minimum).similar(query)
     rounded = {number: round(score, 9) for number, score in similar}
