@@ -49,15 +49,9 @@ def entries_of(sources: list[str], targets: list[str], count: int) -> Iterator[s
 
 
 def megabytes() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-def cost_of_loading(path: str, minimum: float) -> tuple[float, float]:
-    """Seconds and megabytes; for a process of its own, whose peak nothing else has raised."""
-    before = megabytes()
-    begin = time.process_time()
-    load_memory([path], Direction(), minimum)
-    return time.process_time() - begin, megabytes() - before
+    """What the process has in memory now, on Linux."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 2**20
 
 
 def brute_force(index: WordIndex, texts: list[str], minimum: float) -> tuple[list[set[int]], float]:
@@ -79,6 +73,32 @@ def brute_force(index: WordIndex, texts: list[str], minimum: float) -> tuple[lis
     return results, time.process_time() - begin
 
 
+def measure(path: str, queries: list[str], minimum: float, brute: int) -> None:
+    """Print the measurements, in a process of its own, which has no other data in memory."""
+    before = megabytes()
+    begin = time.process_time()
+    memory = load_memory([path], Direction(), minimum)
+    seconds = time.process_time() - begin
+    assert memory.index
+    print(f"{len(memory):,} entries, {len(queries):,} lines, minimum {minimum}")
+    print(f"load and index: {seconds:.1f} s, {megabytes() - before:,.0f} MB")
+    begin = time.process_time()
+    exact = sum(memory.exact(query) is not None for query in queries)
+    seconds = time.process_time() - begin
+    print(f"exact: {exact:,} lines, {len(queries) / seconds:,.0f} lines/s")
+    begin = time.process_time()
+    similar = sum(bool(memory.similar(query)) for query in queries)
+    by_index = len(queries) / (time.process_time() - begin)
+    print(f"similar: {similar:,} lines, {by_index:,.0f} lines/s")
+    sample = random.Random(SEED).sample(queries, min(brute, len(queries)))
+    results, seconds = brute_force(memory.index, sample, minimum)
+    by_comparison = len(sample) / seconds
+    for query, expected in zip(sample, results, strict=True):
+        assert {number for number, _ in memory.index.similar(query)} == expected, query
+    print(f"comparison with all: {by_comparison:,.1f} lines/s, the same entries for {len(sample)}")
+    print(f"ratio: {by_index / by_comparison:,.0f}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("source", type=Path)
@@ -95,28 +115,9 @@ def main() -> None:
         path = Path(folder, "memory.tsv")
         with path.open("w", encoding="utf-8") as file:
             file.writelines(rows)
+        arguments = (str(path), queries, options.minimum, options.brute)
         with get_context("spawn").Pool(1) as pool:
-            seconds, size = pool.apply(cost_of_loading, (str(path), options.minimum))
-        memory = load_memory([str(path)], Direction(), options.minimum)
-    print(f"{len(memory):,} entries, {len(queries):,} lines, minimum {options.minimum}")
-    print(f"load and index: {seconds:.1f} s, {size:,.0f} MB")
-    begin = time.process_time()
-    exact = sum(memory.exact(query) is not None for query in queries)
-    seconds = time.process_time() - begin
-    print(f"exact: {exact:,} lines, {len(queries) / max(seconds, 1e-9):,.0f} lines/s")
-    begin = time.process_time()
-    similar = sum(bool(memory.similar(query)) for query in queries)
-    seconds = time.process_time() - begin
-    by_index = len(queries) / seconds
-    print(f"similar: {similar:,} lines, {by_index:,.0f} lines/s")
-    assert memory.index
-    sample = random.Random(SEED).sample(queries, min(options.brute, len(queries)))
-    results, seconds = brute_force(memory.index, sample, options.minimum)
-    by_comparison = len(sample) / seconds
-    for query, expected in zip(sample, results, strict=True):
-        assert {number for number, _ in memory.index.similar(query)} == expected, query
-    print(f"comparison with all: {by_comparison:,.1f} lines/s, the same entries for {len(sample)}")
-    print(f"ratio: {by_index / by_comparison:,.0f}")
+            pool.apply(measure, arguments)
 
 
 if __name__ == "__main__":

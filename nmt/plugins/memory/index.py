@@ -46,7 +46,8 @@ class Similar(NamedTuple):
 def words_of(text: str) -> list[str]:
     """The words of a text in lowercase, without punctuation."""
     pattern = ASCII_WORD if text.isascii() else WORD
-    return pattern.findall(text.casefold())
+    words: list[str] = pattern.findall(text.casefold())
+    return words
 
 
 def similarity(first: Sequence[object], second: Sequence[object], minimum: float = 0.0) -> float:
