@@ -204,6 +204,13 @@ class ReadPairs(Protocol):
         """Yield a file's pairs. With data.errors=skip, count what was skipped by reason."""
 
 
+class ReadDatedPairs(Protocol):
+    def __call__(
+        self, path: "Path", config: "DataConfig", skipped: Counter[str]
+    ) -> "Iterator[tuple[str, Pair]]":
+        """Like ReadPairs, with the date of each pair, such as 20240131T120000Z; "": unknown."""
+
+
 @dataclass(frozen=True)
 class PairsEntry(Entry[ReadPairs]):
     """A file format of sentence pairs. The entry's name is the suffix of the files.
@@ -216,6 +223,10 @@ class PairsEntry(Entry[ReadPairs]):
     kind = "pairs"
     languages: str | None = field(default=None, kw_only=True)
     """Path of a function that takes a file and returns its languages."""
+    dated: str | None = field(default=None, kw_only=True)
+    """Path of a ReadDatedPairs; None: the pairs of the format have no dates."""
+    names_languages: bool = field(default=False, kw_only=True)
+    """Whether the files say which language each text is in."""
 
 
 class ComputeScores(Protocol):

@@ -269,7 +269,7 @@ def register(add: Add) -> None:
     add(CorpusEntry("files", "nmt.preparation.sources:Files"))
     add(PairsEntry(".tsv", "nmt.text.tables:read_tsv"))
     add(PairsEntry(".csv", "nmt.text.tables:read_csv"))
-    add(PairsEntry(".jsonl", "nmt.text.blocks:read_json_lines"))
+    add(PairsEntry(".jsonl", "nmt.text.blocks:read_json_lines", names_languages=True))
     add(PairsEntry(".parquet", "nmt.text.parquet:read_parquet"))
     add(PairsEntry(".pq", "nmt.text.parquet:read_parquet"))
     add(OptimizerEntry("adam", "nmt.training.module:adam"))

@@ -24,6 +24,8 @@ def setting(default: Any, **metadata: Any) -> Any:
     - `decides=False`: the value may change when a run resumes.
     - `only_for=("train",)`: of the commands that share the record, only these read the key.
     - `is_file=True`: the value names a file whose content counts.
+    - `files="module:function"`: the content of several files counts; the function takes the value
+      and the TranslatorOptions, and returns the paths.
     - `literal=True`: the value is text in which ${} is not an interpolation.
     - `internal=True`: the program sets the value, and users cannot.
     - `before`: the value of older runs, see `nmt.config.stored`.

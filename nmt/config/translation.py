@@ -58,7 +58,8 @@ class TranslatorOptions:
     """Run or model directory; a list is an ensemble, whose probabilities are averaged."""
     compute: Compute = inline(Compute())
     source: str | None = running_text(None)
-    """Source language of a model with tags for both languages, such as eng_Latn or en for NLLB."""
+    """Source language of a model with tags for both languages, such as en for NLLB; codes such as
+    eng_Latn work, too."""
     target: str | None = running_text(None)
     """Target language of a multilingual model, such as fr for <2fr> or >>fra<<; a line may begin
     with its own tag, such as <2fr> or, with both languages, <en2fr>."""

@@ -71,10 +71,13 @@ from .score_counts import report_quantiles as report_quantiles
 from .score_counts import report_scores as report_scores
 from .segments import Segmenter as Segmenter
 from .spans import Words as Words
+from .stages import EXACT_MATCH as EXACT_MATCH
 from .stages import MARK as MARK
 from .stages import MARKED as MARKED
 from .stages import OMITTED as OMITTED
 from .stages import TRUSTED as TRUSTED
+from .stages import MemoryEntry as MemoryEntry
+from .stages import MemoryMatch as MemoryMatch
 from .stages import Outcome as Outcome
 from .stages import RefusedLine as RefusedLine
 from .stages import Rest as Rest

@@ -27,6 +27,8 @@ class Translated(NamedTuple):
     """As of `Translation`. The source replaces the text of what is to be left out."""
     probability: float | None = None
     """As of `Translation`."""
+    memory: dict[str, Any] | None = None
+    """What a translation memory has for the line, as JSON; see MemoryMatch."""
 
 
 class Document(ABC):

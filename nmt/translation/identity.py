@@ -15,7 +15,7 @@ from nmt.config import (
     to_tree,
     value_before,
 )
-from nmt.extensions import StageEntry
+from nmt.extensions import StageEntry, import_attribute
 from nmt.files import MODEL_FILES, find_model_directory, sha256
 from nmt.registry import entries_of
 
@@ -60,6 +60,9 @@ def what_affects_output(config: JobConfig | TranslatorOptions) -> dict[str, Any]
         # For example, a glossary that has been edited under the same name must not resume.
         if value and "is_file" in member.metadata:
             value = sha256(Path(value).resolve())
+        if value and "files" in member.metadata:
+            find_files = import_attribute(member.metadata["files"])
+            value = [sha256(path.resolve()) for path in find_files(value, translator)]
         values[key] = value
     return values
 

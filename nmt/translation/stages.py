@@ -7,7 +7,7 @@ lines pass through the stages in ascending `order`.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 from nmt.config import NMTError
 from nmt.search import Constraints
@@ -20,6 +20,8 @@ MARKED = "mark"
 """The trust in translations that are to be marked, because they are less probable."""
 OMITTED = "omit"
 """The trust in translations that are to be left out, because they are less probable."""
+EXACT_MATCH = "exact"
+"""The match of a line whose translation is that of an entry of a translation memory."""
 MARK = "\N{WARNING SIGN} "
 """Begins a line of text whose translation is marked."""
 
@@ -34,6 +36,29 @@ class RefusedLine(NMTError):
 
     def __str__(self) -> str:
         return f"line {self.index + 1}: {self.problem}"
+
+
+class MemoryEntry(NamedTuple):
+    """An entry of a translation memory that is like a line, or like a sentence in it."""
+
+    source: str
+    target: str
+    score: float
+    """How similar the source is, 0 to 1; 1 only for the same text."""
+
+
+@dataclass
+class MemoryMatch:
+    """What a translation memory has for a line."""
+
+    match: str
+    """exact: the translation is that of an entry; sentences: those of some sentences are; fuzzy:
+    the entries are only similar, and the model translated the line."""
+    entries: list[MemoryEntry]
+    """For exact and sentences, the entries used, in order; for fuzzy, the most similar first."""
+
+    def as_json(self) -> dict[str, Any]:
+        return {"match": self.match, "entries": [entry._asdict() for entry in self.entries]}
 
 
 @dataclass
@@ -56,6 +81,13 @@ class Translation:
     """The calibrated probability that the translation is good; None: not known."""
     trust: str = ""
     """TRUSTED, MARKED or OMITTED; empty unless the user asks for a minimum probability."""
+    memory: MemoryMatch | None = None
+    """What a translation memory has for the line; None: nothing, or there is no memory."""
+
+    @property
+    def is_from_memory(self) -> bool:
+        """Whether the whole translation is that of a translation memory."""
+        return self.memory is not None and self.memory.match == EXACT_MATCH
 
     @property
     def is_below(self) -> bool:
@@ -81,6 +113,12 @@ Rest = Callable[[list[Line]], list[Outcome]]
 
 class Stage:
     """A translation stage; this base class changes nothing."""
+
+    translates: ClassVar[bool] = False
+    """Whether the stage translates some lines itself, without the search.
+
+    A search for other words of a translation leaves such stages out.
+    """
 
     def translate(self, lines: list[Line], rest: Rest) -> list[Outcome]:
         return rest(lines)

@@ -36,6 +36,7 @@ ARGUMENTS = {
     "libretranslate.py": ["F/clone", "MODEL"],
     "markup_placement.py": ["MODEL", "F/test.en", "F/test.de", "F/words.tsv"],
     "memory.py": ["loss", "40", "500", "16"],
+    "memory_matches.py": ["F/test.en", "F/test.de", "F/test.en", "--entries", "300", "--brute", "3"],
     "peers_transformers.py": ["F/ids", "16", "32", "0.1", "40", "0.001", "2", "200", "4", "2"],
     "many_files.py": ["corpus", "100000", "3"],
     "placeholders.py": ["F/entries.jsonl", "F/entries.de"],

@@ -44,7 +44,8 @@ def register(add: Add) -> None:
     stage = StageEntry(
         "quality",
         f"{path}.stage:quality",
-        order=10,
+        # Before the translation memory, so that it sees all translations of a line.
+        order=5,
         key=("quality", "minimum"),
         judges=True,
         file="quality.json",

@@ -68,9 +68,9 @@ class QualityStage(Stage):
         features = self.features.compute(judged, self.fit.features)
         probabilities = self.fit.probabilities(features).tolist()
         for line, translation, probability in zip(judged, translations, probabilities, strict=True):
-            # Nothing was translated, so nothing can be wrong.
-            is_blank = not line.source.strip()
-            translation.probability = 1.0 if is_blank else round(probability, 4)
+            # The model translated nothing, or a person did.
+            is_certain = translation.is_from_memory or not line.source.strip()
+            translation.probability = 1.0 if is_certain else round(probability, 4)
             if self.minimum is not None:
                 is_kept = translation.probability >= self.minimum
                 translation.trust = TRUSTED if is_kept else self.below

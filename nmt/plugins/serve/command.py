@@ -78,7 +78,14 @@ class ServeConfig:
     disabled."""
     # The options of `nmt translate` that apply to all models.
     translator: TranslatorOptions = inline(
-        TranslatorOptions(), "engine", "precision", "threads", "device", "decode", "protection"
+        TranslatorOptions(),
+        "engine",
+        "precision",
+        "threads",
+        "device",
+        "decode",
+        "protection",
+        "memory",
     )
     document: DocumentOptions = inline(DocumentOptions())
     limits: LimitsConfig = field(default_factory=LimitsConfig)

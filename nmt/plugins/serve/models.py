@@ -216,6 +216,7 @@ class ServedModel:
         engine = usual.engine.with_search(
             replace(config, n_best=search.n_best, beam_size=beam_size)
         )
+        stages = usual.stages
         if search.prefix is not None:
             # An engine with another search: stages around it treat other words like any
             # translation.
@@ -226,7 +227,9 @@ class ServedModel:
             other = cast(Any, copy(engine))
             other.search = OtherWordSearch(engine, usual.tokenizer, text, at, start).search
             engine = other
-        return replace(usual, engine=engine, details=search.aligned)
+            # A line of a translation memory has other words, too, but only the model knows them.
+            stages = tuple(stage for stage in stages if not stage.translates)
+        return replace(usual, engine=engine, details=search.aligned, stages=stages)
 
     def drop_without_terms(
         self, search: Search, line: str, row: list[translation.Translation]
@@ -285,5 +288,12 @@ class ServedModel:
         answer = list[Translated]()
         for row in outcome:
             alignment = row.details.alignment if row.details else None
-            answer.append(Translated(row.text, alignment, probability=row.probability))
+            memory = row.memory.as_json() if row.memory else None
+            translated = Translated(
+                row.text,
+                alignment,
+                probability=row.probability,
+                memory=memory,
+            )
+            answer.append(translated)
         return answer

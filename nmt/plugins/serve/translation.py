@@ -230,7 +230,7 @@ def options_of(form: TranslateForm) -> SearchOptions:
 
 
 def details_of(text: Text, route: Route, lines: Sequence[Line]) -> list[dict[str, Any]]:
-    """The words and their alignment, and the likely failures, of each line.
+    """The words and their alignment, likely failures, and translation memory of each line.
 
     The spans of words count from the beginning of the line as sent and as returned, or of HTML,
     from that of its text. Returns [] if the text stays as it is.
@@ -242,17 +242,20 @@ def details_of(text: Text, route: Route, lines: Sequence[Line]) -> list[dict[str
     flags_of = route.model.flags_of(route.direction)
     for source, indent, translations in zip(text.lines, indents, lines, strict=True):
         best = translations[0]
-        of_line: dict[str, Any] = {
-            "alignment": best.alignment,
+        details_of_line: dict[str, Any] = {
+            # None for a line of a translation memory, whose words are not aligned.
+            "alignment": best.alignment or [],
             "source_words": spans_in_line(source, indent),
             "target_words": spans_in_line(best.text, indent),
             "flags": flags_of(source, Translation(best.text, 0.0, 0.0)),
         }
         # Only models that are calibrated have probabilities.
         if best.probability is not None:
-            of_line["probability"] = best.probability
-            of_line["probabilities"] = [line.probability for line in translations]
-        details.append(of_line)
+            details_of_line["probability"] = best.probability
+            details_of_line["probabilities"] = [line.probability for line in translations]
+        if best.memory:
+            details_of_line["memory"] = best.memory
+        details.append(details_of_line)
     return details
 
 

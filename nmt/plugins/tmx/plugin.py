@@ -5,4 +5,12 @@ from nmt.extensions import Add, PairsEntry
 
 def register(add: Add) -> None:
     here = "nmt.plugins.tmx.tmx"
-    add(PairsEntry(".tmx", f"{here}:read_pairs", languages=f"{here}:languages"))
+    add(
+        PairsEntry(
+            ".tmx",
+            f"{here}:read_pairs",
+            languages=f"{here}:languages",
+            dated=f"{here}:read_dated_pairs",
+            names_languages=True,
+        )
+    )

@@ -33,6 +33,8 @@ class Unit:
     line: int
     segments: dict[str, Any]
     """Language in lowercase -> XML element; valid until the next unit is read."""
+    date: str = ""
+    """When the unit was last changed, such as 20240131T120000Z; empty if it does not say so."""
 
 
 def text_of(element: Any) -> str:
@@ -104,7 +106,19 @@ def unit_of(element: Any) -> Unit:
             # Files of older versions of TMX have `lang` without a namespace.
             language = variant.get(LANG, variant.get("lang", ""))
             segments[normalized(language)] = segment
-    return Unit(element.sourceline, segments)
+    return Unit(element.sourceline, segments, last_change(element))
+
+
+def last_change(unit: Any) -> str:
+    """The latest date of a unit and of its variants; empty if there is none.
+
+    Dates have one form and are in UTC (section "Date and Time"), so they sort as text.
+    """
+    dates = list[str]()
+    for element in (unit, *unit.iter("{*}tuv")):
+        # A unit that was never changed has only the date of its creation.
+        dates += [element.get("creationdate", ""), element.get("changedate", "")]
+    return max(dates)
 
 
 def free(element: Any) -> None:
@@ -142,13 +156,22 @@ def languages(path: str) -> dict[str, str]:
 
 
 def read_pairs(path: Path, config: DataConfig, counts: Counter[str]) -> Iterator[Pair]:
-    """The pairs of a file.
+    """The pairs of a file, see `read_dated_pairs`."""
+    for _, pair in read_dated_pairs(path, config, counts):
+        yield pair
+
+
+def read_dated_pairs(
+    path: Path, config: DataConfig, counts: Counter[str]
+) -> Iterator[tuple[str, Pair]]:
+    """The pairs of a file, each with the date of its last change.
 
     A unit without a pair is an error or, with data.errors=skip, only counted.
     """
     for unit in units(path):
         try:
-            yield text_in(unit, config.source), text_in(unit, config.target)
+            pair = (text_in(unit, config.source), text_in(unit, config.target))
+            yield unit.date, pair
         except NMTError as error:
             if config.errors != "skip":
                 raise NMTError(

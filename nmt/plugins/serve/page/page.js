@@ -36,6 +36,10 @@ const FLAGS = {
   number: "a number may differ", url: "a link or an address may differ", placeholder: "a placeholder such as {name} may differ",
   wrong_script: "some letters are from another script", length_ratio: "the translation is unusually long or short",
 };
+const MEMORY = {
+  exact: "From the translation memory", sentences: "Partly from the translation memory",
+  fuzzy: "The translation memory has similar texts: select a word to see them",
+};
 let settings = { charLimit: -1 };
 let running = new AbortController();
 let typing, settling;
@@ -64,16 +68,23 @@ function show(text, answer) {
   showFlags(text, answer.details ?? []);
 }
 
-/** Name likely failures, with the lines of the text that have them if there are several. */
+/** Name likely failures, and what comes from the translation memory. */
 function showFlags(text, details) {
+  const warnings = Object.keys(FLAGS).map((flag) => [`Please check: ${FLAGS[flag]}`, ({ flags }) => flags.includes(flag)]);
+  const sources = Object.keys(MEMORY).map((match) => [MEMORY[match], ({ memory }) => memory?.match === match]);
+  list(page.flags, warnings, text, details);
+  list(page.memory, sources, text, details);
+}
+
+/** List the words that apply to some lines of the text, with the numbers of these if the text has several lines. */
+function list(place, kinds, text, details) {
   const numbers = linesWithText(text);
-  const linesOf = (flag) => numbers.filter((number, index) => details[index]?.flags.includes(flag));
-  const kinds = Object.keys(FLAGS).map((flag) => [flag, linesOf(flag)]);
-  page.flags.replaceChildren(...kinds.filter(([, lines]) => lines.length).map(([flag, lines]) => {
+  place.replaceChildren(...kinds.flatMap(([words, applies]) => {
+    const lines = numbers.filter((number, index) => details[index] && applies(details[index]));
     const where = numbers.length > 1 ? ` (line ${lines.slice(0, 5).join(", ")}${lines.length > 5 ? ", …" : ""})` : "";
-    return element("li", {}, `Please check: ${FLAGS[flag]}${where}.`);
+    return lines.length ? [element("li", {}, `${words}${where}.`)] : [];
   }));
-  page.flags.hidden = !page.flags.children.length;
+  place.hidden = !place.children.length;
 }
 
 function busy(words) {

@@ -15,13 +15,15 @@ export function onChoice(listener) { chosen = listener; }
 /**
  * A line of the source, which begins at `start`, and its translation, `text`. `alignment` has pairs of
  * numbers of `sourceSpans` and `targetSpans`, which are stretches of these two; it is null if the
- * server gave none. So is `probability`, that the translation is good.
+ * server gave none. So is `probability`, that the translation is good. `memory` is what the translation memory
+ * has for the line.
  */
 function rowOf(source, start, text, details) {
   const { alignment = null, probability = null } = details;
   const sourceSpans = spansIn(source, details.source_words);
   const targetSpans = spansIn(text, details.target_words);
-  return { source, start, text, alignment, probability, sourceSpans, targetSpans };
+  const { memory } = details;
+  return { source, start, text, alignment, probability, sourceSpans, targetSpans, memory };
 }
 
 /** The mark behind a line that is probably not good. It has no text, so that it is never copied. */
@@ -176,7 +178,7 @@ async function choose(span) {
   page.words.showPopover();
   place(span);
   page.closeWords.focus();
-  const before = row.text.slice(0, current.begin).trimStart();
+  const before = row.text.slice(0, current.begin).trimStart(), similar = similarTo(row, index);
   try {
     const fields = { q: row.source, source: spoken(), alternatives: 10, prefix: before || " ", rest: row.text.slice(current.begin) };
     const answer = await ask("translate", question(fields), signal);
@@ -195,11 +197,23 @@ async function choose(span) {
       option.addEventListener("click", () => replace(row, index, text));
       options.push(option);
     }
-    show(options, options.length ? "" : "There are no alternatives for this word.");
+    show([...options, ...similar], options.length ? "" : "There are no alternatives for this word.");
   } catch (error) {
-    if (error.name !== "AbortError") show([], error.message);
+    if (error.name !== "AbortError") show(similar, error.message);
   }
   place(span);
+}
+
+/** Options that replace a line by the similar entries of the translation memory. */
+function similarTo(row, index) {
+  if (row.memory?.match !== "fuzzy") return [];
+  return row.memory.entries.map(({ source, target, score }) => {
+    const percent = `${Math.floor(100 * score)}% similar: `;
+    const like = element("small", { lang: "en", dir: "ltr" }, percent, element("bdi", attributesOf(spoken()), source));
+    const option = element("button", { type: "button", role: "option", ...attributesOf(page.target.value) }, target, like);
+    option.addEventListener("click", () => replace(row, index, target));
+    return option;
+  });
 }
 
 /** Show options, the first of which gets the focus, or a message. */

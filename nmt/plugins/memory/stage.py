@@ -1,0 +1,206 @@
+"""The stage that takes translations from a memory, and lists similar entries for other lines.
+
+A line that is in the memory is not searched. In a line with several sentences, those that are in
+the memory are not searched, either; the model translates what is between them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+from nmt.config import NMTError, TranslatorOptions, shown
+from nmt.plugins.memory.files import load_memory, names_languages
+from nmt.plugins.memory.memory import MOST_SIMILAR, Memory
+from nmt.plugins.memory.pieces import Piece, join_pieces, sentences_of
+from nmt.text import Tokenizer, canonical
+from nmt.translation import (
+    EXACT_MATCH,
+    Direction,
+    Limits,
+    Line,
+    MemoryEntry,
+    MemoryMatch,
+    Outcome,
+    RefusedLine,
+    Rest,
+    Stage,
+    Translation,
+    language_of,
+)
+
+EXACT = "translated from the translation memory"
+"""The note for a line that is in the memory."""
+SENTENCES = "sentences were translated from the translation memory"
+FUZZY = "the translation memory has a similar entry"
+"""The note for a line that the model translated; its value is the entry's source."""
+
+
+@dataclass
+class PlannedLine:
+    """How a line is to be translated."""
+
+    line: Line
+    exact: MemoryEntry | None = None
+    """The entry for the whole line."""
+    pieces: list[Piece] = field(default_factory=list)
+    """The stretches of a line with sentences that are in the memory; otherwise empty."""
+    similar: list[MemoryEntry] = field(default_factory=list)
+
+    @property
+    def searched(self) -> list[Line]:
+        """What the model translates."""
+        if self.exact:
+            return []
+        if not self.pieces:
+            return [self.line]
+        return [replace(self.line, text=piece.text) for piece in self.pieces if not piece.entry]
+
+
+class MemoryStage(Stage):
+    """Translates lines from a memory."""
+
+    translates: ClassVar[bool] = True
+
+    def __init__(self, options: TranslatorOptions, tokenizer: Tokenizer, limits: Limits) -> None:
+        keys = options.plugins["memory"]
+        self.entries: list[str] = keys.memory
+        self.minimum: float = keys.memory_minimum
+        self.prefix = options.target_prefix
+        self.tokenizer = tokenizer
+        self.splits = limits.split
+        self.direction = Direction(limits.language, limits.target)
+        self.is_multilingual = bool(tokenizer.tags or tokenizer.languages)
+        self.memories = dict[Direction, Memory]()
+        """The memories read so far; later changes of the files have no effect."""
+        self.check_files()
+        memory = self.memory_for(self.direction)
+        if memory is not None and not memory and not self.is_multilingual:
+            raise NMTError(
+                f"memory={shown(','.join(self.entries))}: contains no pair of the model's "
+                f"languages, {limits.language or 'source'} and {limits.target or 'target'}"
+            )
+
+    def check_files(self) -> None:
+        """Raise NMTError for a file whose pairs a model of several languages could mistake."""
+        if not self.is_multilingual:
+            return
+        for entry in self.entries:
+            if not names_languages(entry, self.direction):
+                raise NMTError(
+                    f"memory={entry}: does not name its languages, which a model of several "
+                    "languages needs; use .tmx or .jsonl"
+                )
+
+    def memory_for(self, direction: Direction) -> Memory | None:
+        """The memory for a direction; None if the languages are not known."""
+        if self.is_multilingual and not all(direction):
+            return None
+        if direction not in self.memories:
+            self.memories[direction] = load_memory(self.entries, direction, self.minimum)
+        return self.memories[direction]
+
+    def memory_of(self, line: Line) -> Memory | None:
+        """The memory for the direction of a line, which its tag may name."""
+        tag = line.tag.strip()
+        source, target = self.tokenizer.languages_of(tag)
+        # In most models, a tag names the target language only.
+        target = target or language_of(tag)
+        direction = Direction(source or self.direction.source, target or self.direction.target)
+        return self.memory_for(direction)
+
+    def translate(self, lines: list[Line], rest: Rest) -> list[Outcome]:
+        plans = [self.plan(line) for line in lines]
+        searched = list[Line]()
+        for plan in plans:
+            searched += plan.searched
+        # In one call, so that the model translates as large batches as without a memory.
+        results = iter(rest(searched)) if searched else iter(())
+        outcomes = list[Outcome]()
+        for plan in plans:
+            outcomes.append(self.outcome(plan, [next(results) for _ in plan.searched]))
+        return outcomes
+
+    def plan(self, line: Line) -> PlannedLine:
+        text = canonical(line.text)
+        memory = self.memory_of(line)
+        if memory is None or not text:
+            return PlannedLine(line)
+        exact = memory.exact(text)
+        if exact and exact.target.startswith(self.prefix):
+            return PlannedLine(line, exact)
+        sentences = sentences_of(text, self.direction.source) if self.splits else []
+        # A prefix is that of the line, so the memory cannot translate a sentence of it.
+        if len(sentences) > 1 and not self.prefix:
+            pieces = pieces_of(text, sentences, memory)
+            if pieces:
+                return PlannedLine(line, pieces=pieces)
+        return PlannedLine(line, similar=most_similar(memory, text, sentences))
+
+    def outcome(self, plan: PlannedLine, searched: Sequence[Outcome]) -> Outcome:
+        """The outcome of a line, given the outcomes of what the model translated."""
+        if plan.exact:
+            match = MemoryMatch(EXACT_MATCH, [plan.exact])
+            # Certain, so it has the score of a probability of 1.
+            return [Translation(plan.exact.target, 0.0, 0.0, memory=match, notes={EXACT: ""})]
+        for outcome in searched:
+            if isinstance(outcome, RefusedLine):
+                return outcome
+        rows = [outcome for outcome in searched if not isinstance(outcome, RefusedLine)]
+        if plan.pieces:
+            entries = [piece.entry for piece in plan.pieces if piece.entry]
+            translations = join_pieces(plan.pieces, rows, plan.line.align)
+            match = MemoryMatch("sentences", entries)
+            return marked(translations, match, SENTENCES, "")
+        [translations] = rows
+        if not plan.similar:
+            return translations
+        best = plan.similar[0]
+        details = f"{shown(best.source)!r} ({best.score:.0%})"
+        return marked(translations, MemoryMatch("fuzzy", plan.similar), FUZZY, details)
+
+    def report(self, line: str, best: Translation) -> dict[str, Any]:
+        return {"memory": best.memory.as_json()} if best.memory else {}
+
+
+def marked(
+    translations: list[Translation], match: MemoryMatch, note: str, details: str
+) -> list[Translation]:
+    """Translations with what the memory has for their line, and a note about it."""
+    for translation in translations:
+        translation.memory = match
+        translation.notes[note] = details
+    return translations
+
+
+def pieces_of(text: str, sentences: Sequence[tuple[int, int]], memory: Memory) -> list[Piece]:
+    """The stretches of a text: sentences that are in the memory, and what is between them.
+
+    Empty if no sentence is in the memory.
+    """
+    pieces = list[Piece]()
+    for begin, end in sentences:
+        entry = memory.exact(text[begin:end])
+        # Neighbors that the model translates stay together.
+        if pieces and not entry and not pieces[-1].entry:
+            begin = pieces.pop().begin
+        pieces.append(Piece(begin, text[begin:end], entry))
+    return pieces if any(piece.entry for piece in pieces) else []
+
+
+def most_similar(
+    memory: Memory, text: str, sentences: Sequence[tuple[int, int]]
+) -> list[MemoryEntry]:
+    """The entries most similar to a text; if there are none, those similar to its sentences."""
+    entries = memory.similar(text)
+    if entries or len(sentences) < 2:
+        return entries
+    of_sentences = list[MemoryEntry]()
+    for begin, end in sentences:
+        of_sentences += memory.similar(text[begin:end])
+    # Each entry once, although a text may repeat a sentence; the sort is stable.
+    distinct = list(dict.fromkeys(of_sentences))
+    return sorted(distinct, key=lambda entry: -entry.score)[:MOST_SIMILAR]
+
+
+def memory_stage(options: TranslatorOptions, tokenizer: Tokenizer, limits: Limits) -> MemoryStage:
+    return MemoryStage(options, tokenizer, limits)

@@ -1,0 +1,102 @@
+"""A translation memory behind `nmt serve`, over HTTP and on the page in a real browser."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("starlette")
+from tests.plugins.serve import browsers
+from tests.plugins.serve.serving import Server, as_pairs, serving
+
+browser = browsers.browser
+open_page = browsers.open_page
+EXACT = "mika nu nu pe."
+SIMILAR = "va so tu pe mika."
+TARGET = "Aus dem Speicher: 3."
+ENTRY = "va so tu pe ka."
+HEBREW = "זה הזיכרון"
+
+
+@pytest.fixture(scope="module")
+def server(word_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("memory")
+    memory = folder / "memory.tsv"
+    memory.write_text(f"{EXACT}\t{TARGET}\n{ENTRY}\t{HEBREW}\n")
+    models = as_pairs(word_model, folder, "en>he")
+    with serving(*models, f"memory={memory}") as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def address(server: Server) -> str:
+    return f"{server.url}/"
+
+
+def translate(server: Server, text: str, **fields: Any) -> dict[str, Any]:
+    status, answer = server.translate(text, target="he", **fields)
+    assert status == 200, answer
+    assert isinstance(answer, dict)
+    return answer
+
+
+def test_answers_name_the_entries_of_the_memory(server):
+    text = f"{EXACT}\n\n{SIMILAR}\nso tu"
+    answer = translate(server, text, details=True)
+    assert answer["translatedText"].splitlines()[0] == TARGET
+    exact, similar, other = answer["details"]
+    entry = {"source": EXACT, "target": TARGET, "score": 1.0}
+    assert exact["memory"] == {"match": "exact", "entries": [entry]}
+    assert exact["alignment"] == []
+    assert similar["memory"] == {
+        "match": "fuzzy",
+        "entries": [{"source": ENTRY, "target": HEBREW, "score": 0.8}],
+    }
+    assert similar["alignment"]
+    assert "memory" not in other
+
+
+def test_other_words_for_a_line_of_the_memory_come_from_the_model(server):
+    # The letters of the memory's target are not in the vocabulary of this model.
+    fields = {"prefix": "551", "rest": " 3.", "alternatives": 2}
+    answer = translate(server, EXACT, **fields)
+    for text in (answer["translatedText"], *answer["alternatives"]):
+        assert text.startswith("551")
+        assert text != TARGET
+
+
+def test_html_comes_from_the_memory(server):
+    html = translate(server, f"<p>{EXACT}</p>", format="html")["translatedText"]
+    assert html == f'<p dir="rtl">{TARGET}</p>'
+
+
+def test_the_page_marks_lines_and_offers_similar_entries(open_page: Callable[..., Any]):
+    playwright = pytest.importorskip("playwright.sync_api")
+    expect = playwright.expect
+    page = open_page(viewport={"width": 1200, "height": 800})
+    text = page.get_by_role("textbox", name="Text to translate")
+    text.fill(f"{EXACT}\n{SIMILAR}")
+    notes = page.get_by_role("list", name="Translation memory").get_by_role("listitem")
+    expect(notes).to_have_text(
+        [
+            "From the translation memory (line 1).",
+            "The translation memory has similar texts: select a word to see them (line 2).",
+        ]
+    )
+    text.fill(SIMILAR)
+    expect(notes).to_have_count(1)
+    translation = page.get_by_role("group", name="Translation")
+    # With the keyboard alone: the first word, its dialog, and the last option.
+    translation.locator("span").first.focus()
+    page.keyboard.press("Enter")
+    option = page.get_by_role("option", name=HEBREW)
+    expect(option).to_contain_text(f"80% similar: {ENTRY}")
+    assert option.get_attribute("dir") == "rtl"
+    assert option.get_attribute("lang") == "he"
+    page.keyboard.press("End")
+    expect(option).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(translation).to_have_text(HEBREW)
+    text.fill("so tu")
+    expect(page.get_by_role("list", name="Translation memory")).to_be_hidden()

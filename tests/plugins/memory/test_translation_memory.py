@@ -1,0 +1,214 @@
+"""Lines that are in a translation memory, and lines that are similar to its entries."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+import nmt
+from nmt.commands import COMMANDS, compose
+from nmt.config import NMTError
+from nmt.translation import load_translator, what_affects_output
+
+LINES = ["va so tu pe mika.", "mika nu nu pe.", "", "va we ka"]
+UNIT = '<tu {date}><tuv xml:lang="{one}"><seg>{source}</seg></tuv><tuv xml:lang="{other}"><seg>{target}</seg></tuv></tu>'
+
+
+def run(model: Path, folder: Path, lines: list[str], *words: str) -> bytes:
+    """The output of `nmt translate`."""
+    source = folder / "in.txt"
+    source.write_text("".join(f"{line}\n" for line in lines))
+    output = folder / "out"
+    options = [f"run={model}", f"input={source}", f"output={output}", "overwrite=true", *words]
+    COMMANDS["translate"].run(compose("translate", options))
+    return output.read_bytes()
+
+
+def memory_file(folder: Path, *pairs: tuple[str, str], name: str = "memory.tsv") -> Path:
+    path = folder / name
+    path.write_text("".join(f"{source}\t{target}\n" for source, target in pairs))
+    return path
+
+
+def tmx(folder: Path, *rows: tuple[str, str, str, str, str]) -> Path:
+    """A file whose units have these languages, texts, and attributes with dates."""
+    units = ""
+    for one, source, other, target, date in rows:
+        units += UNIT.format(one=one, source=source, other=other, target=target, date=date)
+    path = folder / "memory.tmx"
+    path.write_text(f'<tmx version="1.4"><header/><body>{units}</body></tmx>')
+    return path
+
+
+@pytest.mark.parametrize("format", ["text", "tsv", "jsonl"])
+def test_a_memory_without_matches_changes_no_byte(word_model, tmp_path, format):
+    memory = memory_file(tmp_path, ("something else", "etwas anderes"))
+    usual = run(word_model, tmp_path, LINES, f"format={format}", "engine=torch")
+    words = (f"format={format}", "engine=torch", f"memory={memory}")
+    assert run(word_model, tmp_path, LINES, *words) == usual
+
+
+@pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
+def test_an_exact_line_gets_the_target_of_the_memory(word_model, tmp_path, capsys, engine):
+    if engine == "ctranslate2":
+        pytest.importorskip("ctranslate2")
+    memory = memory_file(
+        tmp_path, (" mika  nu nu pe.", "Aus dem  Speicher: {0}!"), ("va we ka", "x")
+    )
+    usual = run(word_model, tmp_path, LINES, f"engine={engine}").decode().splitlines()
+    words = (f"engine={engine}", f"memory={memory}", "decode.n_best=2", "format=jsonl")
+    output = run(word_model, tmp_path, LINES, *words)
+    first, second, blank, last = map(json.loads, output.splitlines())
+    assert first["translations"][0]["text"] == usual[0]
+    assert "memory" not in first
+    assert "memory" not in blank
+    # No second translation: the memory has one target.
+    assert [row["text"] for row in second["translations"]] == ["Aus dem Speicher: {0}!"]
+    assert second["translations"][0]["log_probability"] == 0.0
+    entry = {"source": "mika nu nu pe.", "target": "Aus dem Speicher: {0}!", "score": 1.0}
+    assert second["memory"] == {"match": "exact", "entries": [entry]}
+    assert last["memory"]["match"] == "exact"
+    assert "nmt: 2 lines: translated from the translation memory" in capsys.readouterr().err
+
+
+def test_similar_entries_are_listed_but_not_used(word_model, tmp_path, capsys):
+    pairs = [("va so tu pe MIKA", "one"), ("va so tu pe ka", "two"), ("so tu", "three")]
+    memory = memory_file(tmp_path, *pairs)
+    usual = run(word_model, tmp_path, LINES[:1], "format=jsonl", "engine=torch")
+    output = run(
+        word_model, tmp_path, LINES[:1], f"memory={memory}", "format=jsonl", "engine=torch"
+    )
+    record = json.loads(output)
+    match = record.pop("memory")
+    assert record == json.loads(usual)
+    assert match["match"] == "fuzzy"
+    scores = [(entry["target"], entry["score"]) for entry in match["entries"]]
+    assert scores == [("one", 0.99), ("two", 0.8)]
+    message = "line 1: the translation memory has a similar entry: 'va so tu pe MIKA' (99%)"
+    assert message in capsys.readouterr().err
+    words = (f"memory={memory}", "memory_minimum=1", "format=jsonl", "engine=torch")
+    assert run(word_model, tmp_path, LINES[:1], *words) == usual
+
+
+def test_sentences_of_a_line_are_found_unless_lines_are_not_split(word_model, tmp_path):
+    line = "Va so tu pe mika. Mika nu nu pe. Va we ka."
+    memory = memory_file(tmp_path, ("Mika nu nu pe.", "Aus dem Speicher."))
+    alone = [
+        run(word_model, tmp_path, [text]).decode() for text in ("Va so tu pe mika.", "Va we ka.")
+    ]
+    output = run(word_model, tmp_path, [line], f"memory={memory}", "format=jsonl")
+    record = json.loads(output)
+    [best] = record["translations"]
+    assert best["text"] == f"{alone[0].strip()} Aus dem Speicher. {alone[1].strip()}"
+    assert record["memory"]["match"] == "sentences"
+    # The details still count the words of the whole line.
+    assert len(best["word_log_probabilities"]) == len(best["text"].split())
+    assert max(source for source, _ in best["alignment"]) >= 9
+    ends = best["tokens"].count("</s>") + 1
+    assert len(best["token_log_probabilities"]) == len(best["tokens"]) + ends - best[
+        "tokens"
+    ].count("</s>")
+    never = run(word_model, tmp_path, [line], f"memory={memory}", "split=never")
+    assert never == run(word_model, tmp_path, [line], "split=never")
+
+
+def test_the_newest_target_counts_and_languages_select_the_pairs(word_model, tmp_path, capsys):
+    path = tmx(
+        tmp_path,
+        ("de-DE", "neu", "en-US", "so tu", 'changedate="20240131T120000Z"'),
+        ("en", "so tu", "de", "alt", 'creationdate="20230131T120000Z"'),
+        ("en", "so tu", "de", "ohne Datum", ""),
+        ("en", "so tu", "fr", "français", 'changedate="20250131T120000Z"'),
+    )
+    assert run(word_model, tmp_path, ["so tu"], f"memory={path}") == b"neu\n"
+    assert "1 entries without a pair of English (en) and German (de)" in capsys.readouterr().err
+    # A later file replaces the entries of those before it.
+    later = memory_file(tmp_path, ("so tu", "eins"), ("so tu", "zwei"))
+    words = f"memory=[{path},{later}]"
+    assert run(word_model, tmp_path, ["so tu"], words) == b"zwei\n"
+    assert run(word_model, tmp_path, ["so tu"], f"memory=[{later},{path}]") == b"neu\n"
+
+
+def test_two_files_and_compressed_files_are_memories(word_model, tmp_path):
+    (tmp_path / "m.en").write_text("so tu\n")
+    (tmp_path / "m.de").write_text("eins\n")
+    with gzip.open(tmp_path / "n.jsonl.gz", "wt") as file:
+        file.write(json.dumps({"en": "so tu", "de": "zwei"}) + "\n")
+    for entry, target in (("m", "eins"), ("m.en:{0}/m.de", "eins"), ("n.jsonl.gz", "zwei")):
+        words = f"memory={tmp_path}/{entry.format(tmp_path)}"
+        assert run(word_model, tmp_path, ["so tu"], words).decode().strip() == target
+
+
+def test_an_edited_memory_is_another_identity(word_model, tmp_path):
+    memory = memory_file(tmp_path, ("so tu", "eins"))
+    config = compose("translate", [f"run={word_model}", f"memory={memory}"])
+    before = what_affects_output(config)
+    assert (
+        before["memory"]
+        != what_affects_output(compose("translate", [f"run={word_model}"]))["memory"]
+    )
+    memory.write_text("so tu\tzwei\n")
+    after = what_affects_output(config)
+    changed = [key for key in after if after[key] != before[key]]
+    assert changed == ["memory"]
+
+
+def test_a_memory_that_cannot_be_used_is_refused(word_model, tmp_path):
+    for words, message in (
+        (f"memory={tmp_path}/no.tmx", "no such file; name a file of pairs"),
+        (f"memory={tmx(tmp_path, ('en', 'a', 'fr', 'b', ''))}", "contains no pair of the model's"),
+    ):
+        with pytest.raises(NMTError, match=message):
+            run(word_model, tmp_path, ["so tu"], words)
+
+
+def test_lines_with_a_tag_have_the_memory_of_their_direction(tagged_model, tmp_path):
+    path = tmx(
+        tmp_path, ("en", "so tu", "de", "deutsch", ""), ("en", "so tu", "fr", "français", "")
+    )
+    config = compose("translate", [f"run={tagged_model}", f"memory={path}"])
+    translator = load_translator(config.translator, lambda notice: None)
+    rows = translator.translate([">>fra<< so tu", ">>deu<< so tu"])
+    assert [row[0].text for row in rows] == ["français", "deutsch"]
+    table = memory_file(tmp_path, ("so tu", "eins"))
+    with pytest.raises(NMTError, match="does not name its languages"):
+        run(tagged_model, tmp_path, ["so tu"], f"memory={table}", "target=deu")
+
+
+def test_a_prefix_is_kept(word_model, tmp_path):
+    memory = memory_file(tmp_path, ("so tu", "eins"), ("va we ka", "551 zwei"))
+    words = (f"memory={memory}", "target_prefix=551")
+    first, second = run(word_model, tmp_path, ["so tu", "va we ka"], *words).decode().splitlines()
+    assert first.startswith("551")
+    assert first != "eins"
+    assert second == "551 zwei"
+
+
+def test_segments_of_a_document_come_from_the_memory(word_model, tmp_path, capsys):
+    memory = memory_file(tmp_path, ("so tu", "eins"), ("va we ka", "zwei Wörter"))
+    source = tmp_path / "page.html"
+    source.write_text("<p>so tu</p><p>va <b>we</b> ka</p>")
+    output = tmp_path / "page.de.html"
+    words = [f"run={word_model}", f"input={source}", f"output={output}", f"memory={memory}"]
+    COMMANDS["translate"].run(compose("translate", words))
+    text = output.read_text()
+    assert "<p>eins</p>" in text
+    # Without an alignment, markup still encloses some of the words, and no word is lost.
+    assert text.count("<b>") == 1
+    assert "zwei Wörter" in text.replace("<b>", "").replace("</b>", "")
+    assert "2 lines: translated from the translation memory" in capsys.readouterr().err
+
+
+def test_python_has_the_memory_and_its_matches(word_model, tmp_path):
+    memory = memory_file(tmp_path, ("so tu", "eins"), ("va so tu pe ka", "zwei"))
+    model = nmt.load(word_model, memory=str(memory))
+    assert model.translate("so tu") == "eins"
+    [best] = model.explain("so tu")
+    assert best.memory
+    assert best.memory.match == "exact"
+    [similar] = model.explain("va so tu pe mika")
+    assert similar.memory
+    assert similar.memory.entries[0].target == "zwei"
+    assert model.translate("so tu", memory=[]) != "eins"
+    assert model.translate("so tu", memory=memory) == "eins"
