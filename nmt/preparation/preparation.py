@@ -259,6 +259,7 @@ class Preparation:
                 # pairs are left.
                 reading.counts["train"]["dropped"] = counts["dropped"]
                 reading.require_pairs(source_kept > 0)
+            counts["borders"] = self.borders()
             tokenizer = load_tokenizer(self.tokenizer_file)
             # The model description lists these characters; translation copies unknown ones to its
             # output.
@@ -282,6 +283,13 @@ class Preparation:
             counts["sources"] = dict(zip(names, statistics.of_sources, strict=True))
         if len(pairs.pairs) > 1:
             counts["files"] = pairs.pairs
+
+    def borders(self) -> dict[str, list[int]]:
+        """The borders of each source, see `Counts`."""
+        borders = {}
+        for source, reading in zip(self.sources, self.readings, strict=True):
+            borders[source.name] = reading.borders.ranges
+        return borders
 
     def encode(self, split: str, files_of_split: SplitWriter) -> SplitStatistics:
         """Encode the pairs of all sources in worker processes, and write them to files."""
