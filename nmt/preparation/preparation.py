@@ -162,6 +162,8 @@ class Preparation:
         if any("in_train" in counts for counts in of_sources):
             # A source that draws a set from its own train has no such count.
             total["in_train"] = sum(counts.get("in_train", 0) for counts in of_sources)
+        if split == "train":
+            total["borders"] = self.borders()
         return total
 
     def check_sources(self) -> None:
@@ -259,7 +261,6 @@ class Preparation:
                 # pairs are left.
                 reading.counts["train"]["dropped"] = counts["dropped"]
                 reading.require_pairs(source_kept > 0)
-            counts["borders"] = self.borders()
             tokenizer = load_tokenizer(self.tokenizer_file)
             # The model description lists these characters; translation copies unknown ones to its
             # output.

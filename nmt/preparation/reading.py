@@ -163,7 +163,6 @@ class Reading:
         and so does the file.
         """
         suspicions = Suspicions(self.data)
-        skipped = Counter[str]()
         dropped = Counter[str]()
         read = 0
         is_in_train = np.zeros(len(given), bool)
@@ -179,7 +178,7 @@ class Reading:
         with hash_file(hash_path) as hashes:
             for block in self.map(cleaning, self.blocks_to_clean(suspicions)):
                 # `read` still counts only earlier blocks, and so does `shift` below.
-                self.borders.add_block(read + 1, block.pairs, bool(block.skipped))
+                self.borders.add_block(read + 1, block.pairs, block.skipped)
                 if block.place:
                     self.places.append(block.place._replace(first_line=read + 1))
                 if block.suspicions:
@@ -188,7 +187,6 @@ class Reading:
                 if len(block.hashes):
                     hashes.add(block.hashes)
                 read += block.pairs
-                skipped += block.skipped
                 dropped += block.dropped
                 self.say(f"read {read:,} pairs")
             self.keep = np.ones(sum(place.pairs for place in self.places), np.bool_)
@@ -196,7 +194,7 @@ class Reading:
             for rows in self.map(partial(repeated_rows, path=hash_path), hashes.tasks()):
                 self.keep[rows] = False
         self.report("train", suspicions)
-        skipped += self.borders.skipped
+        skipped = self.borders.skipped
         self.in_given = given[is_in_train]
         # By subtraction: workers drop pairs that repeat within a block, and do not count them.
         repeated = read - dropped.total() - self.pairs_left
@@ -211,7 +209,7 @@ class Reading:
 
     def blocks_to_clean(self, suspicions: Suspicions) -> Iterator[tuple[PairBlock, Sample]]:
         """The blocks of the training text, each with the part to inspect."""
-        blocks = self.corpus.read_blocks("train", self.borders.skipped)
+        blocks = self.corpus.read_blocks("train", self.borders.skipped_by_reader)
         assert blocks is not None
         for block in self.borders.watched(blocks):
             yield block, NO_SAMPLE if self.corpus.structured else suspicions.next_sample()
