@@ -57,7 +57,7 @@ def with_updates_of_epochs(config: ExperimentConfig, console: "Console") -> Expe
     updates = planner.updates_of(config.epochs)
     console.print(
         f"epochs={config.epochs:g} is {updates:,} updates (trainer.max_steps={updates}); "
-        f"an epoch has {planner.sizes.sum():,} pairs"
+        f"an epoch has {planner.pairs_per_pass:,} pairs"
     )
     # Without epochs: the run is the same as one with this trainer.max_steps. A schedule that ends
     # refuses a longer warm-up.

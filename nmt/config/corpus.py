@@ -19,7 +19,7 @@ MULTIPLE = "mul"
 """The source or target language of a model with several, which each line names (ISO 639-2)."""
 LANGUAGE = re.compile(r"\w[\w.-]{0,49}")
 """A language code, also used as a file name suffix."""
-IN_TRAINING = {"noise", "temperature", "weight", "share"}
+IN_TRAINING = {"noise", "join", "join_probability", "temperature", "weight", "share"}
 """Corpus and source keys that only training reads."""
 
 
@@ -103,6 +103,11 @@ class DataConfig:
     tag: str | None = running_text(None)
     """Symbol to put before each source sentence, such as <2de> for a target language or <bt> for
     back-translations."""
+    join: int = number(1, 1, 100)
+    """Maximum number of consecutive pairs to join into one training pair, so that the model learns
+    to translate paragraphs; 1: none. An empty line on both sides separates documents."""
+    join_probability: float = number(0.5, 0.0, 1.0)
+    """With data.join, the probability that a training pair is joined with the pairs after it."""
     temperature: float = number(1.0, 0.01, 1000.0)
     """sources: temperature T; shares are proportional to (weight x pairs)^(1/T), so T > 1 favors
     small sources."""

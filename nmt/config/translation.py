@@ -67,8 +67,9 @@ class TranslatorOptions:
     """Text to put before every line."""
     target_prefix: str = running_text("")
     """Text with which every translation must begin."""
-    split: str = choice("auto", "auto", "never")
-    """Whether to translate lines sentence by sentence (auto) or as a whole (never)."""
+    split: str = choice("auto", "auto", "paragraph", "never")
+    """Whether to translate lines sentence by sentence (auto), up to data.join sentences at a time
+    if the model was trained with data.join (paragraph), or as a whole (never)."""
     decode: DecodeConfig = field(default_factory=DecodeConfig)
     results: str = setting("scores", internal=True)
     """What to return: text (only translations), scores (also their scores), or tokens (token

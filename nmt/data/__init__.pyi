@@ -15,6 +15,7 @@ from .manifest import read_manifest as read_manifest
 from .mixing import source_copies as source_copies
 from .planning import BatchPlanner as BatchPlanner
 from .planning import MicroBatch as MicroBatch
+from .planning import Planner as Planner
 from .prepared import Domain as Domain
 from .prepared import PreparedCorpus as PreparedCorpus
 from .prepared import PreparedSplit as PreparedSplit

@@ -12,9 +12,11 @@ from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
 from nmt.config import ExperimentConfig, SameForAll, sources_of
 from nmt.data.batches import Batch, padded_batch
+from nmt.data.join_planning import join_planner
+from nmt.data.joining import PairJoiner, joiner_for
 from nmt.data.lengths import Ints
 from nmt.data.mixing import Mixture, source_copies
-from nmt.data.planning import BatchPlanner, MicroBatch
+from nmt.data.planning import BatchPlanner, MicroBatch, Planner
 from nmt.data.prepared import PreparedCorpus, PreparedSplit
 from nmt.data.schema import IDS
 from nmt.data.transforms import IdPair, Transform, transforms_for
@@ -40,13 +42,18 @@ class PlannedBatches:
     bounds: Ints | None = None
     """Each source's first row, then the last source's end; None if sources do not matter."""
     transforms: Sequence[Transform] = ()
+    joiner: PairJoiner | None = None
+    """What joins consecutive pairs; it needs `bounds`."""
 
     def batch(self, planned: MicroBatch) -> Batch:
         """Build a micro-batch."""
-        sources, targets = self.split.rows(planned.indices)
+        sources, targets = self.split.rows(planned.rows())
         if self.bounds is not None:
             pairs = list(zip(sources.to_pylist(), targets.to_pylist(), strict=True))
-            pairs = self.transformed(pairs, planned, self.bounds)
+            source_of_pair = np.searchsorted(self.bounds, planned.indices, side="right") - 1
+            if self.joiner and planned.joined is not None:
+                pairs = self.joiner(pairs, planned.joined, source_of_pair)
+            pairs = self.transformed(pairs, planned, source_of_pair)
             sources = pa.array([source for source, _ in pairs], IDS)
             targets = pa.array([target for _, target in pairs], IDS)
         batch = padded_batch(sources, targets)
@@ -54,9 +61,10 @@ class PlannedBatches:
             update=planned.update, micro_batch=planned.micro_batch, size=planned.size
         )
 
-    def transformed(self, pairs: list[IdPair], planned: MicroBatch, bounds: Ints) -> list[IdPair]:
+    def transformed(
+        self, pairs: list[IdPair], planned: MicroBatch, source_of_pair: Ints
+    ) -> list[IdPair]:
         """Apply the transforms. A pair that becomes longer than planned keeps its words."""
-        source_of_pair = np.searchsorted(bounds, planned.indices, side="right") - 1
         for transform in self.transforms:
             changed = transform(pairs, source_of_pair, planned)
             kept = []
@@ -73,7 +81,7 @@ class UpdateDataset(IterableDataset[Batch]):
     """The micro-batches of one rank, starting at update `start`."""
 
     batches: PlannedBatches
-    planner: BatchPlanner
+    planner: Planner
     start: int
     rank: int
     world_size: int
@@ -110,26 +118,39 @@ class UpdateDataModule(LightningDataModule):
         self.split = corpus.split("train")
         self.sources = sources_of(config.data)
         transforms = transforms_for(corpus.tokenizer_file, self.sources, config.seed)
-        self.mixture: Mixture | None = None
+        joiner = joiner_for(corpus.tokenizer_file, self.sources)
+        self.mixture = self.mixture_of(corpus, config, transforms)
         bounds = None
-        if transforms or len(self.sources) > 1:
+        if joiner or self.mixture:
             bounds = corpus.bounds("train")
-            sizes = np.diff(bounds).tolist()
-            growth = np.ones(len(self.sources))
-            for transform in transforms:
-                # Transforms run one after another, each on what the previous one returned.
-                growth = growth * transform.growth
-            copies = source_copies(self.sources, sizes, config.data.temperature)
-            self.mixture = Mixture(bounds, copies, growth)
-        self.batches = PlannedBatches(self.split, bounds, transforms)
-        self.planner = BatchPlanner(
-            self.split.source_lengths,
-            self.split.target_lengths,
-            config.batching,
-            config.seed,
-            config.model.attention_window,
-            self.mixture,
-        )
+        self.batches = PlannedBatches(self.split, bounds, transforms, joiner)
+        self.planner: Planner
+        if joiner:
+            self.planner = join_planner(corpus, config, self.sources, joiner.tags, self.mixture)
+        else:
+            self.planner = BatchPlanner(
+                self.split.source_lengths,
+                self.split.target_lengths,
+                config.batching,
+                config.seed,
+                config.model.attention_window,
+                self.mixture,
+            )
+
+    def mixture_of(
+        self, corpus: PreparedCorpus, config: ExperimentConfig, transforms: Sequence[Transform]
+    ) -> Mixture | None:
+        """The mixture of several sources, or of one with transforms; otherwise None."""
+        if not transforms and len(self.sources) == 1:
+            return None
+        bounds = corpus.bounds("train")
+        sizes = np.diff(bounds).tolist()
+        growth = np.ones(len(self.sources))
+        for transform in transforms:
+            # Transforms run one after another, each on what the previous one returned.
+            growth = growth * transform.growth
+        copies = source_copies(self.sources, sizes, config.data.temperature)
+        return Mixture(bounds, copies, growth)
 
     def shares(self) -> dict[str, float]:
         """Each source's share of the sentences in an update; empty if there is only one source."""

@@ -182,6 +182,9 @@ class Counts:
     """Source -> pairs kept, in row order."""
     files: list[int] | None = None
     """The number of pairs in each file of a split that is divided; None for a single file."""
+    borders: dict[str, list[int]] | None = None
+    """Source of train -> ranges of lines, as first, last, first, last, ... None of these lines
+    continues the line before it in the original text. None: not recorded by earlier versions."""
 
 
 def advice_without_corpus(folder: Path) -> str:

@@ -10,7 +10,7 @@ micro-batch n * m.
 
 from fractions import Fraction
 from math import ceil
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -33,6 +33,71 @@ class MicroBatch(NamedTuple):
     """The size of the whole update."""
     widths: tuple[int, int]
     """The maximum source and target length, including the end symbol."""
+    joined: Ints | None = None
+    """How many consecutive rows, from each of `indices` on, are joined; None: all are single."""
+
+    def rows(self) -> Ints:
+        """All corpus rows, those of a joined pair in order."""
+        if self.joined is None:
+            return self.indices
+        # The number of rows before those of each pair.
+        before = self.joined.cumsum() - self.joined
+        return np.arange(self.joined.sum()) + np.repeat(self.indices - before, self.joined)
+
+
+class PlannedRows(NamedTuple):
+    """The rows of a micro-batch, whichever update it is in."""
+
+    indices: Ints
+    size: UpdateSize
+    widths: tuple[int, int]
+    joined: Ints | None = None
+
+
+class Planner(Protocol):
+    """Plans the micro-batches of any update."""
+
+    micro_batches: int
+    unshared: str
+    """Why processes do not share the order of a large corpus; empty if they do."""
+
+    @property
+    def micro_batches_per_pass(self) -> float:
+        """On average, if passes differ."""
+
+    @property
+    def pairs_per_pass(self) -> int: ...
+
+    @property
+    def order_bytes(self) -> int:
+        """The size of the order of the corpus's pairs."""
+
+    def updates_of(self, passes: float) -> int: ...
+
+    def update(self, number: int) -> list[MicroBatch]: ...
+
+    def largest_shapes(self) -> list[tuple[int, int, int]]: ...
+
+
+def whole_update(number: int, parts: list[PlannedRows]) -> list[MicroBatch]:
+    """The micro-batches of update `number`, which has these rows."""
+    # The loss of a micro-batch is divided by the tokens of the whole update, so that devices need
+    # not exchange them. `sum` would otherwise start at 0, which is no UpdateSize.
+    sizes = [part.size for part in parts]
+    size = sum(sizes[1:], start=sizes[0])
+    plan = []
+    for micro_batch, part in enumerate(parts):
+        plan.append(
+            MicroBatch(
+                indices=part.indices,
+                update=number,
+                micro_batch=micro_batch,
+                size=size,
+                widths=part.widths,
+                joined=part.joined,
+            )
+        )
+    return plan
 
 
 class BatchPlanner:
@@ -86,6 +151,14 @@ class BatchPlanner:
         self.group_of_part = np.repeat(np.arange(len(self.parts)), self.parts)
         self.micro_batches_per_pass = len(self.group_of_part)
 
+    @property
+    def pairs_per_pass(self) -> int:
+        return int(self.sizes.sum())
+
+    @property
+    def order_bytes(self) -> int:
+        return self.groups.order.nbytes
+
     def updates_of(self, passes: float) -> int:
         """The smallest number of updates that contain this many passes, at least 1."""
         # As a fraction of the decimal number: in floating point, 0.1 is a little more than 1 / 10,
@@ -97,29 +170,22 @@ class BatchPlanner:
         """The micro-batches of an update, counted from 0."""
         micro_batches = number * self.micro_batches + np.arange(self.micro_batches)
         passes, indices = np.divmod(micro_batches, self.micro_batches_per_pass)
+        return whole_update(number, self.planned(passes, indices))
+
+    def planned(self, passes: Ints, indices: Ints) -> list[PlannedRows]:
+        """Micro-batches, each at an index of a pass; both are counted from 0."""
         # Shuffle the micro-batches as if they were the pairs of one more group, whose number no
         # real group has.
         order_key = shuffle_key(self.seed, passes, len(self.groups.starts) - 1)
         parts = shuffled(indices, self.micro_batches_per_pass, order_key)
         rows = self.rows_of_parts(passes, parts)
         sizes = self.sizes_of(rows)
-        # The loss of a micro-batch is divided by the tokens of the whole update, so that devices
-        # need not exchange them. `sum` would otherwise start at 0, which is no UpdateSize.
-        size = sum(sizes[1:], start=sizes[0])
         widths = self.groups.widths[:, self.group_of_part[parts]].T.tolist()
-        plan = []
-        for micro_batch in range(self.micro_batches):
-            source_width, target_width = widths[micro_batch]
-            plan.append(
-                MicroBatch(
-                    indices=rows[micro_batch],
-                    update=number,
-                    micro_batch=micro_batch,
-                    size=size,
-                    widths=(source_width, target_width),
-                )
-            )
-        return plan
+        planned = []
+        for indices_of_part, size, widths_of_part in zip(rows, sizes, widths, strict=True):
+            source_width, target_width = widths_of_part
+            planned.append(PlannedRows(indices_of_part, size, (source_width, target_width)))
+        return planned
 
     def sizes_of(self, rows: list[Ints]) -> list[UpdateSize]:
         """The sizes of micro-batches of these corpus rows."""

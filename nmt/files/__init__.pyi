@@ -20,6 +20,7 @@ from .description import expected_search as expected_search
 from .description import find_model_directory as find_model_directory
 from .description import input_of as input_of
 from .description import is_parser as is_parser
+from .description import joined_pairs as joined_pairs
 from .description import positions as positions
 from .description import read_description as read_description
 from .description import tokenizer_settings as tokenizer_settings

@@ -32,6 +32,8 @@ from nmt.files.reading import check_version, parse_json, read_mapping
 
 FORMAT_VERSION = 1
 MODEL_FILES = ("config.json", "tokenizer.model", "model.safetensors")
+MOST_JOINED = 100
+"""The maximum of data.join."""
 RARE_LETTERS = "rare"
 """The key of letters that are too rare in the training sources, next to the key of the characters
 that the model can learn (`characters` in `training`)."""
@@ -231,6 +233,19 @@ def trained_directions(description: ModelDescription) -> list[tuple[str, str]]:
         if match and match["source"]:
             directions.append((match["source"], match["target"]))
     return [*dict.fromkeys(directions)]
+
+
+def joined_pairs(description: ModelDescription) -> int:
+    """The maximum number of consecutive pairs that were joined in training (data.join); 1: none."""
+    data = within(description.training, "config", "data")
+    sources = within(data, "sources")
+    most = 1
+    # Either may have any form in a file from elsewhere.
+    for entry in [data, *(sources if isinstance(sources, list) else [])]:
+        join = within(entry, "join")
+        if type(join) is int:
+            most = max(most, min(join, MOST_JOINED))
+    return most
 
 
 def example_languages(description: ModelDescription) -> dict[str, str]:

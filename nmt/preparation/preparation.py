@@ -164,6 +164,8 @@ class Preparation:
         if any("in_train" in counts for counts in of_sources):
             # A source that draws a set from its own train has no such count.
             total["in_train"] = sum(counts.get("in_train", 0) for counts in of_sources)
+        if split == "train":
+            total["borders"] = self.borders()
         return total
 
     def check_sources(self) -> None:
@@ -284,6 +286,13 @@ class Preparation:
             counts["sources"] = dict(zip(names, statistics.of_sources, strict=True))
         if len(pairs.pairs) > 1:
             counts["files"] = pairs.pairs
+
+    def borders(self) -> dict[str, list[int]]:
+        """The borders of each source, see `Counts`."""
+        borders = {}
+        for source, reading in zip(self.sources, self.readings, strict=True):
+            borders[source.name] = reading.borders.ranges
+        return borders
 
     def encode(self, split: str, files_of_split: SplitWriter) -> SplitStatistics:
         """Encode the pairs of all sources in worker processes, and write them to files."""

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from nmt.config import DataConfig, NMTError, require
 from nmt.preparation.arrow_files import Numbered, text_block, text_pairs
+from nmt.preparation.borders import Borders
 from nmt.preparation.deduplication import EMPTY, Hashes, hash_file, pair_hashes, repeated_rows
 from nmt.preparation.filters import Cleaning
 from nmt.preparation.meanings import (
@@ -132,6 +133,8 @@ class Reading:
         """The blocks of clean pairs."""
         self.keep = np.empty(0, np.bool_)
         """For each clean pair, whether it stays in train."""
+        self.borders = Borders()
+        """Where the lines of train do not continue the lines before them."""
 
     def read_held_out(self) -> None:
         """Read the held-out sets that are not drawn from train."""
@@ -232,7 +235,6 @@ class Reading:
         and so does the file.
         """
         suspicions = Suspicions(self.data)
-        skipped = Counter[str]()
         dropped = Counter[str]()
         read = 0
         is_in_train = np.zeros(len(given), bool)
@@ -246,8 +248,9 @@ class Reading:
         # Hashes go to a file, because those of a large corpus do not fit in memory.
         hash_path = self.text.with_suffix(".hashes")
         with hash_file(hash_path) as hashes:
-            for block in self.map(cleaning, self.blocks_to_clean(suspicions, skipped)):
+            for block in self.map(cleaning, self.blocks_to_clean(suspicions)):
                 # `read` still counts only earlier blocks, and so does `shift` below.
+                self.borders.add_block(read + 1, block.pairs, block.skipped)
                 if block.place:
                     self.places.append(block.place._replace(first_line=read + 1))
                 if block.suspicions:
@@ -256,7 +259,6 @@ class Reading:
                 if len(block.hashes):
                     hashes.add(block.hashes)
                 read += block.pairs
-                skipped += block.skipped
                 dropped += block.dropped
                 self.say(f"read {read:,} pairs")
             self.keep = np.ones(sum(place.pairs for place in self.places), np.bool_)
@@ -264,6 +266,7 @@ class Reading:
             for rows in self.map(partial(repeated_rows, path=hash_path), hashes.tasks()):
                 self.keep[rows] = False
         self.report_damage(suspicions)
+        skipped = self.borders.skipped
         self.in_given = given[is_in_train]
         # By subtraction: workers drop pairs that repeat within a block, and do not count them.
         repeated = read - dropped.total() - self.pairs_left
@@ -276,13 +279,11 @@ class Reading:
         if missing:
             self.hold_out(missing)
 
-    def blocks_to_clean(
-        self, suspicions: Suspicions, skipped: Counter[str]
-    ) -> Iterator[tuple[PairBlock, Sample]]:
+    def blocks_to_clean(self, suspicions: Suspicions) -> Iterator[tuple[PairBlock, Sample]]:
         """The blocks of the training text, each with the part to inspect."""
-        blocks = self.corpus.read_blocks("train", skipped)
+        blocks = self.corpus.read_blocks("train", self.borders.skipped_by_reader)
         assert blocks is not None
-        for block in blocks:
+        for block in self.borders.watched(blocks):
             yield block, NO_SAMPLE if self.corpus.structured else suspicions.next_sample()
 
     @property

@@ -12,6 +12,7 @@ from .blanks import blank_between as blank_between
 from .blanks import joined as joined
 from .blocks import BLOCK_PAIRS as BLOCK_PAIRS
 from .blocks import PairBlock as PairBlock
+from .blocks import begins_file as begins_file
 from .blocks import pair_blocks as pair_blocks
 from .blocks import pairs_of_block as pairs_of_block
 from .blocks import read_blocks as read_blocks

@@ -110,7 +110,18 @@ class LineBlock:
             raise changed(path)
 
 
+class FirstPairs(list[Pair]):
+    """The first block of a table's pairs."""
+
+
 PairBlock = LineBlock | list[Pair]
+
+
+def begins_file(block: PairBlock) -> bool:
+    """Whether the block has the first pairs of a file."""
+    if isinstance(block, LineBlock):
+        return block.first == 1
+    return isinstance(block, FirstPairs)
 
 
 def side_bytes(side: FileRange | bytes) -> int:
@@ -230,7 +241,9 @@ def blocks_of_files(
         yield from line_blocks(paths)
     else:
         read_pairs = entries_of(PairsEntry)[kind].load()
-        yield from pair_blocks(read_pairs(paths[0], config, counts))
+        blocks = pair_blocks(read_pairs(paths[0], config, counts))
+        for number, block in enumerate(blocks):
+            yield block if number else FirstPairs(block)
 
 
 def read_files(

@@ -8,7 +8,7 @@ from lightning.fabric.utilities import move_data_to_device
 from torch.optim import Optimizer
 
 from nmt.config import ExperimentConfig
-from nmt.data import BatchPlanner, dummy_batch
+from nmt.data import Planner, dummy_batch
 from nmt.errors import enough_memory_or
 from nmt.training.frozen import trained_parameters
 from nmt.training.module import TranslationModule
@@ -44,7 +44,7 @@ def give_zero_gradients(module: TranslationModule) -> None:
         parameter.grad = torch.zeros_like(parameter)
 
 
-def try_shapes(trainer: Trainer, module: TranslationModule, planner: BatchPlanner) -> None:
+def try_shapes(trainer: Trainer, module: TranslationModule, planner: Planner) -> None:
     """Run a forward and a backward pass for the largest micro-batches, without an update."""
     # The passes add to the sums of the first update, as do requests to stop.
     sums = module.update_sums.clone()
@@ -64,7 +64,7 @@ def try_shapes(trainer: Trainer, module: TranslationModule, planner: BatchPlanne
 class MemoryCheck(Callback):
     """Tries the largest micro-batches before the first update."""
 
-    def __init__(self, config: ExperimentConfig, planner: BatchPlanner) -> None:
+    def __init__(self, config: ExperimentConfig, planner: Planner) -> None:
         self.batching = config.batching
         self.planner = planner
 

@@ -10,7 +10,7 @@ from lightning import Trainer
 
 from nmt import files
 from nmt.config import ENDING, ExperimentConfig
-from nmt.data import BatchPlanner
+from nmt.data import Planner
 from nmt.training import time_limit
 from nmt.training.callback import UpdateCallback
 from nmt.training.metrics import MetricsCallback
@@ -60,7 +60,7 @@ class Replan(UpdateCallback):
     def __init__(
         self,
         config: ExperimentConfig,
-        planner: BatchPlanner,
+        planner: Planner,
         metrics: MetricsCallback,
     ) -> None:
         self.config = config

@@ -17,8 +17,8 @@ from nmt import compat, files, hardware, kernels, model
 from nmt.config import ExperimentConfig, difference, languages_of, to_tree
 from nmt.data import (
     TOKENIZER,
-    BatchPlanner,
     Manifest,
+    Planner,
     PreparedCorpus,
     UpdateDataModule,
     accumulation,
@@ -205,7 +205,7 @@ class Training:
         updates = UpdateDataModule(self.corpus, config)
         planner = updates.planner
         if planner.unshared:
-            gigabytes = planner.groups.order.nbytes / 1e9
+            gigabytes = planner.order_bytes / 1e9
             self.notice(f"each process plans in {gigabytes:.1f} GB of memory: {planner.unshared}")
         metrics = MetricsCallback(self.state.config, ProgressLine(self.console, max_seconds))
         validation = Validation(self.corpus, config, metrics)
@@ -247,7 +247,7 @@ class Training:
 
     def callbacks(
         self,
-        planner: BatchPlanner,
+        planner: Planner,
         metrics: MetricsCallback,
         validation: Validation,
         saver: CheckpointCallback,

@@ -13,7 +13,7 @@ from lightning.fabric.utilities import move_data_to_device
 from rich.console import Console
 
 from nmt.config import ExperimentConfig, NMTError, one_line
-from nmt.data import Batch, BatchPlanner, dummy_batch
+from nmt.data import Batch, Planner, dummy_batch
 from nmt.errors import is_out_of_memory
 from nmt.kernels import Compiler
 from nmt.training.saving import CheckpointCallback
@@ -22,7 +22,7 @@ ALIGNMENT = 8
 """Attention with a mask has one kernel for widths that are multiples of 8, one for other widths."""
 
 
-def warm_up_batches(planner: BatchPlanner) -> Iterator[Batch]:
+def warm_up_batches(planner: Planner) -> Iterator[Batch]:
     """One batch for each kernel that the compiler makes.
 
     They are half as large as a full micro-batch, so that memory runs out later (in the memory
@@ -41,7 +41,7 @@ def warm_up_batches(planner: BatchPlanner) -> Iterator[Batch]:
 
 
 def kernel_identity(
-    config: ExperimentConfig, vocabulary_size: int, planner: BatchPlanner, device: torch.device
+    config: ExperimentConfig, vocabulary_size: int, planner: Planner, device: torch.device
 ) -> str:
     """Everything that decides the kernels of a run on a device."""
     kind = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
@@ -62,7 +62,7 @@ class WarmUp(Callback):
         self,
         config: ExperimentConfig,
         vocabulary_size: int,
-        planner: BatchPlanner,
+        planner: Planner,
         saver: CheckpointCallback,
         console: Console,
     ) -> None:

@@ -1,9 +1,9 @@
 """The limits of a model: lengths, languages and characters that it can read."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from nmt.files import RARE_LETTERS, ModelDescription, is_parser, positions, within
+from nmt.files import RARE_LETTERS, ModelDescription, is_parser, joined_pairs, positions, within
 from nmt.translation.directions import Direction
 
 
@@ -13,6 +13,8 @@ class Limits:
 
     split: bool = False
     """Lines are translated sentence by sentence."""
+    together: int = 1
+    """With `split`, at most so many sentences are translated together."""
     longest: int | None = None
     """With `split`, a sentence with more tokens is translated in parts."""
     positions: int | None = None
@@ -61,6 +63,17 @@ def limits_of(
         copies_signs=reads_letters(characters) and not is_parsing,
         target=direction.target,
     )
+
+
+def limits_for(
+    descriptions: list[ModelDescription], split: str, direction: Direction | None = None
+) -> Limits:
+    """The limits with a value of the option `split`."""
+    limits = limits_of(descriptions, split != "never", direction)
+    if split != "paragraph":
+        return limits
+    # An ensemble translates each chunk with all of its models.
+    return replace(limits, together=min(map(joined_pairs, descriptions)))
 
 
 def longest_sources(descriptions: list[ModelDescription]) -> list[int]:

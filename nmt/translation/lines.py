@@ -41,3 +41,5 @@ class Segment:
     """Not preceded by a space."""
     sentence_tokens: int = 0
     """For part of a sentence, the number of tokens in the whole sentence; otherwise 0."""
+    sentences: tuple["Segment", ...] = ()
+    """For a chunk of several sentences, its sentences."""

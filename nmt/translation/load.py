@@ -14,7 +14,7 @@ from nmt.files import expected_search
 from nmt.registry import entries_of
 from nmt.translation.identity import is_wanted
 from nmt.translation.language_tags import languages
-from nmt.translation.limits import Limits, limits_of
+from nmt.translation.limits import Limits, limits_for
 from nmt.translation.models import Models, find_models, tag_of_languages
 from nmt.translation.parts import check_part
 from nmt.translation.reporting import warn
@@ -35,7 +35,7 @@ def stages_of(options: TranslatorOptions, models: Models | None = None) -> tuple
     """
     models = models or find_models(options.run)
     direction = models.direction(options)
-    limits = limits_of(models.descriptions, options.split != "never", direction)
+    limits = limits_for(models.descriptions, options.split, direction)
     entries = entries_of(StageEntry).values()
     stages = []
     for entry in sorted(entries, key=lambda entry: entry.order):
@@ -140,7 +140,7 @@ def load_translator(options: TranslatorOptions, notice: Notice) -> Translator:
     load = entries_of(EngineEntry)[options.compute.engine].load()
     engine = load(models.folders, engine_options(options, models), notice)
     direction = models.direction(options)
-    limits = limits_of(models.descriptions, options.split != "never", direction)
+    limits = limits_for(models.descriptions, options.split, direction)
     targets = languages(models.tokenizer)
     # Models that need the tags of both languages refuse a line without them, which says enough.
     if targets and not (prefix or options.has_tags or models.tokenizer.has_target_tags):

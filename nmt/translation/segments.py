@@ -8,6 +8,7 @@ import regex
 
 from nmt import sentences
 from nmt.text import Tokenizer
+from nmt.translation.chunks import chunked
 from nmt.translation.copying import copied_spans
 from nmt.translation.limits import Limits
 from nmt.translation.lines import Line, Segment, Span
@@ -34,6 +35,9 @@ class Segmenter(SourceReader):
         prefixes = [line.tag or self.source_prefix for line in lines]
         rows = [self.sentences_of(line) for line in lines]
         self.encode(rows, prefixes)
+        if self.limits.split and self.limits.together > 1:
+            rows = [chunked(row, self.limits.together, self.limits.longest) for row in rows]
+            self.encode([chunks_in(row) for row in rows], prefixes)
         segments = []
         for row, prefix in zip(rows, prefixes, strict=True):
             parts = list[Segment]()
@@ -161,6 +165,10 @@ class Segmenter(SourceReader):
             )
             parts.append(part)
         return parts
+
+
+def chunks_in(segments: Sequence[Segment]) -> list[Segment]:
+    return [segment for segment in segments if segment.sentences]
 
 
 def copy_of(segment: Segment, read: ReadLine) -> Segment:

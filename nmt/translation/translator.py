@@ -13,6 +13,7 @@ from nmt.search import Constraints, Engine, Hypothesis, Pair, TokenScores, penal
 from nmt.text import TARGET, Tokenizer, with_code
 from nmt.translation.alignment import Describer
 from nmt.translation.arrivals import arriving_blocks
+from nmt.translation.chunks import has_lost_sentence, with_sentences_of
 from nmt.translation.directions import UNKNOWN, Direction
 from nmt.translation.foreign import foreign_source
 from nmt.translation.joining import join
@@ -174,6 +175,8 @@ class Translator:
             segments += searched
             lines_of_segments += [line] * len(searched)
         results = self.search_segments(segments, lines_of_segments)
+        if self.limits.together > 1:
+            rows, results = self.with_lost_sentences(rows, segments, lines_of_segments, results)
         # Results are in the order of the segments, so each line takes the next ones.
         remaining = iter(results)
         outcomes = list[Outcome]()
@@ -186,6 +189,45 @@ class Translator:
                 outcomes.append(self.outcome(line, row, remaining))
         self.searched(len(lines))
         return outcomes
+
+    def with_lost_sentences(
+        self,
+        rows: list[list[Segment]],
+        segments: list[Segment],
+        lines: Sequence[Line],
+        results: list[list[Hypothesis]],
+    ) -> tuple[list[list[Segment]], list[list[Hypothesis]]]:
+        """Search again for chunks that lost a sentence, sentence by sentence.
+
+        Returns rows and results with the sentences of these chunks in place of the chunks.
+        """
+        lost = set[int]()
+        sentences = list[Segment]()
+        lines_of_sentences = list[Line]()
+        for segment, line, hypotheses in zip(segments, lines, results, strict=True):
+            if segment.sentences and self.is_lost(segment, line, hypotheses):
+                lost.add(id(segment))
+                sentences += segment.sentences
+                lines_of_sentences += [line] * len(segment.sentences)
+        if not lost:
+            return rows, results
+        results_of_sentences = iter(self.search_segments(sentences, lines_of_sentences))
+        all_results = list[list[Hypothesis]]()
+        for segment, hypotheses in zip(segments, results, strict=True):
+            if id(segment) in lost:
+                all_results += [next(results_of_sentences) for _ in segment.sentences]
+            else:
+                all_results.append(hypotheses)
+        new_rows = [with_sentences_of(row, lambda segment: id(segment) in lost) for row in rows]
+        return new_rows, all_results
+
+    def is_lost(self, chunk: Segment, line: Line, hypotheses: list[Hypothesis]) -> bool:
+        """Whether the best translation of a chunk of a line lacks a sentence."""
+        if not hypotheses:
+            return False
+        _, target = self.tokenizer.languages_of(line.tag.strip())
+        text = self.tokenizer.decode(hypotheses[0].tokens)
+        return has_lost_sentence(chunk, text, target or self.limits.target)
 
     def outcome(
         self,

@@ -32,6 +32,7 @@ ARGUMENTS = {
     "growth.py": ["MODEL", "F/test.en", "planning", "--sizes", "3", "--results", "a.json", "--figure", "a.svg"],
     "inline_code.py": ["pairs", "F/test.en", "F/test.de"],
     "int8.py": ["MODEL", "F/test.en", "F/test.de", "20"],
+    "join.py": ["F/long.en", "F/long.de", "F/test.en", "F/test.de", "MODEL", "MODEL"],
     "latency.py": ["MODEL", "F/test.en", "3", "1"],
     "libretranslate.py": ["F/clone", "MODEL"],
     "markup_placement.py": ["MODEL", "F/test.en", "F/test.de", "F/words.tsv"],
