@@ -68,8 +68,8 @@ class TranslatorOptions:
     target_prefix: str = running_text("")
     """Text with which every translation must begin."""
     split: str = choice("auto", "auto", "paragraph", "never")
-    """Whether to translate lines sentence by sentence (auto), up to data.join sentences at a time
-    if the model was trained with data.join (paragraph), or as a whole (never)."""
+    """How to split lines: auto (into sentences), paragraph or never; paragraph translates up to
+    data.join sentences at a time, if the model was trained with data.join."""
     decode: DecodeConfig = field(default_factory=DecodeConfig)
     results: str = setting("scores", internal=True)
     """What to return: text (only translations), scores (also their scores), or tokens (token

@@ -48,7 +48,7 @@ class Calibration:
     probabilities: list[float]
     """The probability at each point."""
 
-    def probabilities_of(self, scores: ArrayLike) -> Numbers:
+    def probabilities_of(self, scores: Numbers) -> Numbers:
         """The probabilities of scores; beyond the points, that of the nearest point."""
         return np.asarray(np.interp(scores, self.scores, self.probabilities), np.float64)
 

@@ -41,10 +41,11 @@ def risk_of(model: Path) -> Drawing | None:
 
 
 def drawing_of(fit: dict[str, Any]) -> Drawing | None:
-    kept = fit.get("kept")
-    risk = fit.get("risk")
+    kept: Any = fit.get("kept")
+    risk: Any = fit.get("risk")
     if not matches(kept, list[float]) or not matches(risk, list[float]):
         return None
-    shares = [*kept, *risk]
-    are_shares = all(0 <= share <= 1 for share in shares)
-    return draw_risk(kept, risk) if len(kept) == len(risk) and are_shares else None
+    if len(kept) != len(risk):
+        return None
+    are_shares = all(0 <= share <= 1 for share in [*kept, *risk])
+    return draw_risk(kept, risk) if are_shares else None
