@@ -179,6 +179,8 @@ def accepted_values(member: Member) -> str:
         alternatives.append(accepted_choices(member))
     elif list[int] in kinds:
         alternatives.append("a list of whole numbers")
+    elif list[float] in kinds:
+        alternatives.append("a list of numbers")
     elif member.is_list:
         alternatives.append("a string, or a list of strings")
     elif str in kinds:

@@ -30,18 +30,20 @@ def value_before(member: Member, tree: Mapping[str, Any]) -> Any:
     return before(tree) if callable(before) else before
 
 
-def with_defaults(cls: Any, tree: Mapping[str, Any]) -> dict[str, Any]:
+def with_defaults(
+    cls: Any, tree: Mapping[str, Any], offered: tuple[str, ...] = ()
+) -> dict[str, Any]:
     """A stored tree of the record `cls` with the options that it lacks.
 
-    Other keys stay as they are.
+    Other keys stay as they are. If `offered` is given, only its keys are added.
     """
     complete = dict(tree)
-    for member in members_of(cls):
+    for member in members_of(cls, offered):
         name = member.name
         if member.is_inline:
             # In stored trees, as in YAML, the keys of an inline record stand next to its owner's.
             values = to_tree(member.base) if member.base else {}
-            complete = with_defaults(member.type, {**values, **complete})
+            complete = with_defaults(member.type, {**values, **complete}, member.offered)
         elif is_dataclass(member.type):
             # A missing group is completed like a missing key, for example the options of a later
             # plugin.

@@ -75,6 +75,7 @@ from .stages import EXACT_MATCH as EXACT_MATCH
 from .stages import MARK as MARK
 from .stages import MARKED as MARKED
 from .stages import OMITTED as OMITTED
+from .stages import SENTENCES_MATCH as SENTENCES_MATCH
 from .stages import TRUSTED as TRUSTED
 from .stages import MemoryEntry as MemoryEntry
 from .stages import MemoryMatch as MemoryMatch

@@ -22,4 +22,5 @@ def warn_without_marks(name: str, document: Document, translations: Sequence[Tra
     marked = sum(line.trust == MARKED for line in translations)
     if marked and not document.marks:
         advice = "to keep their source text instead, pass below=omit"
-        warn(f"{name}: this format has no marks, so {marked:,} lines are not marked; {advice}")
+        lines = "1 line is" if marked == 1 else f"{marked:,} lines are"
+        warn(f"{name}: this format has no marks, so {lines} not marked; {advice}")

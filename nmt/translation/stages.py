@@ -22,6 +22,8 @@ OMITTED = "omit"
 """The trust in translations that are to be left out, because they are less probable."""
 EXACT_MATCH = "exact"
 """The match of a line whose translation is that of an entry of a translation memory."""
+SENTENCES_MATCH = "sentences"
+"""The match of a line of which some sentences have the translations of entries."""
 MARK = "\N{WARNING SIGN} "
 """Begins a line of text whose translation is marked."""
 
@@ -87,7 +89,11 @@ class Translation:
     @property
     def is_from_memory(self) -> bool:
         """Whether the whole translation is that of a translation memory."""
-        return self.memory is not None and self.memory.match == EXACT_MATCH
+        if self.memory is None:
+            return False
+        # Without tokens, the model translated none of the sentences.
+        has_all_sentences = self.memory.match == SENTENCES_MATCH and self.tokens == 0
+        return self.memory.match == EXACT_MATCH or has_all_sentences
 
     @property
     def is_below(self) -> bool:

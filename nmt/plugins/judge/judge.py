@@ -241,7 +241,7 @@ class JudgeConfig:
         from rich.console import Console
         from rich.status import Status
 
-        from nmt.translation import load_translator, score_pairs, warn
+        from nmt.translation import RefusedLine, load_translator, score_pairs, warn
 
         translator = load_translator(self.options, warn)
         lines = parallel(names, [read_texts(name, warn) for name in names])
@@ -253,7 +253,11 @@ class JudgeConfig:
         console = Console(stderr=True, quiet=sys.stdout.isatty())
         with Status("scoring", console=console) as status:
             while block := list(islice(pairs, BUFFER)):
-                for score in score_pairs(translator, block):
+                try:
+                    scores = score_pairs(translator, block)
+                except RefusedLine as error:
+                    raise RefusedLine(totals.pairs + error.index, error.problem) from error
+                for score in scores:
                     totals.add(score.log_probability, len(score.token_log_probabilities))
                     row = formatted(totals.pairs, score.log_probability, vars(score), format)
                     # Bytes, so that output is UTF-8 in any locale, with the same line ends on any

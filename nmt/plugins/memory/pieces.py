@@ -71,6 +71,8 @@ def joined(pieces: Sequence[Piece], parts: Sequence[Translation], align: bool) -
             separator = blank_between(result.text, part.text)
         result.text += separator + part.text
         result.log_probability += part.log_probability
+        # As the log probability, without the sentences from the memory, which have no tokens.
+        result.tokens += part.tokens
         result.copied += part.copied
         result.notes |= part.notes
         result.flags += part.flags

@@ -15,6 +15,7 @@ from nmt.plugins.memory.pieces import Piece, join_pieces, sentences_of
 from nmt.text import Tokenizer, canonical
 from nmt.translation import (
     EXACT_MATCH,
+    SENTENCES_MATCH,
     Direction,
     Limits,
     Line,
@@ -149,7 +150,7 @@ class MemoryStage(Stage):
         if plan.pieces:
             entries = [piece.entry for piece in plan.pieces if piece.entry]
             translations = join_pieces(plan.pieces, rows, plan.line.align)
-            match = MemoryMatch("sentences", entries)
+            match = MemoryMatch(SENTENCES_MATCH, entries)
             return marked(translations, match, SENTENCES, "")
         [translations] = rows
         if not plan.similar:

@@ -1,6 +1,7 @@
 """`nmt score qe=true`: the probability that given translations are good, without references."""
 
 import json
+import math
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from nmt.text import parallel, read_texts
 
 BUFFER = 2000
 """Number of pairs held in memory, to be sorted by length and scored in batches."""
+NOT_FINITE = "no log probability: the model has non-finite weights"
 
 
 @dataclass
@@ -71,7 +73,7 @@ def write_probabilities(config: ScoreConfig, judge: JudgeConfig) -> None:
             row = formatted(len(probabilities), probability, config.format)
             sys.stdout.write(f"{row}\n")
     known = [probability for probability in probabilities if probability is not None]
-    mean = sum(known) / max(len(known), 1)
+    mean = sum(known) / len(known) if known else None
     if config.format == "json":
         tree = {
             "mean_probability": mean,
@@ -80,13 +82,16 @@ def write_probabilities(config: ScoreConfig, judge: JudgeConfig) -> None:
             "probabilities": probabilities,
         }
         print(json.dumps(tree, indent=2))
-    if len(known) < len(probabilities):
-        count = len(probabilities) - len(known)
-        warn(f"{count:,} lines have no probability, because they are too long for the model")
-    warn(
-        f"lines: {len(known):,}, mean probability {mean:.4f}: the expected share of lines with "
-        f"chrF2 >= {record.threshold:g}"
-    )
+    left_out = len(probabilities) - len(known)
+    if left_out == 1:
+        warn("1 line has no probability, because it is too long for the model")
+    elif left_out:
+        warn(f"{left_out:,} lines have no probability, because they are too long for the model")
+    if mean is not None:
+        warn(
+            f"lines: {len(known):,}, mean probability {mean:.4f}: the expected share of lines with "
+            f"chrF2 >= {record.threshold:g}"
+        )
 
 
 def formatted(number: int, probability: float | None, format: str) -> str:
@@ -101,7 +106,7 @@ def estimates(config: ScoreConfig, judge: JudgeConfig) -> Iterator[float | None]
     """The probability of each pair; None for one that is too long for the model."""
     from nmt.plugins.quality.features import Features, judged_pair
     from nmt.plugins.quality.record import fit_of, read_record
-    from nmt.translation import load_translator, score_short_pairs, warn
+    from nmt.translation import RefusedLine, load_translator, score_short_pairs, warn
 
     assert config.source is not None
     names = (config.source, config.hypothesis)
@@ -111,14 +116,22 @@ def estimates(config: ScoreConfig, judge: JudgeConfig) -> Iterator[float | None]
     features = Features(translator.models, translator.direction)
     record = read_record(translator.models.folders[0], judge.run[0])
     fit = fit_of(record.stored_fit(features.has_similarity))
+    first = 0
     while block := list(islice(pairs, BUFFER)):
-        scores = score_short_pairs(translator, block)
+        try:
+            scores = score_short_pairs(translator, block)
+        except RefusedLine as error:
+            raise RefusedLine(first + error.index, error.problem) from error
         judged = []
-        for (source, hypothesis), score in zip(block, scores, strict=True):
-            if score is not None:
-                tokens = len(score.token_log_probabilities)
-                log_probability = score.log_probability
-                judged.append(judged_pair(translator, source, hypothesis, log_probability, tokens))
+        for index, ((source, hypothesis), score) in enumerate(zip(block, scores, strict=True)):
+            if score is None:
+                continue
+            tokens = len(score.token_log_probabilities)
+            log_probability = score.log_probability
+            if not math.isfinite(log_probability):
+                raise RefusedLine(first + index, NOT_FINITE)
+            judged.append(judged_pair(translator, source, hypothesis, log_probability, tokens))
+        first += len(block)
         values = features.compute(judged, fit.features)
         probabilities = iter(fit.probabilities(values).tolist() if judged else [])
         for score in scores:

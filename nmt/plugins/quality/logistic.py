@@ -11,6 +11,8 @@ PENALTY = 1.0
 MOST_STEPS = 50
 SMALL_STEP = 1e-9
 """The largest change of a coefficient at which Newton's method has converged."""
+SMALLEST_SCALE = 1e-9
+"""Features are rounded to five decimals, so a smaller deviation is a rounding error of the mean."""
 
 
 @dataclass
@@ -39,7 +41,7 @@ def logistic(features_LF: Numbers, is_good_L: Numbers) -> Logistic:
     means = features_LF.mean(axis=0)
     scales = features_LF.std(axis=0)
     # A constant feature becomes 0 everywhere.
-    scales[scales == 0] = 1.0
+    scales[scales < SMALLEST_SCALE] = 1.0
     lines = len(features_LF)
     # The last column is the intercept, which is not penalized.
     design = np.hstack([(features_LF - means) / scales, np.ones((lines, 1))])

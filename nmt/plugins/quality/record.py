@@ -19,7 +19,7 @@ from nmt.files import (
 from nmt.plugins.quality.features import ALL, ALWAYS
 from nmt.plugins.quality.fitting import Curve, Fit
 from nmt.plugins.quality.isotonic import Calibration
-from nmt.plugins.quality.logistic import Logistic
+from nmt.plugins.quality.logistic import SMALLEST_SCALE, Logistic
 
 NAME = "quality.json"
 WEIGHTS = "model.safetensors"
@@ -57,6 +57,7 @@ class Record:
     lines: int
     """The number of validation lines."""
     good: int
+    """The number of validation lines whose translation is good."""
     fits: list[StoredFit]
     """With similarity, if an encoder was there, and without."""
     decode: dict[str, Any] = field(default_factory=dict)
@@ -116,13 +117,22 @@ def read_record(folder: Path, run: str) -> Record:
 
 def check_fits(path: Path, record: Record) -> None:
     """Raise NMTError for lists that cannot be those of a fit."""
-    problem = ""
+    problem = problem_of_counts(record)
     if not any(set(fit.features) <= set(ALWAYS) for fit in record.fits):
-        problem = "fits: none works without a sentence encoder"
+        problem = problem or "fits: none works without a sentence encoder"
     for fit in record.fits:
         problem = problem or problem_of_model(fit) or problem_of_points(fit)
     if problem:
         raise NMTError(f"{path}: {problem}; run `{CALIBRATE}` again")
+
+
+def problem_of_counts(record: Record) -> str:
+    """Why the threshold or the numbers of lines are impossible; empty if they are not."""
+    if not 0 < record.threshold <= 100:
+        return "threshold: must be more than 0 and at most 100"
+    if not 0 <= record.good <= record.lines or record.lines == 0:
+        return "good: must be a number of the validation lines"
+    return ""
 
 
 def problem_of_model(fit: StoredFit) -> str:
@@ -132,11 +142,16 @@ def problem_of_model(fit: StoredFit) -> str:
         return "fits: a feature lacks a number"
     if not fit.features or not set(fit.features) <= set(ALL):
         return "fits: has an unknown feature"
+    if len(set(fit.features)) < len(fit.features):
+        return "fits: has a feature twice"
     numbers = [*fit.means, *fit.scales, *fit.coefficients, *fit.scores, fit.intercept]
     # False for NaN, too.
     if not all(abs(number) <= LARGEST for number in numbers):
         return "fits: a number is too large"
-    return "scales: must be positive" if min(fit.scales) <= 0 else ""
+    # A feature divided by a number near 0 would overflow.
+    if min(fit.scales) < SMALLEST_SCALE:
+        return f"scales: must be at least {SMALLEST_SCALE:g}"
+    return ""
 
 
 def problem_of_points(fit: StoredFit) -> str:

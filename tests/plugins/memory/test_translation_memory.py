@@ -113,6 +113,20 @@ def test_sentences_of_a_line_are_found_unless_lines_are_not_split(word_model, tm
     assert never == run(word_model, tmp_path, [line], "split=never")
 
 
+def test_only_sentences_that_the_model_translated_count_in_the_probability(word_model, tmp_path):
+    memory = memory_file(tmp_path, ("Mika nu nu pe.", "Aus dem Speicher."), ("Va ka.", "Das."))
+    model = nmt.load(word_model, memory=str(memory), engine="torch", threads=1)
+    [[alone], [mixed], [remembered]] = model.explain(
+        ["Va so tu pe mika.", "Va so tu pe mika. Mika nu nu pe.", "Va ka. Mika nu nu pe."]
+    )
+    assert mixed.tokens == alone.tokens > 1
+    assert mixed.log_probability == pytest.approx(alone.log_probability, abs=1e-4)
+    assert not mixed.is_from_memory
+    # No sentence is left for the model.
+    assert remembered.text == "Das. Aus dem Speicher."
+    assert remembered.is_from_memory
+
+
 def test_the_newest_target_counts_and_languages_select_the_pairs(word_model, tmp_path, capsys):
     path = tmx(
         tmp_path,

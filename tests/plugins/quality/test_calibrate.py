@@ -67,7 +67,9 @@ def test_a_calibration_survives_copying_but_not_other_weights(copy):
     "values",
     [
         {"scales": [0.0, 0.0]},
+        {"scales": [1e-320, 1e-320]},
         {"scales": [1.0]},
+        {"features": ["length", "length"]},
         {"features": ["log_probability_per_token", "__class__"]},
         {"features": []},
         {"coefficients": [1e300, 1.0]},
@@ -111,6 +113,31 @@ def test_other_content_is_refused(copy, content, problem):
     with pytest.raises(NMTError, match=problem):
         read_record(copy, "copy")
     assert risk_of(copy) is None
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        ({"lines": -1}, "good: must be a number of the validation lines"),
+        ({"lines": 0, "good": 0}, "good: must be a number of the validation lines"),
+        ({"good": 10**9}, "good: must be a number of the validation lines"),
+        ({"threshold": -5}, "threshold: must be more than 0"),
+    ],
+)
+def test_impossible_numbers_of_lines_are_refused(copy, values, problem):
+    tree = json.loads((copy / NAME).read_text())
+    (copy / NAME).write_text(json.dumps(tree | values))
+    with pytest.raises(NMTError, match=problem):
+        read_record(copy, "copy")
+
+
+@pytest.mark.parametrize("bad", [None, True, "0.5"])
+def test_a_bad_number_is_reported_as_such(copy, bad):
+    tree = json.loads((copy / NAME).read_text())
+    tree["fits"][0]["probabilities"][0] = bad
+    (copy / NAME).write_text(json.dumps(tree))
+    with pytest.raises(NMTError, match=r"probabilities=\[.*: must be a list of numbers"):
+        read_record(copy, "copy")
 
 
 def test_a_link_is_not_followed(copy, calibrated):

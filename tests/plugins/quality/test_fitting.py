@@ -108,6 +108,14 @@ def test_a_feature_with_the_wrong_sign_is_left_out(sign, names):
     assert plausible(features, ["useful", "useless"], is_good, {"useful": sign}) == names
 
 
+def test_a_constant_feature_has_no_effect_on_the_scale():
+    # The mean of 500 equal numbers differs from each of them in the last bits.
+    constant = np.full((500, 3), 1.79176)
+    assert constant.std(axis=0).all()
+    is_good = np.arange(500.0) % 2
+    assert logistic(constant, is_good).scales == [1.0, 1.0, 1.0]
+
+
 def test_the_curve_keeps_the_lines_by_falling_score():
     scores = np.array([0.1, 0.9, 0.5, 0.7])
     is_good = np.array([0.0, 1.0, 1.0, 0.0])

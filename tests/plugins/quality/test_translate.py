@@ -246,3 +246,14 @@ def test_another_search_is_reported(translated, lines):
         in translated("in", "minimum=0.5", "decode=greedy").err
     )
     assert "calibrated with" not in translated("in", "minimum=0.5").err
+
+
+def test_a_line_far_beyond_the_lengths_of_the_model_has_no_probability(nmt, calibrated, here):
+    write(here / "s", ["va so", "ka " * 5000, "va so"])
+    write(here / "h", ["va so", "ka", "va so"])
+    command = ["score", "h", "source=s", f"run={calibrated}", "threads=1"]
+    outcome = nmt(*command, "qe=true")
+    first, middle, last = outcome.out.splitlines()
+    assert first == last != middle == ""
+    assert "1 line has no probability, because it is too long for the model" in outcome.err
+    nmt(*command).refused("line 2: too long for the model: a side of 5,000 tokens (limit: 4,096)")
