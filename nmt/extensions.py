@@ -292,6 +292,14 @@ class MakeStage(Protocol):
         """Make a stage for a model's tokenizer and length limits."""
 
 
+class StateOfStage(Protocol):
+    def __call__(self, options: "TranslatorOptions") -> dict[str, str]:
+        """What decides the output besides files and options, such as versions of packages.
+
+        The keys are names for messages.
+        """
+
+
 @dataclass(frozen=True)
 class StageEntry(Entry[MakeStage]):
     """A stage of translation, which changes lines before the search and translations after it.
@@ -313,6 +321,8 @@ class StageEntry(Entry[MakeStage]):
     file: str = field(default="", kw_only=True)
     """A file of the model directory that the stage reads, if it exists; empty: none. nmt publishes
     it with the model, and a job does not resume after the file has changed."""
+    state: str | None = field(default=None, kw_only=True)
+    """Path of a StateOfStage: a job with `file` does not resume with another state."""
     pictures: tuple[str, ...] = field(default=(), kw_only=True)
     """Files that the model's README.md shows, which nmt publishes, too."""
 

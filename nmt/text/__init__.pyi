@@ -128,6 +128,7 @@ from .sentencepieces import SentencePieceTokenizer as SentencePieceTokenizer
 from .sentencepieces import parse_sentencepiece as parse_sentencepiece
 from .sentencepieces import escaped as escaped
 from .similarity import ENCODED_LANGUAGES as ENCODED_LANGUAGES
+from .similarity import ENCODER_NAME as ENCODER_NAME
 from .similarity import ENCODER_PACKAGE as ENCODER_PACKAGE
 from .similarity import encodes_languages as encodes_languages
 from .similarity import encoder_version as encoder_version

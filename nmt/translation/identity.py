@@ -53,7 +53,7 @@ def what_affects_output(config: JobConfig | TranslatorOptions) -> dict[str, Any]
     for file_name in MODEL_FILES:
         name = "model" if file_name == WEIGHTS else file_name
         values[name] = [sha256(folder / file_name) for folder in folders]
-    values |= hashes_of_stage_files(folders, translator)
+    values |= states_of_stages(folders, translator)
     options = flatten(to_tree(config))
     for key, member in deciding_options(config).items():
         value = options[key]
@@ -67,18 +67,18 @@ def what_affects_output(config: JobConfig | TranslatorOptions) -> dict[str, Any]
     return values
 
 
-def hashes_of_stage_files(
-    folders: list[Path], translator: TranslatorOptions
-) -> dict[str, list[str]]:
-    """The SHA-256 of the files that stages read from model directories, by name."""
-    hashes = dict[str, list[str]]()
+def states_of_stages(folders: list[Path], translator: TranslatorOptions) -> dict[str, Any]:
+    """The SHA-256 of the files that stages read from model directories, and states, by name."""
+    states = dict[str, Any]()
     for entry in entries_of(StageEntry).values():
         paths = [folder / entry.file for folder in folders if entry.file]
         paths = [path for path in paths if path.is_file()]
         # A command that does not read the file must resume after it has appeared.
         if paths and (translator.judged or is_wanted(entry, translator)):
-            hashes[entry.file] = [sha256(path) for path in paths]
-    return hashes
+            states[entry.file] = [sha256(path) for path in paths]
+            if entry.state:
+                states |= import_attribute(entry.state)(translator)
+    return states
 
 
 def is_wanted(entry: StageEntry, options: TranslatorOptions) -> bool:

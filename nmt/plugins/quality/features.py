@@ -57,6 +57,11 @@ def judged_pair(
     return Judged(line.text, translation, log_probability, tokens, line.tag)
 
 
+def computes_similarity(direction: Direction) -> bool:
+    """Whether the encoder is installed and knows both languages."""
+    return has_encoder() and encodes_languages(*direction)
+
+
 FindFlags = Callable[[str, Translation], list[str]]
 
 
@@ -65,7 +70,7 @@ class Features:
 
     def __init__(self, models: Models, direction: Direction) -> None:
         self.flags_of: FindFlags = flagger(models, direction)
-        self.has_similarity = has_encoder() and encodes_languages(*direction)
+        self.has_similarity = computes_similarity(direction)
 
     @property
     def names(self) -> tuple[str, ...]:

