@@ -71,9 +71,15 @@ def held_out_lines(config: CalibrateConfig) -> tuple[list[str], list[str]]:
         sources = corpus.tagged("valid", sources)
     kept = [number for number, source in enumerate(sources) if source.strip()]
     if len(kept) < FEWEST_LINES:
+        lines = "1 line" if len(kept) == 1 else f"{len(kept)} lines"
+        if config.source is not None:
+            name = config.source
+            advice = "pass longer files"
+        else:
+            name = "the validation set"
+            advice = "pass source=FILE reference=FILE"
         raise NMTError(
-            f"the validation set has {len(kept)} lines, but at least {FEWEST_LINES} are needed; "
-            "pass source=FILE reference=FILE"
+            f"{name} has {lines} with text, but at least {FEWEST_LINES} are needed; {advice}"
         )
     return [sources[number] for number in kept], [references[number] for number in kept]
 

@@ -32,6 +32,8 @@ class CalibrateConfig:
         ):
             if value is not None and getattr(self, other) is None:
                 raise NMTError(f"{key}={value}: pass {other}=FILE, too")
+        if self.translator.decode.do_sample:
+            raise NMTError("decode.do_sample=true: sampled translations have no probabilities")
 
 
 def run(config: CalibrateConfig) -> None:

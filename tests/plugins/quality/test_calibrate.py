@@ -191,7 +191,11 @@ def test_with_an_encoder_a_second_fit_works_without_it(
     [
         (["threshold=100", "reference=wrong"], "threshold=100: 0 of 120 translations reach it"),
         (["reference=short"], "lines"),
-        (["source=one", "reference=one"], "has 1 lines, but at least 50 are needed"),
+        (
+            ["source=one", "reference=one"],
+            "one has 1 line with text, but at least 50 are needed; pass longer files",
+        ),
+        (["decode.do_sample=true"], "decode.do_sample=true: sampled translations have no"),
         (["reference=null"], "pass reference=FILE, too"),
         (["source=null", "reference=null"], "pass prepared=FOLDER, or source=FILE reference=FILE"),
     ],

@@ -145,6 +145,11 @@ def test_messages_of_a_catalog_are_fuzzy_or_left_untranslated(translated, texts,
     assert messages[texts["good"]].msgstr
     assert not messages[texts["bad"]].msgstr
     assert "1" in omitted.err
+    # A person has translated exactly this text.
+    write(here / "m.tsv", [f"{texts['bad']}\tvon Hand"])
+    remembered = polib.pofile(translated("a.po", "minimum=0.5", "memory=m.tsv").out)
+    message = remembered.find(texts["bad"])
+    assert (message.msgstr, message.fuzzy) == ("von Hand", False)
     # As before: without a minimum, nobody has decided what can be trusted.
     usual = polib.pofile(translated("a.po").out)
     assert all(entry.fuzzy for entry in usual)
