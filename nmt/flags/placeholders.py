@@ -97,17 +97,21 @@ def is_placeholder_wrong(source: str, translation: str) -> bool:
     A translation may number the placeholders to reorder them. A directive inside a Latin word
     counts only if the other text has the directive, too.
     """
+    if missing_placeholders(source, translation):
+        return True
+    added = missing_placeholders(translation, source)
+    return any(not is_gloss(name, source) for name in added)
+
+
+def missing_placeholders(source: str, translation: str) -> Counter[str]:
+    """The placeholders of a source that its translation lacks."""
     # If both or neither are numbered, they can be compared as they are.
     is_numbering = are_numbered(source) != are_numbered(translation)
-    texts = (source, translation)
-    before, after = (placeholders(text, APART, is_numbering) for text in texts)
-    all_before, all_after = (placeholders(text, PLACEHOLDER, is_numbering) for text in texts)
+    before = placeholders(source, APART, is_numbering)
+    after = placeholders(translation, APART, is_numbering)
+    all_after = placeholders(translation, PLACEHOLDER, is_numbering)
     # `|` takes the larger count, so what one text has apart may be inside a word of the other.
-    missing = before - (after | all_after)
-    if missing:
-        return True
-    added = after - (before | all_before)
-    return any(not is_gloss(name, source) for name in added)
+    return before - (after | all_after)
 
 
 def without_placeholders(text: str) -> str:

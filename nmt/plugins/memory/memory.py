@@ -1,5 +1,6 @@
 """A translation memory: exact and similar entries for a text."""
 
+import unicodedata
 from collections.abc import Iterable
 
 from rapidfuzz.distance import Levenshtein
@@ -12,6 +13,22 @@ MOST_SIMILAR = 3
 """The most similar entries to list for a text."""
 SAME_WORDS = 0.99
 """The score of an entry with the same words, which differs in case, punctuation or signs."""
+
+
+def without_controls(text: str) -> str:
+    """A text without control characters, which no translation needs and which terminals obey.
+
+    Noncharacters, which XML forbids, are left out, too; tabs and line breaks become blanks.
+    """
+    if text.isprintable():
+        return text
+    kept = []
+    for character in text:
+        is_noncharacter = ord(character) & 0xFFFE == 0xFFFE
+        is_control = unicodedata.category(character) == "Cc" and not character.isspace()
+        if not is_noncharacter and not is_control:
+            kept.append(character)
+    return "".join(kept)
 
 
 class Memory:
@@ -28,7 +45,7 @@ class Memory:
         """The number of pairs that were left out."""
         for source, target in pairs:
             source = canonical(source)
-            target = canonical(target)
+            target = canonical(without_controls(target))
             if source and target:
                 self.targets[source] = target
             else:

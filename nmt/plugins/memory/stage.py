@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from nmt.config import NMTError, TranslatorOptions, shown
+from nmt.flags import missing_placeholders
 from nmt.plugins.memory.files import load_memory, names_languages
 from nmt.plugins.memory.memory import MOST_SIMILAR, Memory
 from nmt.plugins.memory.pieces import Piece, join_pieces, sentences_of
@@ -34,6 +35,8 @@ EXACT = "translated from the translation memory"
 SENTENCES = "sentences were translated from the translation memory"
 FUZZY = "the translation memory has a similar entry"
 """The note for a line that the model translated; its value is the entry's source."""
+INCOMPLETE = "an entry of the translation memory lacks placeholders and was not used"
+"""The note for a line that is in the memory, but with a translation that a program cannot use."""
 
 
 @dataclass
@@ -46,6 +49,8 @@ class PlannedLine:
     pieces: list[Piece] = field(default_factory=list)
     """The stretches of a line with sentences that are in the memory; otherwise empty."""
     similar: list[MemoryEntry] = field(default_factory=list)
+    incomplete: MemoryEntry | None = None
+    """An entry for the line that was not used, because it lacks placeholders."""
 
     @property
     def searched(self) -> list[Line]:
@@ -127,6 +132,9 @@ class MemoryStage(Stage):
         if memory is None or not text:
             return PlannedLine(line)
         exact = memory.exact(text)
+        if exact and not is_complete(exact):
+            # The model keeps placeholders, and the line may not go without a translation.
+            return PlannedLine(line, incomplete=exact)
         if exact and exact.target.startswith(self.prefix):
             return PlannedLine(line, exact)
         sentences = sentences_of(text, self.direction.source) if self.splits else []
@@ -153,6 +161,9 @@ class MemoryStage(Stage):
             match = MemoryMatch(SENTENCES_MATCH, entries)
             return marked(translations, match, SENTENCES, "")
         [translations] = rows
+        if plan.incomplete:
+            for translation in translations:
+                translation.notes[INCOMPLETE] = repr(shown(plan.incomplete.target))
         if not plan.similar:
             return translations
         best = plan.similar[0]
@@ -173,6 +184,11 @@ def marked(
     return translations
 
 
+def is_complete(entry: MemoryEntry) -> bool:
+    """Whether the target of an entry has all placeholders of its source."""
+    return not missing_placeholders(entry.source, entry.target)
+
+
 def pieces_of(text: str, sentences: Sequence[tuple[int, int]], memory: Memory) -> list[Piece]:
     """The stretches of a text: sentences that are in the memory, and what is between them.
 
@@ -181,6 +197,8 @@ def pieces_of(text: str, sentences: Sequence[tuple[int, int]], memory: Memory) -
     pieces = list[Piece]()
     for begin, end in sentences:
         entry = memory.exact(text[begin:end])
+        if entry and not is_complete(entry):
+            entry = None
         # Neighbors that the model translates stay together.
         if pieces and not entry and not pieces[-1].entry:
             begin = pieces.pop().begin

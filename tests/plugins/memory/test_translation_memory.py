@@ -127,6 +127,29 @@ def test_only_sentences_that_the_model_translated_count_in_the_probability(word_
     assert remembered.is_from_memory
 
 
+def test_an_entry_that_lacks_a_placeholder_is_not_used(word_model, tmp_path, capsys):
+    memory = memory_file(
+        tmp_path, ("va %s so", "eins"), ("tu %s", "%s zwei"), ("Va %d ka.", "Zwei %s."), ("so", "x")
+    )
+    lines = ["va %s so", "tu %s", "Mika nu nu pe. Va %d ka.", "so"]
+    usual = run(word_model, tmp_path, lines).decode().splitlines()
+    with_memory = run(word_model, tmp_path, lines, f"memory={memory}").decode().splitlines()
+    assert with_memory == [usual[0], "%s zwei", usual[2], "x"]
+    assert "lacks placeholders and was not used: 'eins'" in capsys.readouterr().err
+    catalog = tmp_path / "a.po"
+    header = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\n'
+    catalog.write_text(f'{header}#, c-format\nmsgid "va %s so"\nmsgstr ""\n')
+    output = tmp_path / "b.po"
+    words = [f"run={word_model}", f"input={catalog}", f"output={output}", f"memory={memory}"]
+    COMMANDS["translate"].run(compose("translate", words))
+    assert 'msgstr ""' not in output.read_text().split("c-format")[1]
+
+
+def test_targets_have_no_control_characters(word_model, tmp_path):
+    memory = memory_file(tmp_path, ("so tu", "e\0in\x1b[31m\x07s\uffff\u200d!"))
+    assert run(word_model, tmp_path, ["so tu"], f"memory={memory}") == "ein[31ms\u200d!\n".encode()
+
+
 def test_the_newest_target_counts_and_languages_select_the_pairs(word_model, tmp_path, capsys):
     path = tmx(
         tmp_path,
