@@ -1,5 +1,6 @@
 """Files of translation memories: find and read them in the direction of a model."""
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -11,11 +12,22 @@ from nmt.extensions import PairsEntry, import_attribute
 from nmt.files import identity_of
 from nmt.plugins.memory.memory import Memory
 from nmt.registry import entries_of
-from nmt.text import Pair, read_files, resolve, subtags, table_format, with_code
+from nmt.text import (
+    Pair,
+    read_files,
+    read_texts,
+    resolve,
+    subtags,
+    table_format,
+    with_code,
+)
 from nmt.translation import Direction, find_models, warn
 
 MOST_MEMORIES = 16
 """The number of memories to keep: a server has one for each direction."""
+JSON_LINES = ".jsonl"
+NOT_LINES = (".tmx", ".parquet")
+"""Formats whose readers report damage themselves."""
 UNKNOWN = Direction("source", "target")
 """Names for the languages of a model that does not say which they are."""
 
@@ -88,11 +100,15 @@ def read_memory(files: MemoryFiles) -> Memory:
     skipped = Counter[str]()
     pairs = pairs_of(files.entries, config, skipped)
     memory = Memory(pairs, files.minimum)
+    if skipped:
+        for path in all_paths(files.entries, files.direction):
+            check_lines(path)
     ignored = skipped.total() + memory.empty
     if ignored:
         languages = f"{with_code(config.source)} and {with_code(config.target)}"
         names = ", ".join(files.entries)
-        warn(f"memory={names}: {ignored:,} entries without a pair of {languages} are ignored")
+        entries = "ignoring 1 entry" if ignored == 1 else f"ignoring {ignored:,} entries"
+        warn(f"memory={names}: {entries} without a pair of {languages}")
     return memory
 
 
@@ -105,6 +121,25 @@ def pairs_of(entries: Sequence[str], config: DataConfig, skipped: Counter[str]) 
                 yield from by_date(paths[0], config, skipped, dated)
             else:
                 yield from read_files([":".join(map(str, paths))], config, skipped)
+
+
+def check_lines(path: Path) -> None:
+    """Raise NMTError for the first damaged line of a file of text.
+
+    Entries in other languages are skipped while a file is read, but damage would lose entries.
+    """
+    kind = table_format(path)
+    if kind in NOT_LINES:
+        return
+    for number, line in enumerate(read_texts(path), 1):
+        if kind != JSON_LINES or not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise NMTError(f"{path}, line {number}: not JSON; fix the line") from error
+        if not isinstance(record, dict):
+            raise NMTError(f"{path}, line {number}: not a JSON object; fix the line")
 
 
 def dated_reader(paths: Sequence[Path]) -> str | None:

@@ -159,7 +159,7 @@ def test_the_newest_target_counts_and_languages_select_the_pairs(word_model, tmp
         ("en", "so tu", "fr", "français", 'changedate="20250131T120000Z"'),
     )
     assert run(word_model, tmp_path, ["so tu"], f"memory={path}") == b"neu\n"
-    assert "1 entries without a pair of English (en) and German (de)" in capsys.readouterr().err
+    assert "1 entry without a pair of English (en) and German (de)" in capsys.readouterr().err
     # A later file replaces the entries of those before it.
     later = memory_file(tmp_path, ("so tu", "eins"), ("so tu", "zwei"))
     words = f"memory=[{path},{later}]"
@@ -198,6 +198,27 @@ def test_a_memory_that_cannot_be_used_is_refused(word_model, tmp_path):
     ):
         with pytest.raises(NMTError, match=message):
             run(word_model, tmp_path, ["so tu"], words)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("m.tsv", b"a\tb\nso tu\tZw\xe9i.\n", "m.tsv, line 2: invalid UTF-8 at byte 9"),
+        ("m.jsonl", b'{"en": "a", "de": "b"}\n\n{"en": "x", \n', "m.jsonl, line 3: not JSON"),
+        ("m.jsonl", b'{"en": "a", "de": "b"}\n[1]\n', "m.jsonl, line 2: not a JSON object"),
+    ],
+)
+def test_a_damaged_line_is_an_error(word_model, tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(NMTError, match=message):
+        run(word_model, tmp_path, ["so tu"], f"memory={tmp_path}/{name}")
+
+
+def test_entries_without_a_pair_are_counted(word_model, tmp_path, capsys):
+    lines = ['{"en": "so tu", "de": "eins"}', '{"en": "a"}', '{"fr": "b", "de": "c"}', ""]
+    (tmp_path / "m.jsonl").write_text("\n".join(lines))
+    assert run(word_model, tmp_path, ["so tu"], f"memory={tmp_path}/m.jsonl") == b"eins\n"
+    assert "2 entries without a pair of English (en) and German (de)" in capsys.readouterr().err
 
 
 def test_lines_with_a_tag_have_the_memory_of_their_direction(tagged_model, tmp_path):
