@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from nmt.plugins.learn.division import normalized
+from nmt.plugins.learn.division import normalized, surplus_near_copies
 from nmt.plugins.learn.reading import Correction, Languages
 from nmt.text import TARGET, Tokenizer, macrolanguage, subtags
 
@@ -21,6 +21,7 @@ LANGUAGE = "wrong language"
 CONFLICT = "conflicting corrections"
 OLDER = "replaced by a newer suggestion"
 REPEATED = "repeated"
+NEAR_COPIES = "too many near-copies"
 TEST_SET = "in the general test or validation set"
 ADDRESS_IN_TEXT = re.compile(
     r"(?i)\b(?:https?://|ftp://|www\.)[^\s<>\"']+"
@@ -181,6 +182,14 @@ def without_conflicts(corrections: Sequence[Correction]) -> Sifted:
         reasons |= reasons_among(same_source)
     sifted = Sifted()
     sifted.sift(corrections, lambda correction: reasons.get(id(correction), ""))
+    return sifted
+
+
+def without_surplus(corrections: Sequence[Correction]) -> Sifted:
+    """Keep at most 10 corrections whose sources are near-copies of each other."""
+    surplus = surplus_near_copies(corrections)
+    sifted = Sifted()
+    sifted.sift(corrections, lambda item: NEAR_COPIES if item in surplus else "")
     return sifted
 
 
