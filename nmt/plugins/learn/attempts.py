@@ -94,6 +94,8 @@ class Attempt:
         return translation.load_translator(options, lambda text: None)
 
     def run(self) -> int:
+        for path in self.store.unreadable():
+            self.console.print(f"{path}: unreadable; its corrections are not mixed in again")
         sifted = self.sift()
         if not self.has_news(sifted.usable):
             self.console.print(f"{self.store.model} has learned from all of them already")
