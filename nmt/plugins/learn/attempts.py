@@ -27,7 +27,7 @@ from nmt.plugins.learn.reporting import (
     rows_of,
     rows_of_rejected,
 )
-from nmt.plugins.learn.store import WEIGHTS, Record, Store
+from nmt.plugins.learn.store import IDENTITY, WEIGHTS, Record, Store, identity_of
 from nmt.plugins.learn.training import (
     TOKENS_PER_UPDATE,
     Course,
@@ -208,13 +208,13 @@ class Attempt:
 
     def open_attempt(self, identity: str, sifted: Sifted, division: Division) -> Path:
         """The folder of this attempt, which a killed command may have begun."""
+        self.store.remove_unfinished(but=identity)
         numbers = [0]
         for path in self.store.home.iterdir():
-            if not path.name.isdigit():
+            if not path.name.isdecimal():
                 continue
             numbers.append(int(path.name))
-            mark = path / "identity"
-            if mark.is_file() and mark.read_text() == identity:
+            if identity_of(path) == identity:
                 return path
         folder = self.store.home / str(max(numbers) + 1)
         folder.mkdir()
@@ -223,7 +223,7 @@ class Attempt:
         write_file(folder / "tuning.tsv", rows_of(division.tuning))
         write_file(folder / "training.tsv", rows_of(division.training))
         # Last: a folder without it is incomplete, and the next command begins another one.
-        write_file(folder / "identity", identity)
+        write_file(folder / IDENTITY, identity)
         return folder
 
     def train(self, folder: Path, division: Division, parent: str) -> tuple[float, Path]:

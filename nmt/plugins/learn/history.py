@@ -61,7 +61,7 @@ def print_history(config: LearnConfig) -> int:
 
 
 def prune(config: LearnConfig) -> int:
-    """Remove all kept models but the one in use."""
+    """Remove all kept models but the one in use, and what killed commands left."""
     store = Store(config.run)
     with files.only_process(store.home, "run"):
         before = store.disk_bytes()
@@ -69,8 +69,11 @@ def prune(config: LearnConfig) -> int:
         for path in store.home.glob("models/*"):
             if path != kept:
                 shutil.rmtree(path)
+        unfinished = store.remove_unfinished()
     megabytes = (before - store.disk_bytes()) / 1e6
     talker().print(f"removed the models before: {megabytes:,.0f} MB")
+    if unfinished:
+        talker().print(f"removed unfinished learnings: {unfinished:,}")
     return 0
 
 

@@ -10,6 +10,7 @@ from nmt.config import title_of_metric
 from nmt.files import printable, write_file
 from nmt.plugins.learn.reading import Correction
 from nmt.plugins.learn.rejection import Sifted
+from nmt.plugins.learn.store import WORSE
 from nmt.plugins.learn.trial import Verdict, WorseLine
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def report_verdict(verdict: Verdict, metric: str, folder: Path, console: "Consol
         console.print(f"{name}: {title} {change}{p}  {difference.signature}")
     change = f"{verdict.loss_before:.4f} -> {verdict.loss_after:.4f}"
     console.print(f"general test set: loss {change} nats per token")
-    path = folder / "worse.tsv"
+    path = folder / WORSE
     write_file(path, rows_of_worse(verdict.worse))
     console.print(f"held-out lines that got worse: {len(verdict.worse):,} ({path})")
     if not verdict.problem:

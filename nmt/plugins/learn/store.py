@@ -12,6 +12,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,9 @@ from nmt.plugins.learn.exchange import exchange
 WEIGHTS = "model.safetensors"
 CARD = "README.md"
 RECORD = "record.json"
+IDENTITY = "identity"
+WORSE = "worse.tsv"
+"""Written after the tests, with the held-out lines that became worse."""
 MARK = "learned.json"
 NAME_LENGTH = 16
 """The digits of a hash in the name of a folder."""
@@ -97,6 +101,24 @@ class Store:
         folder = self.home / str(record.number)
         folder.mkdir(parents=True, exist_ok=True)
         files.write_file(folder / RECORD, content)
+
+    def remove_unfinished(self, but: str = "") -> int:
+        """Remove what killed commands left, except the attempt with the identity `but`.
+
+        The caller holds the lock of `home`. Returns the number of removed attempts. An attempt that
+        a remaining process of a killed command still uses stays.
+        """
+        for folder in (self.home, self.home / "models"):
+            files.remove_leftovers(folder)
+        count = 0
+        for folder in self.home.iterdir():
+            is_attempt = folder.name.isdecimal() and folder.is_dir()
+            if not is_attempt or is_finished(folder) or identity_of(folder) == but:
+                continue
+            if not is_in_use(folder):
+                shutil.rmtree(folder)
+                count += 1
+        return count
 
     def folder_of(self, weights: str) -> Path:
         """Where the model with these weights is kept."""
@@ -182,6 +204,28 @@ class Store:
     def disk_bytes(self) -> int:
         """The size of all models that are kept."""
         return sum(path.stat().st_size for path in self.home.glob(f"models/*/{WEIGHTS}"))
+
+
+def identity_of(folder: Path) -> str:
+    """What determines the weights of an attempt; empty if its folder is incomplete."""
+    path = folder / IDENTITY
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
+
+
+def is_finished(folder: Path) -> bool:
+    """Whether the command of an attempt ended, even if its record has been removed since."""
+    return (folder / RECORD).exists() or (folder / WORSE).exists()
+
+
+def is_in_use(folder: Path) -> bool:
+    """Whether a process holds a lock in a folder."""
+    with ExitStack() as locks:
+        try:
+            for lock in folder.rglob(f"*{files.LOCK}"):
+                locks.enter_context(files.locked_file(lock, True, f"{lock}: in use"))
+        except NMTError:
+            return True
+    return False
 
 
 def newest(records: Sequence[Record], weights: str) -> Record | None:

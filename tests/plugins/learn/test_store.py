@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from nmt.errors import NMTError
-from nmt.files import foreign_files, read_description
+from nmt.files import foreign_files, only_process, read_description
 from nmt.model import load_model
 from nmt.plugins.learn.exchange import exchange
 from nmt.plugins.learn.store import Record, Store
+from nmt.training.delivery import moved_link
 from tests.conftest import write_random_model
 
 WEIGHTS = "model.safetensors"
@@ -142,6 +143,37 @@ def test_the_model_before_was_pruned(run: Path, nmt):
     learn_twice(run)
     assert nmt("learn", "run", "prune=true").code == 0
     nmt("learn", "run", "undo=true").refused("it was removed, so it cannot be used again")
+
+
+def test_what_killed_commands_left_is_removed(run: Path, nmt):
+    learn_twice(run)
+    home = run / "learned"
+    # 2: its record was removed by hand. 3: killed. 4: the worker of a killed command still runs.
+    (home / "2" / "record.json").rename(home / "2" / "worse.tsv")
+    (home / "3" / ".corpus.0123abcd.nmt-tmp").mkdir(parents=True)
+    (home / "4" / "run").mkdir(parents=True)
+    (home / "models" / ".aa.0123abcd.nmt-tmp").mkdir()
+    for number in (3, 4):
+        (home / str(number) / "identity").write_text(f"attempt {number}")
+    with only_process(home / "4" / "run", "run"):
+        (home / "4" / "run" / "config.yaml").write_text("")
+        Store("run").remove_unfinished(but="attempt 3")
+        assert {path.name for path in home.glob("?")} == {"1", "2", "3", "4"}
+        assert not [*home.rglob("models/.*")]
+        pruned = nmt("learn", "run", "prune=true")
+        assert "removed unfinished learnings: 1" in pruned.err
+        assert {path.name for path in home.glob("?")} == {"1", "2", "4"}
+    Store("run").remove_unfinished()
+    assert {path.name for path in home.glob("?")} == {"1", "2"}
+
+
+def test_the_training_of_a_learning_is_not_the_latest_run(run: Path, here: Path):
+    Store("run").open()
+    inner = run / "learned" / "3" / "run"
+    inner.mkdir(parents=True)
+    assert moved_link(inner.relative_to(here)) == ""
+    assert not [*here.rglob("latest")]
+    assert moved_link(Path("run")) == "; latest now leads to run"
 
 
 def killed_at(event: int, run: Path) -> bool:
