@@ -10,8 +10,8 @@ import unicodedata
 
 LABEL = r"\w+(?:-+\w+)*"
 COMMON_ENDINGS = (
-    "com|net|org|info|biz|io|eu|app|xyz|top|shop|online|site|store|club|live|link|click|icu|vip|onion"
-    "|de|fr|nl|uk|ru|su|ua|cn|jp|kr|tk|tv"
+    "com|net|org|info|biz|io|eu|app|xyz|top|shop|online|site|store|club|live|link|click|icu|vip"
+    "|onion|de|fr|nl|uk|ru|su|ua|cn|jp|kr|tk|tv"
 )
 """The ends of names of hosts that are hardly ever ends of names of files or of sentences."""
 FILES = (
@@ -25,7 +25,8 @@ BYTE = r"(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)"
 SCHEMES = "https?|ftp|mailto|tel|sms|magnet|javascript|vbscript|skype|whatsapp|tg|bitcoin"
 ADDRESS_IN_TEXT = re.compile(
     # An address with a scheme, such as tel:+4930123 or git://host.
-    rf"(?<![\w+-])(?:(?:{SCHEMES}):(?=[^\s:])|[a-z][a-z0-9+-]*://(?=[\w\[])|data:(?=[a-z]+/)){REST}+"
+    rf"(?<![\w+-])(?:(?:{SCHEMES}):(?=[^\s:])|data:(?=[a-z]+/)){REST}+"
+    rf"|(?<![\w+-])[a-z][a-z0-9+-]*://(?=[\w\[]){REST}+"
     # A host with a path, whatever its ending, and one that begins with www.
     rf"|(?<![\w@-])(?:www\.{LABEL}|(?:{LABEL}\.){{1,9}}{ENDING}(?=[:/]\w)){REST}*"
     # Mail, such as me@host.example.
