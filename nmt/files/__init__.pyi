@@ -71,5 +71,6 @@ from .writing import whole_folder as whole_folder
 from .writing import write_file as write_file
 from .written import added_files as added_files
 from .written import foreign_files as foreign_files
+from .written import is_part_of_another as is_part_of_another
 from .written import kind_of_folder as kind_of_folder
 from .written import markers as markers

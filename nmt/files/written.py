@@ -70,6 +70,11 @@ def entry_of(folder: Path) -> ExporterEntry | FolderEntry | None:
     return None
 
 
+def is_part_of_another(folder: Path) -> bool:
+    """Whether a folder is inside one that a plugin wrote, such as a training for that plugin."""
+    return any(entry_of(parent) for parent in folder.parents)
+
+
 def keys_in(file: Path) -> set[str]:
     """The keys of a JSON mapping, `exported_by` only if it is nmt; empty for other files."""
     try:

@@ -11,7 +11,7 @@ from nmt import evaluation, search, text, translation
 from nmt.config import ExperimentConfig
 from nmt.data import TOKENIZER, PreparedCorpus
 from nmt.errors import NMTError
-from nmt.files import ModelDescription, model_card, sha256, weights_in_words
+from nmt.files import ModelDescription, is_part_of_another, model_card, sha256, weights_in_words
 from nmt.model import Transformer, write_model_directory
 from nmt.training.averaging import Average, delivered_model
 from nmt.training.run_folder import latest_link, point_latest_to, prune
@@ -96,8 +96,11 @@ def write_average(
 def moved_link(run: Path) -> str:
     """Point the run's link `latest` to the run; return a message about the result.
 
-    The folder of the link may belong to another user.
+    The folder of the link may belong to another user. A run that is part of another one stays
+    unmentioned: no user asked for it.
     """
+    if is_part_of_another(run):
+        return ""
     try:
         return f"; {point_latest_to(run)} now leads to {run}"
     except OSError as error:

@@ -15,18 +15,19 @@ from nmt.config import MULTIPLE, NMTError
 from nmt.files import ModelDescription, read_description, write_file
 from nmt.plugins.learn.command import LearnConfig
 from nmt.plugins.learn.comparison import loss_per_token, sift_by_model
-from nmt.plugins.learn.division import Division, divide, normalized
+from nmt.plugins.learn.division import Division, check_kinds, divide, normalized
 from nmt.plugins.learn.history import report_lost
-from nmt.plugins.learn.reading import Correction, Languages, read_corrections
-from nmt.plugins.learn.rejection import Sifted, TextRules, without_conflicts
+from nmt.plugins.learn.reading import Correction, Languages, Rejected, read_corrections
+from nmt.plugins.learn.rejection import Sifted, TextRules, without_conflicts, without_surplus
 from nmt.plugins.learn.replay import open_replay, replayed_pairs
 from nmt.plugins.learn.reporting import (
     digest_of,
+    report_sifted,
     report_verdict,
     rows_of,
     rows_of_rejected,
 )
-from nmt.plugins.learn.store import WEIGHTS, Record, Store
+from nmt.plugins.learn.store import IDENTITY, WEIGHTS, Record, Store, identity_of
 from nmt.plugins.learn.training import (
     TOKENS_PER_UPDATE,
     Course,
@@ -50,7 +51,7 @@ REPLAYED_LINES_PER_TOKEN = 1 / 8
 """The lines of general text to write for each token of all updates; lines are longer than 8."""
 VALIDATION_LINES = 300
 """The lines of general validation text that choose the strength."""
-FORMAT = 1
+FORMAT = 2
 """Part of the identity; change it whenever the same command would learn other weights."""
 
 
@@ -93,11 +94,16 @@ class Attempt:
         return translation.load_translator(options, lambda text: None)
 
     def run(self) -> int:
+        for path in self.store.unreadable():
+            self.console.print(f"{path}: unreadable; its corrections are not mixed in again")
         sifted = self.sift()
         if not self.has_news(sifted.usable):
             self.console.print(f"{self.store.model} has learned from all of them already")
             return 0
         division = divide(sifted.usable)
+        if not division.training:
+            # Chance may hold out nearly all of a few kinds.
+            raise NMTError("no corrections are left to train on: nothing changed; collect more")
         parent = self.store.current()
         identity = self.identity(sifted.usable, parent)
         record = self.record_of(identity)
@@ -139,37 +145,35 @@ class Attempt:
     def sift(self) -> Sifted:
         """The usable and the rejected corrections; NMTError if too few are usable."""
         skipped = Counter[str]()
-        corrections = [*read_corrections(self.config.corrections, self.languages, skipped)]
-        held_back = set[str]()
-        for general in (self.replay.valid, self.replay.test):
-            held_back.update(map(normalized, general.sources))
-        rules = TextRules(self.languages, self.translator.tokenizer, MOST_TOKENS, held_back)
-        by_text = Sifted()
-        by_text.sift(corrections, rules.reason)
+        malformed: Rejected = []
+        corrections = [
+            *read_corrections(self.config.corrections, self.languages, skipped, malformed)
+        ]
+        by_text = Sifted(rejected=malformed)
+        by_text.sift(corrections, self.text_rules().reason)
         by_source = without_conflicts(by_text.usable)
         with self.console.status("comparing with the model"):
             by_model = sift_by_model(self.translator, by_source.usable, self.pair)
-        rejected = [*by_text.rejected, *by_source.rejected, *by_model.rejected]
+        by_kind = without_surplus(by_model.usable)
+        rejected = [
+            *by_text.rejected,
+            *by_source.rejected,
+            *by_model.rejected,
+            *by_kind.rejected,
+        ]
         # So that the order of the files does not change the weights.
-        usable = sorted(by_model.usable, key=lambda item: (item.source, item.target))
+        usable = sorted(by_kind.usable, key=lambda item: (item.source, item.target))
         sifted = Sifted(usable, rejected)
-        for reason, count in skipped.items():
-            self.console.print(f"skipped: {count:,} {reason}")
-        self.console.print(
-            f"corrections: {len(sifted.usable):,} of {len(corrections):,} are usable"
-        )
-        for reason, count in sifted.counts().most_common():
-            self.console.print(f"rejected: {count:,} {reason}")
         self.store.open()
-        write_file(self.store.home / "rejected.tsv", rows_of_rejected(rejected))
-        if rejected:
-            self.console.print(f"rejected corrections: {self.store.home / 'rejected.tsv'}")
-        if len(sifted.usable) < self.config.least:
-            raise NMTError(
-                f"{len(sifted.usable)} usable corrections, but {self.config.least} are needed: "
-                "nothing changed; collect more"
-            )
+        report_sifted(sifted, skipped, self.store.home / "rejected.tsv", self.console)
+        check_kinds(by_model.usable, self.config.least)
         return sifted
+
+    def text_rules(self) -> TextRules:
+        held_back = set[str]()
+        for general in (self.replay.valid, self.replay.test):
+            held_back.update(map(normalized, general.sources))
+        return TextRules(self.languages, self.translator.tokenizer, MOST_TOKENS, held_back)
 
     def identity(self, usable: Sequence[Correction], parent: str) -> str:
         """The SHA-256 of everything that the new weights and the verdict depend on."""
@@ -204,13 +208,13 @@ class Attempt:
 
     def open_attempt(self, identity: str, sifted: Sifted, division: Division) -> Path:
         """The folder of this attempt, which a killed command may have begun."""
+        self.store.remove_unfinished(but=identity)
         numbers = [0]
         for path in self.store.home.iterdir():
-            if not path.name.isdigit():
+            if not path.name.isdecimal():
                 continue
             numbers.append(int(path.name))
-            mark = path / "identity"
-            if mark.is_file() and mark.read_text() == identity:
+            if identity_of(path) == identity:
                 return path
         folder = self.store.home / str(max(numbers) + 1)
         folder.mkdir()
@@ -219,7 +223,7 @@ class Attempt:
         write_file(folder / "tuning.tsv", rows_of(division.tuning))
         write_file(folder / "training.tsv", rows_of(division.training))
         # Last: a folder without it is incomplete, and the next command begins another one.
-        write_file(folder / "identity", identity)
+        write_file(folder / IDENTITY, identity)
         return folder
 
     def train(self, folder: Path, division: Division, parent: str) -> tuple[float, Path]:

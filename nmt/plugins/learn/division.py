@@ -1,7 +1,8 @@
 """Divide corrections into those to learn from and those to test with.
 
 A correction's part depends on its source alone, so a later command with more corrections holds out
-the same ones again.
+the same ones again. Near-copies count as one: otherwise, one sentence in many forms could train the
+model or decide the test alone.
 """
 
 import hashlib
@@ -10,13 +11,17 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from nmt.config import NMTError
 from nmt.plugins.learn.reading import Correction
 
 WORD = re.compile(r"[^\W\d_]+")
 FEWEST_WORDS = 4
 """With fewer words, sentences that differ in one word are no near-copies."""
+MOST_NEAR_COPIES = 10
+"""The maximum number of corrections of a group of near-copies; a group is never split."""
 HELD_OUT = 0.2
 FEWEST_HELD_OUT = 10
+"""The minimum number of groups of near-copies that are held out."""
 TUNING = 0.15
 """The share of the corrections to learn from that choose the strength."""
 FEWEST_TUNING = 5
@@ -70,6 +75,41 @@ def keys_of(text: str) -> Iterable[str]:
         yield " ".join([*words[:index], *words[index + 1 :]])
 
 
+def kinds_of(corrections: Sequence[Correction]) -> list[list[Correction]]:
+    """The corrections in groups of near-copies."""
+    groups = groups_of_near_copies([correction.source for correction in corrections])
+    return [[corrections[number] for number in group] for group in groups]
+
+
+def surplus_near_copies(corrections: Sequence[Correction]) -> set[Correction]:
+    """All corrections of each group of near-copies beyond the first MOST_NEAR_COPIES.
+
+    The order within a group depends on the sources alone, like the parts.
+    """
+    surplus = set[Correction]()
+    for kind in kinds_of(corrections):
+        # The source after the fraction, so that the order never depends on the files.
+        ordered = sorted(kind, key=lambda item: (fraction_of(item.source, "copy"), item.source))
+        surplus.update(ordered[MOST_NEAR_COPIES:])
+    return surplus
+
+
+def check_kinds(corrections: Sequence[Correction], least: int) -> None:
+    """Raise NMTError if there are too few corrections, of which near-copies count as one."""
+    kinds = len(kinds_of(corrections))
+    if kinds >= least:
+        return
+    if kinds == len(corrections):
+        raise NMTError(
+            f"{kinds} usable corrections, but {least} are needed: nothing changed; collect more"
+        )
+    name = "kind" if kinds == 1 else "kinds"
+    raise NMTError(
+        f"{len(corrections)} usable corrections of {kinds} {name} (near-copies count once), but "
+        f"{least} kinds are needed: nothing changed; correct other sentences"
+    )
+
+
 @dataclass(frozen=True)
 class Division:
     """The parts of the corrections, each in the order of the files."""
@@ -82,7 +122,7 @@ class Division:
 
 
 def divide(corrections: Sequence[Correction]) -> Division:
-    """Hold out a fifth, at least 10, and choose the corrections for tuning."""
+    """Hold out a fifth, at least 10 without near-copies, and choose the corrections for tuning."""
     held_out = chosen(corrections, HELD_OUT, FEWEST_HELD_OUT, "held out")
     rest = [item for number, item in enumerate(corrections) if number not in held_out]
     tuning = chosen(rest, TUNING, FEWEST_TUNING, "tuning")
@@ -102,10 +142,10 @@ def chosen(corrections: Sequence[Correction], share: float, fewest: int, use: st
         return fraction_of(min(normalized(corrections[number].source) for number in group), use)
 
     numbers = set[int]()
-    for group in sorted(groups, key=fraction):
+    for count, group in enumerate(sorted(groups, key=fraction)):
         # By the fraction and not by the number, so that more corrections do not change the part of
         # the earlier ones.
-        if fraction(group) >= share and len(numbers) >= fewest:
+        if fraction(group) >= share and count >= fewest:
             break
         numbers.update(group)
     return numbers

@@ -18,13 +18,29 @@ def bring_back(config: LearnConfig) -> int:
     console = talker()
     store = Store(config.run)
     with files.only_process(store.home, "run"):
+        parent = store.parent()
         record = store.latest()
-        if record is None:
-            raise NMTError(f"run={config.run}: nothing to undo; its model has not learned anything")
-        exports = store.use(record.parent)
-    console.print(f"undone: {store.model} is as it was before learning {record.number}")
+        if parent is None or not (record or store.folder_of(parent).exists()):
+            raise NMTError(f"run={config.run}: nothing to undo: {why_not(store, parent)}")
+        exports = store.use(parent)
+    number = f" {record.number}" if record else ""
+    console.print(f"undone: {store.model} is as it was before learning{number}")
     report_lost(exports, console)
     return 0
+
+
+def why_not(store: Store, parent: str | None) -> str:
+    """Why there is no model to bring back, and what can be done by hand."""
+    others = store.other_models()
+    if parent is None and any(record.delivered for record in store.records()):
+        return "all learnings have been undone"
+    if not others:
+        return "its model has not learned anything, or the models before were removed"
+    newest = max(others, key=lambda path: path.stat().st_mtime)
+    return (
+        f"no record says which model was before; {len(others):,} kept in {newest.parent}: "
+        f"to use one, run `rm -r {store.model} && cp -r {newest} {store.model}`"
+    )
 
 
 def print_history(config: LearnConfig) -> int:
@@ -39,11 +55,13 @@ def print_history(config: LearnConfig) -> int:
         change = f"{held_out['before']:.2f} -> {held_out['after']:.2f}"
         lines = record.corrections["training"]
         print(f"{record.number}\t{state}\t{lines} corrections\t{change}\t{record.verdict}")
+    for path in store.unreadable():
+        print(f"{path.parent.name}\tunreadable\t\t\t{path}")
     return 0
 
 
 def prune(config: LearnConfig) -> int:
-    """Remove all kept models but the one in use."""
+    """Remove all kept models but the one in use, and what killed commands left."""
     store = Store(config.run)
     with files.only_process(store.home, "run"):
         before = store.disk_bytes()
@@ -51,8 +69,11 @@ def prune(config: LearnConfig) -> int:
         for path in store.home.glob("models/*"):
             if path != kept:
                 shutil.rmtree(path)
+        unfinished = store.remove_unfinished()
     megabytes = (before - store.disk_bytes()) / 1e6
     talker().print(f"removed the models before: {megabytes:,.0f} MB")
+    if unfinished:
+        talker().print(f"removed unfinished learnings: {unfinished:,}")
     return 0
 
 

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from nmt.config import DataConfig, NMTError
@@ -22,6 +22,12 @@ REVIEWED = {
 }
 """Suffix -> the reader of files that say which translations people have reviewed."""
 OTHER_DIRECTION = "in another direction"
+MALFORMED = "malformed"
+WITHOUT_PAIR = "without a pair in the model's languages"
+MEMORIES = (".tmx",)
+"""Suffixes of formats whose units need not have a text in both languages."""
+ADVICE_OF_PREPROCESS = (", or pass data.errors=skip", ": pass data.source and data.target")
+"""Ends of messages of readers, with options that `nmt learn` lacks."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +41,10 @@ class Correction:
     """Where the correction is in its file, such as `line 7`."""
     time: str = ""
     """When a suggestion was made, in ISO 8601; empty for other corrections."""
+
+
+Rejected = list[tuple[Correction, str]]
+"""Corrections, each with the reason why it was rejected."""
 
 
 @dataclass(frozen=True)
@@ -51,10 +61,11 @@ class Languages:
 
 
 def read_corrections(
-    names: list[str], languages: Languages, skipped: Counter[str]
+    names: list[str], languages: Languages, skipped: Counter[str], rejected: Rejected
 ) -> Iterator[Correction]:
-    """The corrections in files, in order; counts what is skipped by the reason.
+    """The corrections in files, in order.
 
+    Counts what is skipped by the reason, and appends malformed rows of tables to `rejected`.
     Raises NMTError for a file that is missing or malformed.
     """
     for name in names:
@@ -64,9 +75,9 @@ def read_corrections(
         if suffix in REVIEWED:
             yield from read_reviewed(name, languages, skipped)
         elif suffix == TABLE:
-            yield from read_table(name, languages, skipped)
+            yield from read_table(name, languages, skipped, rejected)
         elif table_format(name):
-            yield from read_pairs(name, languages)
+            yield from read_pairs(name, languages, skipped)
         else:
             raise NMTError(
                 f"{name}: unknown format; pass a table (.tsv), .tmx, .po, .xlf or .xliff"
@@ -89,7 +100,9 @@ def fits(unit: Reviewed, languages: Languages) -> bool:
     return languages.fit(source, target)
 
 
-def read_table(name: str, languages: Languages, skipped: Counter[str]) -> Iterator[Correction]:
+def read_table(
+    name: str, languages: Languages, skipped: Counter[str], rejected: Rejected
+) -> Iterator[Correction]:
     """The rows of a table of two columns, or of suggestions.
 
     Cells are read as they are: `nmt serve` writes no quotation marks around them.
@@ -97,32 +110,75 @@ def read_table(name: str, languages: Languages, skipped: Counter[str]) -> Iterat
     for number, line in enumerate(read_texts(name), 1):
         if not line.strip():
             continue
-        cells = line.split("\t")
+        source, *cells = [cell.strip() for cell in line.split("\t")]
         place = f"line {number}"
-        if len(cells) == 2:
-            yield Correction(cells[0].strip(), cells[1].strip(), name, place)
-            continue
-        if len(cells) != SUGGESTION_CELLS or not TIME.fullmatch(cells[4].strip()):
-            raise NMTError(
-                f"{name}, line {number}: {len(cells)} cells; write source and correction, "
-                "separated by a tab, or pass a file of `nmt serve suggestions=FILE`"
-            )
-        if languages.fit(cells[2], cells[3]):
-            yield Correction(cells[0].strip(), cells[1].strip(), name, place, cells[4].strip())
+        problem = problem_of_row(cells)
+        if problem:
+            row = Correction(source, " ".join(cells), name, place)
+            rejected.append((row, f"{MALFORMED}: {problem}"))
+        elif len(cells) == 1:
+            yield Correction(source, cells[0], name, place)
+        elif languages.fit(cells[1], cells[2]):
+            yield Correction(source, cells[0], name, place, cells[3])
         else:
             skipped[OTHER_DIRECTION] += 1
 
 
-def read_pairs(name: str, languages: Languages) -> Iterator[Correction]:
-    """The pairs of a file in a format of parallel corpora, such as TMX."""
+def problem_of_row(cells: list[str]) -> str:
+    """Why the cells after the source are no correction; empty if they are one."""
+    if len(cells) == 1:
+        return ""
+    if len(cells) + 1 != SUGGESTION_CELLS:
+        columns = "column" if not cells else "columns"
+        return f"{len(cells) + 1} {columns} instead of source and correction"
+    time = cells[-1]
+    return "" if TIME.fullmatch(time) else f"the time {time!r} of a suggestion"
+
+
+def read_pairs(name: str, languages: Languages, skipped: Counter[str]) -> Iterator[Correction]:
+    """The pairs of a file in a format of parallel corpora, such as TMX.
+
+    Raises NMTError for a malformed row, and for a memory without any pair of these languages.
+    """
+    may_lack_texts = table_format(name) in MEMORIES
     config = DataConfig(
         name="corrections",
         kind="files",
         source=languages.source,
         target=languages.target,
-        # A memory may have units without a translation.
-        errors="skip",
+        errors="skip" if may_lack_texts else "strict",
     )
-    for number, pair in enumerate(read_files([name], config, Counter()), 1):
-        source, target = (" ".join(text.split()) for text in pair)
-        yield Correction(source, target, name, f"pair {number}")
+    counts = Counter[str]()
+    number = 0
+    try:
+        for number, pair in enumerate(read_files([name], config, counts), 1):
+            source, target = (" ".join(text.split()) for text in pair)
+            yield Correction(source, target, name, f"pair {number}")
+    except NMTError as error:
+        raise NMTError(without_advice(error)) from error
+    if not counts[MALFORMED]:
+        return
+    problem = first_problem(name, config)
+    if not number:
+        direction = f"{languages.source} to {languages.target}"
+        raise NMTError(f"{problem}: no unit of the file is a pair from {direction}")
+    skipped[f"{WITHOUT_PAIR}, first {problem}"] += counts[MALFORMED]
+
+
+def first_problem(name: str, config: DataConfig) -> str:
+    """What is wrong with the first malformed unit of a file, and where."""
+    # Only the strict reader says that.
+    try:
+        for _ in read_files([name], replace(config, errors="strict"), Counter()):
+            pass
+    except NMTError as error:
+        return without_advice(error)
+    raise AssertionError(f"{name}: all units are pairs")
+
+
+def without_advice(error: NMTError) -> str:
+    """The message of a reader without options that only `nmt preprocess` has."""
+    message = str(error)
+    for advice in ADVICE_OF_PREPROCESS:
+        message = message.removesuffix(advice)
+    return message

@@ -1,6 +1,5 @@
 """Reject corrections that cannot be right, by their texts alone."""
 
-import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -9,7 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from nmt.plugins.learn.division import normalized
+from nmt.plugins.learn.addresses import new_addresses
+from nmt.plugins.learn.division import normalized, surplus_near_copies
 from nmt.plugins.learn.reading import Correction, Languages
 from nmt.text import TARGET, Tokenizer, macrolanguage, subtags
 
@@ -21,14 +21,8 @@ LANGUAGE = "wrong language"
 CONFLICT = "conflicting corrections"
 OLDER = "replaced by a newer suggestion"
 REPEATED = "repeated"
+NEAR_COPIES = "too many near-copies"
 TEST_SET = "in the general test or validation set"
-ADDRESS_IN_TEXT = re.compile(
-    r"(?i)\b(?:https?://|ftp://|www\.)[^\s<>\"']+"
-    r"|\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
-    r"|\b(?:[a-z0-9-]+\.)+(?:com|net|org|info|biz|io|ru|cn|de|xyz|top|shop|online|site)\b"
-)
-"""An address of a page or of mail, or a name of a host whose ending is common."""
-END_OF_ADDRESS = ".,;:!?)]}'*`"
 CLOSE = (
     {"da", "nb", "nn", "no", "sv"},
     {"bs", "hr", "sh", "sr", "sl"},
@@ -98,13 +92,13 @@ class TextRules:
             return EMPTY
         if has_control_characters(source + target):
             return CONTROL
-        new = addresses(target) - addresses(source)
+        if self.is_too_long(source, target):
+            return LONG
+        new = new_addresses(source, target)
         if new:
             return f"{ADDRESS}: {min(new)}"
         if normalized(source) in self.held_back:
             return TEST_SET
-        if self.is_too_long(source, target):
-            return LONG
         return self.reason_of_language(target)
 
     def is_too_long(self, source: str, target: str) -> bool:
@@ -129,12 +123,6 @@ class TextRules:
         if ranked[code] >= SURE and not are_close(code, expected):
             return f"{LANGUAGE}: {code}"
         return ""
-
-
-def addresses(text: str) -> set[str]:
-    """The addresses in a text, in lower case."""
-    matches = ADDRESS_IN_TEXT.findall(text)
-    return {address.rstrip(END_OF_ADDRESS).casefold() for address in matches}
 
 
 def has_control_characters(text: str) -> bool:
@@ -181,6 +169,14 @@ def without_conflicts(corrections: Sequence[Correction]) -> Sifted:
         reasons |= reasons_among(same_source)
     sifted = Sifted()
     sifted.sift(corrections, lambda correction: reasons.get(id(correction), ""))
+    return sifted
+
+
+def without_surplus(corrections: Sequence[Correction]) -> Sifted:
+    """Keep at most 10 corrections whose sources are near-copies of each other."""
+    surplus = surplus_near_copies(corrections)
+    sifted = Sifted()
+    sifted.sift(corrections, lambda item: NEAR_COPIES if item in surplus else "")
     return sifted
 
 

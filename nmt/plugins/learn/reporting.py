@@ -1,6 +1,7 @@
 """Tables of corrections, and the report on a new model."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -8,6 +9,8 @@ from typing import TYPE_CHECKING
 from nmt.config import title_of_metric
 from nmt.files import printable, write_file
 from nmt.plugins.learn.reading import Correction
+from nmt.plugins.learn.rejection import Sifted
+from nmt.plugins.learn.store import WORSE
 from nmt.plugins.learn.trial import Verdict, WorseLine
 
 if TYPE_CHECKING:
@@ -46,6 +49,19 @@ def rows_of_worse(lines: Sequence[WorseLine]) -> str:
     return "".join(rows)
 
 
+def report_sifted(sifted: Sifted, skipped: Counter[str], path: Path, console: "Console") -> None:
+    """Print which corrections are not used and why, and write the rejected ones to a table."""
+    for reason, count in skipped.items():
+        console.print(f"skipped: {count:,} {reason}")
+    total = len(sifted.usable) + len(sifted.rejected)
+    console.print(f"corrections: {len(sifted.usable):,} of {total:,} are usable")
+    for reason, count in sifted.counts().most_common():
+        console.print(f"rejected: {count:,} {reason}")
+    write_file(path, rows_of_rejected(sifted.rejected))
+    if sifted.rejected:
+        console.print(f"rejected corrections: {path}")
+
+
 def report_verdict(verdict: Verdict, metric: str, folder: Path, console: "Console") -> None:
     """Print the scores, and write the held-out lines that became worse to worse.tsv."""
     title = title_of_metric(metric)
@@ -58,7 +74,7 @@ def report_verdict(verdict: Verdict, metric: str, folder: Path, console: "Consol
         console.print(f"{name}: {title} {change}{p}  {difference.signature}")
     change = f"{verdict.loss_before:.4f} -> {verdict.loss_after:.4f}"
     console.print(f"general test set: loss {change} nats per token")
-    path = folder / "worse.tsv"
+    path = folder / WORSE
     write_file(path, rows_of_worse(verdict.worse))
     console.print(f"held-out lines that got worse: {len(verdict.worse):,} ({path})")
     if not verdict.problem:

@@ -5,6 +5,7 @@ https://docs.oasis-open.org/xliff/v1.2/os/xliff-core.html, sections "state" and 
 XLIFF 2: https://docs.oasis-open.org/xliff/xliff-core/v2.1/xliff-core-v2.1.html, section 4.3.1.31.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ import polib
 from lxml import etree
 
 from nmt.config import NMTError
-from nmt.text import separates_words
+from nmt.text import read_texts, separates_words
 
 REVIEWED_1 = ("final", "signed-off", "translated")
 """The states of XLIFF 1.2 without open work: other states say what a target still needs."""
@@ -26,6 +27,11 @@ CODES = {"bpt", "ept", "it", "ph", "x", "bx", "ex", "sc", "ec", "cp"}
 NOT_REVIEWED = "not reviewed"
 WITHOUT_TRANSLATION = "without a translation"
 WITH_PLURAL = "with plural forms"
+STRING = r'"(?>(?:[^"\\]|\\.)*)"'
+CATALOG_LINE = re.compile(
+    rf"\s*(?:#.*|(?:msg(?:ctxt|id|id_plural|str(?:\[\d+\])?)\s*)?{STRING}\s*)?"
+)
+"""A comment, a keyword with its string, the continuation of a string, or a blank line."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +47,10 @@ class Reviewed:
 
 def catalog_entries(path: Path, skipped: Counter[str]) -> Iterator[Reviewed]:
     """The translated messages of a catalog that are neither fuzzy nor obsolete."""
+    # polib accepts a string without a closing quotation mark, and drops its last character.
+    for number, line in enumerate(read_texts(path), 1):
+        if not CATALOG_LINE.fullmatch(line):
+            raise NMTError(f"{path}, line {number}: not a line of a message catalog; fix it")
     try:
         catalog = polib.pofile(str(path), encoding="utf-8")
     # The exceptions that polib raises for damaged files.
@@ -57,7 +67,8 @@ def catalog_entries(path: Path, skipped: Counter[str]) -> Iterator[Reviewed]:
             skipped[WITHOUT_TRANSLATION] += 1
         else:
             yield Reviewed(
-                entry.linenum,
+                # polib counts lines from 1, but gives the first message of a file line 0.
+                max(entry.linenum, 1),
                 on_one_line(entry.msgid),
                 on_one_line(entry.msgstr),
                 target_language=target,

@@ -11,19 +11,23 @@ and the model in disagreement.
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from nmt import files
 from nmt.config import NMTError
-from nmt.files import MODEL_FILES, parse_json, read_mapping
+from nmt.files import MODEL_FILES, parse_json, read_description, read_mapping
 from nmt.plugins.learn.exchange import exchange
 
 WEIGHTS = "model.safetensors"
 CARD = "README.md"
 RECORD = "record.json"
+IDENTITY = "identity"
+WORSE = "worse.tsv"
+"""Written after the tests, with the held-out lines that became worse."""
 MARK = "learned.json"
 NAME_LENGTH = 16
 """The digits of a hash in the name of a folder."""
@@ -74,15 +78,17 @@ class Store:
         return files.sha256(self.model / WEIGHTS)
 
     def records(self) -> list[Record]:
-        """All records in order."""
-        records = list[Record]()
-        for path in sorted(self.home.glob(f"*/{RECORD}"), key=lambda path: int(path.parent.name)):
-            tree = read_mapping(path, parse_json)
-            try:
-                records.append(Record(**tree))
-            except TypeError as error:
-                raise NMTError(f"{path}: not a record of `nmt learn`; remove it") from error
-        return records
+        """All readable records in order."""
+        records = map(read_record, self.record_paths())
+        return [record for record in records if record]
+
+    def unreadable(self) -> list[Path]:
+        """The damaged records in order; only what they say is lost, not a model."""
+        return [path for path in self.record_paths() if read_record(path) is None]
+
+    def record_paths(self) -> list[Path]:
+        paths = [path for path in self.home.glob(f"*/{RECORD}") if path.parent.name.isdecimal()]
+        return sorted(paths, key=lambda path: int(path.parent.name))
 
     def open(self) -> None:
         """Mark the folder, so that `nmt runs` knows it."""
@@ -95,6 +101,24 @@ class Store:
         folder = self.home / str(record.number)
         folder.mkdir(parents=True, exist_ok=True)
         files.write_file(folder / RECORD, content)
+
+    def remove_unfinished(self, but: str = "") -> int:
+        """Remove what killed commands left, except the attempt with the identity `but`.
+
+        The caller holds the lock of `home`. Returns the number of removed attempts. An attempt that
+        a remaining process of a killed command still uses stays.
+        """
+        for folder in (self.home, self.home / "models"):
+            files.remove_leftovers(folder)
+        count = 0
+        for folder in self.home.iterdir():
+            is_attempt = folder.name.isdecimal() and folder.is_dir()
+            if not is_attempt or is_finished(folder) or identity_of(folder) == but:
+                continue
+            if not is_in_use(folder):
+                shutil.rmtree(folder)
+                count += 1
+        return count
 
     def folder_of(self, weights: str) -> Path:
         """Where the model with these weights is kept."""
@@ -135,23 +159,94 @@ class Store:
         use."""
         delivered = [record for record in self.records() if record.delivered]
         chain = set[int]()
-        weights = self.current()
-        # Models may return to earlier weights, so the newest record of a model counts.
-        for record in reversed(delivered):
-            if record.model == weights:
+        weights: str | None = self.current()
+        rest = list(delivered)
+        seen = set[str]()
+        while weights and weights not in seen:
+            # Models may return to earlier weights, so the newest record of a model counts.
+            record = newest(rest, weights)
+            if record:
                 chain.add(record.number)
+                rest = rest[: rest.index(record)]
                 weights = record.parent
+            else:
+                seen.add(weights)
+                weights = self.stated_parent(weights)
         for record in delivered:
             yield record, record.number in chain
 
     def latest(self) -> Record | None:
-        """The record of the model in use; None for a model that `nmt learn` did not write."""
-        in_use = [record for record, is_part in self.history() if is_part]
-        return in_use[-1] if in_use else None
+        """The record of the model in use; None for a model without one."""
+        delivered = [record for record in self.records() if record.delivered]
+        return newest(delivered, self.current())
+
+    def parent(self) -> str | None:
+        """The SHA-256 of the weights before those in use; None if the model has not learned."""
+        record = self.latest()
+        return record.parent if record else self.stated_parent(self.current())
+
+    def stated_parent(self, weights: str) -> str | None:
+        """The weights before, as the model's own description says, which needs no record."""
+        folder = self.model if weights == self.current() else self.folder_of(weights)
+        try:
+            learned = read_description(folder).training.get("learned")
+        except NMTError:  # the model was removed or is damaged
+            return None
+        parent = learned.get("parent") if isinstance(learned, dict) else None
+        return parent if isinstance(parent, str) else None
+
+    def other_models(self) -> list[Path]:
+        """The kept models except the one in use."""
+        in_use = self.folder_of(self.current())
+        folders = [path.parent for path in sorted(self.home.glob(f"models/*/{WEIGHTS}"))]
+        return [folder for folder in folders if folder != in_use]
 
     def disk_bytes(self) -> int:
         """The size of all models that are kept."""
         return sum(path.stat().st_size for path in self.home.glob(f"models/*/{WEIGHTS}"))
+
+
+def identity_of(folder: Path) -> str:
+    """What determines the weights of an attempt; empty if its folder is incomplete."""
+    path = folder / IDENTITY
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
+
+
+def is_finished(folder: Path) -> bool:
+    """Whether the command of an attempt ended, even if its record has been removed since."""
+    return (folder / RECORD).exists() or (folder / WORSE).exists()
+
+
+def is_in_use(folder: Path) -> bool:
+    """Whether a process holds a lock in a folder."""
+    with ExitStack() as locks:
+        try:
+            for lock in folder.rglob(f"*{files.LOCK}"):
+                locks.enter_context(files.locked_file(lock, True, f"{lock}: in use"))
+        except NMTError:
+            return True
+    return False
+
+
+def newest(records: Sequence[Record], weights: str) -> Record | None:
+    """The last of the records whose model has these weights."""
+    for record in reversed(records):
+        if record.model == weights:
+            return record
+    return None
+
+
+def read_record(path: Path) -> Record | None:
+    """The record in a file; None if it is damaged."""
+    try:
+        record = Record(**read_mapping(path, parse_json))
+        held_out = record.tests["held_out"]
+        numbers = (held_out["before"], held_out["after"], record.corrections["training"])
+    except (NMTError, TypeError, KeyError):
+        return None
+    is_valid = all(isinstance(number, int | float) for number in numbers)
+    is_named = isinstance(record.model, str) and isinstance(record.parent, str)
+    return record if is_valid and is_named and str(record.number) == path.parent.name else None
 
 
 def copy_model(folder: Path, copy: Path) -> None:

@@ -6,8 +6,7 @@ less and need no further training.
 """
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,7 +23,6 @@ from nmt.files import (
 )
 from nmt.model import Transformer, load_model, write_model_directory
 from nmt.text import Pair
-from nmt.training import latest_link
 
 FEWEST_UPDATES = 60
 MOST_UPDATES = 1500
@@ -101,8 +99,7 @@ def fine_tune(folder: Path, parent: Path, languages: tuple[str, str], course: Co
     else:
         words.append(f"optim.learning_rate={course.learning_rate}")
     training = commands.compose("train", words)
-    with unchanged_link(run):
-        stopped = commands.COMMANDS["train"].run(training)
+    stopped = commands.COMMANDS["train"].run(training)
     if stopped:
         raise KeyboardInterrupt
     return find_model_directory(str(run))
@@ -128,22 +125,6 @@ def preparation(
         set_text("init", literal(str(parent))),
         set_text("prepared", literal(str(corpus))),
     ]
-
-
-@contextmanager
-def unchanged_link(run: Path) -> Iterator[None]:
-    """Keep `runs/latest` as it is: this training is part of another run."""
-    link = latest_link(run)
-    target = link.readlink() if link.is_symlink() else None
-    try:
-        yield
-    finally:
-        if target:
-            temporary = files.temporary_name(link)
-            temporary.symlink_to(target)
-            temporary.replace(link)
-        else:
-            link.unlink(missing_ok=True)
 
 
 def between(parent: Transformer, trained: Transformer, strength: float) -> Transformer:

@@ -2,8 +2,18 @@
 
 import random
 
-from nmt.plugins.learn.division import divide, groups_of_near_copies, normalized
+import pytest
+
+from nmt.errors import NMTError
+from nmt.plugins.learn.division import (
+    check_kinds,
+    divide,
+    groups_of_near_copies,
+    kinds_of,
+    normalized,
+)
 from nmt.plugins.learn.reading import Correction
+from nmt.plugins.learn.rejection import without_surplus
 
 WORDS = [
     "alpha",
@@ -65,6 +75,52 @@ def test_near_copies_are_in_the_same_part():
     held_out = {item.source for item in division.held_out}
     for correction, copy in zip(corrections, copies, strict=True):
         assert (correction.source in held_out) == (copy.source in held_out)
+
+
+def copies_of(correction: Correction, count: int) -> list[Correction]:
+    """Near-copies, which differ in their first word."""
+    _, *rest = correction.source.split()
+    copies = []
+    for number in range(count):
+        name = "".join(chr(ord("a") + int(digit)) for digit in f"{number:04}")
+        source = " ".join([name, *rest])
+        copies.append(Correction(source, source.upper(), "b.tsv", f"line {number + 1}"))
+    return copies
+
+
+def test_near_copies_count_once_in_each_part():
+    corrections = corrections_of(20)
+    copies = []
+    for correction in corrections:
+        copies += copies_of(correction, 9)
+    division = divide(copies)
+    for part, least in ((division.held_out, 10), (division.tuning, 5), (division.training, 1)):
+        assert len(kinds_of(part)) >= least
+
+
+def test_at_most_ten_near_copies_remain():
+    [one, other] = corrections_of(2)
+    few = copies_of(other, 10)
+    many = copies_of(one, 1000)
+    sifted = without_surplus([*many, *few])
+    assert set(few) < set(sifted.usable)
+    assert len(set(sifted.usable) & set(many)) == 10
+    assert {reason for _, reason in sifted.rejected} == {"too many near-copies"}
+    # The same ones in any order.
+    again = without_surplus([*few, *reversed(many)])
+    assert set(again.usable) == set(sifted.usable)
+
+
+def test_corrections_of_too_few_kinds_are_refused():
+    copies = copies_of(corrections_of(1)[0], 50)
+    with pytest.raises(NMTError, match=r"50 usable corrections of 1 kind \(.*but 20 kinds"):
+        check_kinds(copies, 20)
+    mixed = [*copies, *corrections_of(18, seed=2)]
+    with pytest.raises(NMTError, match="68 usable corrections of 19 kinds"):
+        check_kinds(mixed, 20)
+    check_kinds(mixed, 19)
+    with pytest.raises(NMTError, match="18 usable corrections, but 20 are needed"):
+        check_kinds(corrections_of(18), 20)
 
 
 def test_more_corrections_do_not_move_earlier_ones():

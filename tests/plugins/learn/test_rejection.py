@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from nmt.plugins.learn.addresses import addresses, new_addresses
 from nmt.plugins.learn.comparison import Compared
 from nmt.plugins.learn.reading import Correction, Languages
 from nmt.plugins.learn.rejection import TextRules, without_conflicts
@@ -45,6 +46,61 @@ def test_reasons_in_the_text(rules: TextRules, source, target, reason):
     found = rules.reason(Correction(source, target, "a.tsv", "line 1"))
     assert found.startswith(reason)
     assert bool(found) == bool(reason)
+
+
+@pytest.mark.parametrize(
+    ("target", "address"),
+    [
+        ("t.me/evil hilft", "t.me/evil"),
+        ("bücher.de ist gut", "bücher.de"),
+        ("192.168.1.1:8080/x", "192.168.1.1:8080/x"),
+        ("10.0.0.1 anrufen", "10.0.0.1"),
+        ("Auf xn--bcher-kva.example/", "xn--bcher-kva"),
+        ("evil。com kaufen", "evil.com"),
+        ("evil․com kaufen", "evil.com"),
+        ("ｈｔｔｐ://evil.com", "evil.com"),
+        ("e\u00advil.com", "evil.com"),
+        ("evil .com", ".com"),
+        ("javascript:alert(1)", "javascript:alert(1"),
+        ("mailto:a@b", "mailto:a@b"),
+        ("magnet:?xt=urn:btih:1", "magnet:?xt=urn:btih:1"),
+        ("tel:+4930123", "tel:+4930123"),
+        ("@evilhandle folgen", "@evilhandle"),
+        ("(https://evil.example/a).", "evil.example/a"),
+        ("evil [dot] example", "[dot"),
+        ("Schau auf „www.evil.example“", "evil.example"),
+    ],
+)
+def test_addresses(target, address):
+    assert new_addresses("The old dog.", target) == {address}
+    assert not new_addresses(f"See {target}", target)
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "libfoo.so und Node.js laden main.py",
+        "z. B. tar/tar.gz/zip-Dateien, d.h. und/oder v1.2.3",
+        "15.000.000.000 Euro um 10:30 Uhr: 1.2.3.4.5",
+        "Verhältnis 1:2, Option: Wert, Tel.: 030 123, Das Ende.Und weiter",
+        "tor://-Adressen und std::string, a@b",
+        "因此。它是好的。",
+    ],
+)
+def test_texts_without_addresses(target):
+    assert new_addresses("The old dog.", target) == set()
+
+
+def test_addresses_as_the_source_writes_them():
+    assert not new_addresses("See https://www.nmt.example/.", "Siehe nmt.example/.")
+    assert not new_addresses("the .NET framework", "das Framework von Microsoft .NET")
+    assert new_addresses("See t.me/nmt.", "Siehe t.me/other.") == {"t.me/other"}
+
+
+@pytest.mark.parametrize("unit", ["a.", "a-", "a@", "1.", "www.", "a://", "[", "a .", "a。", "@a"])
+def test_long_lines_without_spaces(unit):
+    # Would take minutes if the time grew with the square of the length.
+    addresses(unit * 20_000)
 
 
 def row(source: str, target: str, time: str = "") -> Correction:

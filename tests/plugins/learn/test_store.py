@@ -1,18 +1,22 @@
 """Models that replace each other, whenever a process is killed."""
 
+import json
 import os
 import shutil
 import signal
+import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from nmt.errors import NMTError
-from nmt.files import foreign_files
+from nmt.files import foreign_files, only_process, read_description
 from nmt.model import load_model
 from nmt.plugins.learn.exchange import exchange
 from nmt.plugins.learn.store import Record, Store
+from nmt.training.delivery import moved_link
 from tests.conftest import write_random_model
 
 WEIGHTS = "model.safetensors"
@@ -32,7 +36,17 @@ def run(here: Path) -> Path:
 
 
 def record_of(number: int, parent: str, model: str) -> Record:
-    return Record(number, f"identity {number}", parent, model, True, "better", 1.0)
+    return Record(
+        number,
+        f"identity {number}",
+        parent,
+        model,
+        True,
+        "better",
+        1.0,
+        corrections={"training": 7},
+        tests={"held_out": {"before": 1.0, "after": 2.0}},
+    )
 
 
 def learn_other(run: Path) -> tuple[str, str]:
@@ -70,6 +84,96 @@ def test_the_chain_of_models(run: Path):
         store.current = lambda weights=weights: weights
         chains[weights] = [record.number for record, is_part in store.history() if is_part]
     assert chains == {"a": [], "b": [1], "c": [1, 2], "d": [1, 3]}
+
+
+def damage(number: int) -> None:
+    Path("run", "learned", str(number), "record.json").write_text('{"number": ')
+
+
+def learn_twice(run: Path) -> list[str]:
+    """Learn as `nmt learn` does, whose models say what was before; returns all weights."""
+    store = Store(str(run))
+    store.open()
+    weights = [store.keep(store.model)]
+    for number in (1, 2):
+        folder = Path(f"learned-{number}")
+        shutil.copytree(run / "model", folder)
+        content = bytearray((folder / WEIGHTS).read_bytes())
+        content[-number] ^= 1
+        (folder / WEIGHTS).write_bytes(content)
+        description = read_description(folder)
+        description.training["learned"] = {"strength": 1.0, "parent": weights[-1]}
+        (folder / "config.json").write_text(json.dumps(asdict(description)))
+        weights.append(store.keep(folder))
+        store.write(record_of(number, weights[-2], weights[-1]))
+        store.use(weights[-1])
+    return weights
+
+
+def test_undo_without_a_readable_record(run: Path, nmt):
+    weights = learn_twice(run)
+    damage(2)
+    listed = nmt("learn", "run", "list=true").out.splitlines()
+    assert listed[0].startswith("1\tin use\t7 corrections\t1.00 -> 2.00\tbetter")
+    assert listed[1].startswith("2\tunreadable\t")
+    shutil.rmtree(run / "learned" / "2")
+    assert nmt("learn", "run", "undo=true").code == 0
+    assert Store("run").current() == weights[1]
+    damage(1)
+    assert nmt("learn", "run", "undo=true").code == 0
+    assert Store("run").current() == weights[0]
+
+
+def test_nothing_to_undo(run: Path, nmt):
+    nmt("learn", "run", "undo=true").refused("its model has not learned anything")
+    weights = learn_twice(run)
+    for _ in range(2):
+        assert nmt("learn", "run", "undo=true").code == 0
+    nmt("learn", "run", "undo=true").refused("nothing to undo: all learnings have been undone")
+    for number in (1, 2):
+        shutil.rmtree(run / "learned" / str(number))
+    refused = nmt("learn", "run", "undo=true")
+    refused.refused("no record says which model was before; 2 kept in run/learned/models")
+    command = refused.err.split("`")[1]
+    subprocess.run(command, shell=True, check=True)
+    assert Store("run").current() in weights[1:]
+
+
+def test_the_model_before_was_pruned(run: Path, nmt):
+    learn_twice(run)
+    assert nmt("learn", "run", "prune=true").code == 0
+    nmt("learn", "run", "undo=true").refused("it was removed, so it cannot be used again")
+
+
+def test_what_killed_commands_left_is_removed(run: Path, nmt):
+    learn_twice(run)
+    home = run / "learned"
+    # 2: its record was removed by hand. 3: killed. 4: the worker of a killed command still runs.
+    (home / "2" / "record.json").rename(home / "2" / "worse.tsv")
+    (home / "3" / ".corpus.0123abcd.nmt-tmp").mkdir(parents=True)
+    (home / "4" / "run").mkdir(parents=True)
+    (home / "models" / ".aa.0123abcd.nmt-tmp").mkdir()
+    for number in (3, 4):
+        (home / str(number) / "identity").write_text(f"attempt {number}")
+    with only_process(home / "4" / "run", "run"):
+        (home / "4" / "run" / "config.yaml").write_text("")
+        Store("run").remove_unfinished(but="attempt 3")
+        assert {path.name for path in home.glob("?")} == {"1", "2", "3", "4"}
+        assert not [*home.rglob("models/.*")]
+        pruned = nmt("learn", "run", "prune=true")
+        assert "removed unfinished learnings: 1" in pruned.err
+        assert {path.name for path in home.glob("?")} == {"1", "2", "4"}
+    Store("run").remove_unfinished()
+    assert {path.name for path in home.glob("?")} == {"1", "2"}
+
+
+def test_the_training_of_a_learning_is_not_the_latest_run(run: Path, here: Path):
+    Store("run").open()
+    inner = run / "learned" / "3" / "run"
+    inner.mkdir(parents=True)
+    assert moved_link(inner.relative_to(here)) == ""
+    assert not [*here.rglob("latest")]
+    assert moved_link(Path("run")) == "; latest now leads to run"
 
 
 def killed_at(event: int, run: Path) -> bool:
