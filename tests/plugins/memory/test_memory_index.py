@@ -79,3 +79,10 @@ def test_an_exact_entry_is_the_last_one_in_canonical_form():
     # Case and punctuation count.
     assert memory.exact("\u00c9t\u00e9 x") is None
     assert memory.exact("\u00e9t\u00e9 x.") is None
+
+
+def test_a_text_at_exactly_the_minimum_is_similar():
+    # 2 edits in 5 words.
+    texts = WordIndex(["one two three four five"], 0.6)
+    [entry] = texts.similar("one two three x y")
+    assert entry.score == pytest.approx(0.6)
