@@ -115,20 +115,21 @@ class MemoryStage(Stage):
     def refresh(self) -> None:
         """Read the memories whose files have changed; keeps a memory that cannot be read."""
         for direction, (states, memories) in list(self.memories.items()):
+            current = states
             try:
                 current = states_of(self.entries, direction)
                 if current == states:
                     continue
-                # In any case, a damaged file is not read again until it changes.
-                self.memories[direction] = current, memories
+                # Other threads that notice the change wait there for the same memory.
                 memories = load_memory(self.entries, direction, self.minimum)
-                self.memories[direction] = current, memories
                 self.problem = ""
             except (NMTError, OSError) as error:
                 # A file may be missing for a moment while another program replaces it.
                 if str(error) != self.problem:
                     warn(f"{error}; the server keeps the memory as it was")
                 self.problem = str(error)
+            # A damaged file is not read again until it changes.
+            self.memories[direction] = current, memories
 
     def memory_of(self, line: Line) -> Memories | None:
         """The memory for the direction of a line, which its tag may name."""

@@ -46,8 +46,8 @@ class Server:
         self.admission = Admission(config)
         self.downloads = Downloads()
         self.suggestions = config.suggestions
-        # Fails now if the file cannot be written. Before the memories are read, because the file may
-        # be one of them.
+        # Fails now if the file cannot be written. Creates it before the memories are read, because
+        # it may be one of them.
         collect(self.suggestions)
         # Reads the descriptions of models and the glossaries, so that mistakes end the start at
         # once; `load` reads the weights later.
