@@ -77,7 +77,7 @@ def measure(path: str, queries: list[str], minimum: float, brute: int) -> None:
     """Print the measurements, in a process of its own, which has no other data in memory."""
     before = megabytes()
     begin = time.process_time()
-    memory = load_memory([path], Direction(), minimum)
+    [memory] = load_memory([path], Direction(), minimum).memories
     seconds = time.process_time() - begin
     assert memory.index
     print(f"{len(memory):,} entries, {len(queries):,} lines, minimum {minimum}")

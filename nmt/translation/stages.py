@@ -126,6 +126,9 @@ class Stage:
     A search for other words of a translation leaves such stages out.
     """
 
+    def refresh(self) -> None:
+        """Use the current content of the stage's files; a server calls this before each batch."""
+
     def translate(self, lines: list[Line], rest: Rest) -> list[Outcome]:
         return rest(lines)
 

@@ -3,14 +3,15 @@
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from pathlib import Path
+from threading import Lock
 from typing import NamedTuple
 
 from nmt.config import DataConfig, NMTError, TranslatorOptions
 from nmt.extensions import PairsEntry, import_attribute
 from nmt.files import identity_of
-from nmt.plugins.memory.memory import Memory
+from nmt.plugins.memory.memory import Memories, Memory
+from nmt.plugins.memory.suggestions import is_of_suggestions, read_suggestions
 from nmt.registry import entries_of
 from nmt.text import (
     Pair,
@@ -23,8 +24,8 @@ from nmt.text import (
 )
 from nmt.translation import Direction, find_models, warn
 
-MOST_MEMORIES = 16
-"""The number of memories to keep: a server has one for each direction."""
+MOST_MEMORIES = 64
+"""The number of memories to keep: a server has one for each file and direction."""
 JSON_LINES = ".jsonl"
 NOT_LINES = (".tmx", ".parquet")
 """Formats whose readers report damage themselves."""
@@ -32,15 +33,21 @@ UNKNOWN = Direction("source", "target")
 """Names for the languages of a model that does not say which they are."""
 
 
-class MemoryFiles(NamedTuple):
-    """What a memory is read from; equal if nothing has changed."""
+class MemoryKey(NamedTuple):
+    """What decides the content of a memory, besides the content of its files."""
 
-    entries: tuple[str, ...]
+    entry: str
     """As in the option `memory`."""
-    states: tuple[object, ...]
-    """What changes when a file is replaced or written to."""
     direction: Direction
     minimum: float
+
+
+States = tuple[object, ...]
+"""What changes when one of some files is replaced or written to."""
+kept = dict[MemoryKey, tuple[States, Memory]]()
+"""The memories read so far, and the states of their files; the one used last is last."""
+reading = Lock()
+"""Held while memories are read, so that threads do not read the same one twice."""
 
 
 def short_code(code: str) -> str:
@@ -85,42 +92,71 @@ def files_of(entries: Sequence[str], options: TranslatorOptions) -> list[Path]:
     return all_paths(entries, find_models(options.run).direction(options))
 
 
-def load_memory(entries: Sequence[str], direction: Direction, minimum: float) -> Memory:
-    """Read memories, or return the same one as before if no file has changed.
+def states_of(entries: Sequence[str], direction: Direction) -> States:
+    """The states of the files of entries; raises NMTError if a file is missing."""
+    return tuple(identity_of(path) for path in all_paths(entries, direction))
+
+
+def load_memory(entries: Sequence[str], direction: Direction, minimum: float) -> Memories:
+    """Read memories, or only those whose files have changed.
 
     Raises NMTError if a file is missing or damaged.
     """
-    states = [identity_of(path) for path in all_paths(entries, direction)]
-    return read_memory(MemoryFiles(tuple(entries), tuple(states), direction, minimum))
+    memories = list[Memory]()
+    # One memory per entry: a large one need not be read again because a small one has changed.
+    with reading:
+        for entry in entries:
+            memories.append(kept_memory(MemoryKey(entry, direction, minimum)))
+    return Memories(memories)
 
 
-@lru_cache(MOST_MEMORIES)
-def read_memory(files: MemoryFiles) -> Memory:
-    config = config_of(files.direction)
+def kept_memory(key: MemoryKey) -> Memory:
+    """The memory of an entry, which is read only if its files have changed."""
+    # Before the files are read, so that a later change is noticed.
+    states = states_of([key.entry], key.direction)
+    known = kept.pop(key, None)
+    if known is None or known[0] != states:
+        known = states, read_memory(key)
+    kept[key] = known
+    if len(kept) > MOST_MEMORIES:
+        del kept[next(iter(kept))]
+    return known[1]
+
+
+def read_memory(key: MemoryKey) -> Memory:
+    config = config_of(key.direction)
     skipped = Counter[str]()
-    pairs = pairs_of(files.entries, config, skipped)
-    memory = Memory(pairs, files.minimum)
+    pairs = pairs_of(key.entry, config, skipped)
+    memory = Memory(pairs, key.minimum)
     if skipped:
-        for path in all_paths(files.entries, files.direction):
+        for path in all_paths([key.entry], key.direction):
             check_lines(path)
     ignored = skipped.total() + memory.empty
     if ignored:
         languages = f"{with_code(config.source)} and {with_code(config.target)}"
-        names = ", ".join(files.entries)
         entries = "ignoring 1 entry" if ignored == 1 else f"ignoring {ignored:,} entries"
-        warn(f"memory={names}: {entries} without a pair of {languages}")
+        warn(f"memory={key.entry}: {entries} without a pair of {languages}")
+    elif not memory:
+        warn(f"memory={key.entry}: contains no pair yet")
     return memory
 
 
-def pairs_of(entries: Sequence[str], config: DataConfig, skipped: Counter[str]) -> Iterator[Pair]:
-    """The pairs of all files, in the order in which later ones replace earlier ones."""
-    for entry in entries:
-        for paths in paths_of(entry, config):
-            dated = dated_reader(paths)
-            if dated:
-                yield from by_date(paths[0], config, skipped, dated)
-            else:
-                yield from read_files([":".join(map(str, paths))], config, skipped)
+def pairs_of(entry: str, config: DataConfig, skipped: Counter[str]) -> Iterator[Pair]:
+    """The pairs of an entry's files, in the order in which later ones replace earlier ones."""
+    for paths in paths_of(entry, config):
+        dated = dated_reader(paths)
+        if dated:
+            yield from by_date(paths[0], config, skipped, dated)
+        elif is_of_suggestions(paths):
+            yield from read_suggestions(paths[0], config)
+        else:
+            yield from read_files([":".join(map(str, paths))], config, skipped)
+
+
+def can_be_empty(entries: Sequence[str], direction: Direction) -> bool:
+    """Whether some files may have no pair yet, because suggestions will be added to them."""
+    config = config_of(direction)
+    return any(is_of_suggestions(paths) for entry in entries for paths in paths_of(entry, config))
 
 
 def check_lines(path: Path) -> None:
@@ -161,6 +197,8 @@ def by_date(path: Path, config: DataConfig, skipped: Counter[str], reader: str) 
 def names_languages(entry: str, direction: Direction) -> bool:
     """Whether the files of an entry say which languages their texts are in."""
     for paths in paths_of(entry, config_of(direction)):
+        if is_of_suggestions(paths):
+            continue
         if len(paths) == 1:
             if not entries_of(PairsEntry)[table_format(paths[0])].names_languages:
                 return False

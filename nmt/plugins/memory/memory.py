@@ -1,7 +1,8 @@
 """A translation memory: exact and similar entries for a text."""
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from rapidfuzz.distance import Levenshtein
 
@@ -29,6 +30,22 @@ def without_controls(text: str) -> str:
         if not is_noncharacter and not is_control:
             kept.append(character)
     return "".join(kept)
+
+
+class Ranked(NamedTuple):
+    """An entry that is similar to a text."""
+
+    entry: MemoryEntry
+    words: float
+    """The similarity of their words."""
+    letters: float
+
+    @property
+    def rank(self) -> tuple[float, float]:
+        """A key that sorts the most similar entry first."""
+        # Words decide. Of entries with equally similar words, the one is first whose letters and
+        # signs differ least.
+        return -self.words, -self.letters
 
 
 class Memory:
@@ -63,21 +80,48 @@ class Memory:
         target = self.targets.get(text)
         return None if target is None else MemoryEntry(text, target, 1.0)
 
-    def similar(self, text: str) -> list[MemoryEntry]:
+    def ranked(self, text: str) -> list[Ranked]:
         """The entries that are similar to a text in canonical form, the most similar first."""
         if self.index is None:
             return []
-        ranked = list[tuple[float, float, int]]()
-        for number, score in self.index.similar(text):
-            # Words decide. Of entries with equally similar words, the one is first whose letters
-            # and signs differ least, then the first one of the memory.
-            letters = Levenshtein.normalized_similarity(text, self.sources[number])
-            ranked.append((-score, -letters, number))
-        entries = list[MemoryEntry]()
-        for negative_score, _, number in sorted(ranked)[:MOST_SIMILAR]:
+        entries = list[Ranked]()
+        for number, words in self.index.similar(text):
             source = self.sources[number]
-            score = -negative_score
-            if source != text:
-                score = min(score, SAME_WORDS)
-            entries.append(MemoryEntry(source, self.targets[source], round(score, 4)))
-        return entries
+            score = words if source == text else min(words, SAME_WORDS)
+            entry = MemoryEntry(source, self.targets[source], round(score, 4))
+            letters = Levenshtein.normalized_similarity(text, source)
+            entries.append(Ranked(entry, words, letters))
+        # Stable: of equally similar entries, the first one of the memory is first.
+        entries.sort(key=lambda ranked: ranked.rank)
+        return entries[:MOST_SIMILAR]
+
+    def similar(self, text: str) -> list[MemoryEntry]:
+        return [ranked.entry for ranked in self.ranked(text)]
+
+
+class Memories:
+    """Several memories that are read as one; a later one replaces entries of an earlier one."""
+
+    def __init__(self, memories: Sequence[Memory]) -> None:
+        self.memories = memories
+
+    def __len__(self) -> int:
+        return sum(map(len, self.memories))
+
+    def exact(self, text: str) -> MemoryEntry | None:
+        """The entry for a text in canonical form."""
+        for memory in reversed(self.memories):
+            entry = memory.exact(text)
+            if entry:
+                return entry
+        return None
+
+    def similar(self, text: str) -> list[MemoryEntry]:
+        """The entries that are similar to a text in canonical form, the most similar first."""
+        # An entry of a later memory replaces the target, and keeps the place of the first one.
+        by_source = dict[str, Ranked]()
+        for memory in self.memories:
+            for ranked in memory.ranked(text):
+                by_source[ranked.entry.source] = ranked
+        entries = sorted(by_source.values(), key=lambda ranked: ranked.rank)
+        return [ranked.entry for ranked in entries[:MOST_SIMILAR]]

@@ -10,8 +10,14 @@ from typing import Any, ClassVar
 
 from nmt.config import NMTError, TranslatorOptions, shown
 from nmt.flags import missing_placeholders
-from nmt.plugins.memory.files import load_memory, names_languages
-from nmt.plugins.memory.memory import MOST_SIMILAR, Memory
+from nmt.plugins.memory.files import (
+    States,
+    can_be_empty,
+    load_memory,
+    names_languages,
+    states_of,
+)
+from nmt.plugins.memory.memory import MOST_SIMILAR, Memories
 from nmt.plugins.memory.pieces import Piece, join_pieces, sentences_of
 from nmt.text import Tokenizer, canonical
 from nmt.translation import (
@@ -28,6 +34,7 @@ from nmt.translation import (
     Stage,
     Translation,
     language_of,
+    warn,
 )
 
 EXACT = "translated from the translation memory"
@@ -76,11 +83,14 @@ class MemoryStage(Stage):
         self.splits = limits.split
         self.direction = Direction(limits.language, limits.target)
         self.is_multilingual = bool(tokenizer.tags or tokenizer.languages)
-        self.memories = dict[Direction, Memory]()
-        """The memories read so far; later changes of the files have no effect."""
+        self.memories = dict[Direction, tuple[States, Memories]]()
+        """The memories read so far; only `refresh` reads files that have changed."""
+        self.problem = ""
+        """Why `refresh` could not read a memory, which is reported once."""
         self.check_files()
         memory = self.memory_for(self.direction)
-        if memory is not None and not memory and not self.is_multilingual:
+        is_empty = memory is not None and not memory
+        if is_empty and not self.is_multilingual and not can_be_empty(self.entries, self.direction):
             raise NMTError(
                 f"memory={shown(','.join(self.entries))}: contains no pair of the model's "
                 f"languages, {limits.language or 'source'} and {limits.target or 'target'}"
@@ -97,15 +107,37 @@ class MemoryStage(Stage):
                     "languages needs; use .tmx or .jsonl"
                 )
 
-    def memory_for(self, direction: Direction) -> Memory | None:
+    def memory_for(self, direction: Direction) -> Memories | None:
         """The memory for a direction; None if the languages are not known."""
         if self.is_multilingual and not all(direction):
             return None
         if direction not in self.memories:
-            self.memories[direction] = load_memory(self.entries, direction, self.minimum)
-        return self.memories[direction]
+            # Before the files are read, so that a later change is noticed.
+            states = states_of(self.entries, direction)
+            memories = load_memory(self.entries, direction, self.minimum)
+            self.memories[direction] = states, memories
+        return self.memories[direction][1]
 
-    def memory_of(self, line: Line) -> Memory | None:
+    def refresh(self) -> None:
+        """Read the memories whose files have changed; keeps a memory that cannot be read."""
+        for direction, (states, memories) in list(self.memories.items()):
+            current = states
+            try:
+                current = states_of(self.entries, direction)
+                if current == states:
+                    continue
+                # Other threads that notice the change wait there for the same memory.
+                memories = load_memory(self.entries, direction, self.minimum)
+                self.problem = ""
+            except (NMTError, OSError) as error:
+                # A file may be missing for a moment while another program replaces it.
+                if str(error) != self.problem:
+                    warn(f"{error}; the server keeps the memory as it was")
+                self.problem = str(error)
+            # A damaged file is not read again until it changes.
+            self.memories[direction] = current, memories
+
+    def memory_of(self, line: Line) -> Memories | None:
         """The memory for the direction of a line, which its tag may name."""
         tag = line.tag.strip()
         source, target = self.tokenizer.languages_of(tag)
@@ -189,7 +221,7 @@ def is_complete(entry: MemoryEntry) -> bool:
     return not missing_placeholders(entry.source, entry.target)
 
 
-def pieces_of(text: str, sentences: Sequence[tuple[int, int]], memory: Memory) -> list[Piece]:
+def pieces_of(text: str, sentences: Sequence[tuple[int, int]], memory: Memories) -> list[Piece]:
     """The stretches of a text: sentences that are in the memory, and what is between them.
 
     Empty if no sentence is in the memory.
@@ -207,7 +239,7 @@ def pieces_of(text: str, sentences: Sequence[tuple[int, int]], memory: Memory) -
 
 
 def most_similar(
-    memory: Memory, text: str, sentences: Sequence[tuple[int, int]]
+    memory: Memories, text: str, sentences: Sequence[tuple[int, int]]
 ) -> list[MemoryEntry]:
     """The entries most similar to a text; if there are none, those similar to its sentences."""
     entries = memory.similar(text)

@@ -133,5 +133,5 @@ def characters_of(form: Any) -> int:
     if isinstance(form, TextForm):
         size += sum(len(text) or 1 for text in form.texts)
     if isinstance(form, SuggestForm):
-        size += len(form.s)
+        size += sum(map(len, form.suggestions))
     return size

@@ -25,7 +25,7 @@ from nmt.plugins.serve.failures import Failed
 from nmt.plugins.serve.forms import FileForm, SuggestForm, TextForm, TranslateForm
 from nmt.plugins.serve.guard import Guard, handle_error
 from nmt.plugins.serve.reloading import Reloader
-from nmt.plugins.serve.suggestions import collect, is_blank
+from nmt.plugins.serve.suggestions import collect, is_blank, pairs_of_lines
 from nmt.plugins.serve.translation import Service
 from nmt.text import match_language
 
@@ -45,11 +45,13 @@ class Server:
     def __init__(self, config: ServeConfig) -> None:
         self.admission = Admission(config)
         self.downloads = Downloads()
+        self.suggestions = config.suggestions
+        # Fails now if the file cannot be written. Creates it before the memories are read, because
+        # it may be one of them.
+        collect(self.suggestions)
         # Reads the descriptions of models and the glossaries, so that mistakes end the start at
         # once; `load` reads the weights later.
         self.service = Service(config)
-        self.suggestions = config.suggestions
-        collect(self.suggestions)  # fails now if the file cannot be written
 
     async def translate(self, request: Request) -> Response:
         form = await self.admission.admit(request, TranslateForm)
@@ -85,17 +87,15 @@ class Server:
         if not self.suggestions:
             advice = "to collect them, start the server with suggestions=FILE"
             raise Failed(403, f"suggestions are disabled; {advice}")
+        pairs = suggested_pairs(form)
         text = "\n".join(form.texts)
-        for name, value in (("q", text), ("s", form.s)):
-            if is_blank(value):
-                raise Failed(400, f"{name}: contains no text")
         # A row names the detected language instead of "auto", so that rows can be selected by
         # language.
         [route] = await self.service.routes.find(form.source, form.target, [text])
         now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
-        cells = (text, form.s, route.source, route.target, now)
+        rows = [(*pair, route.source, route.target, now) for pair in pairs]
         # A lock on the file may have to wait for another server.
-        await asyncio.to_thread(collect, self.suggestions, *cells)
+        await asyncio.to_thread(collect, self.suggestions, rows)
         return JSONResponse({"success": True})
 
     async def detect(self, request: Request) -> Response:
@@ -110,6 +110,24 @@ class Server:
         for code, probability in ranked[:MOST_DETECTED]:
             answer.append({"confidence": round(100 * probability), "language": code})
         return JSONResponse(answer)
+
+
+def suggested_pairs(form: SuggestForm) -> list[tuple[str, str]]:
+    """The texts and their suggested translations; raises Failed if one of them contains no text."""
+    if isinstance(form.s, list):
+        if len(form.s) != len(form.texts):
+            raise Failed(400, f"s: {len(form.s)} texts, but q has {len(form.texts)}")
+        pairs = list(zip(form.texts, form.s, strict=True))
+    else:
+        pairs = [("\n".join(form.texts), form.s)]
+    for pair in pairs:
+        for name, value in zip(("q", "s"), pair, strict=True):
+            if is_blank(value):
+                raise Failed(400, f"{name}: contains no text")
+    lines = list[tuple[str, str]]()
+    for text, suggestion in pairs:
+        lines += pairs_of_lines(text, suggestion)
+    return lines
 
 
 async def unless_gone(request: Request, work: Awaitable[T]) -> T:

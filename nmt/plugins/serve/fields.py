@@ -15,7 +15,7 @@ from nmt.files import parse_json
 from nmt.plugins.serve.failures import Failed
 
 Fields = list[tuple[str, Any]]
-TEXTS = ("q", "texts")
+TEXTS = ("q", "texts", "s")
 """The fields that forms may repeat, for a list."""
 MOST_FIELDS = 1000
 """The most fields of a form, each of which takes time and memory."""

@@ -76,8 +76,12 @@ class BatchForm(TranslateForm):
 
 
 class SuggestForm(TranslateForm):
-    s: Text
-    """The suggested translation."""
+    s: Text | list[Text]
+    """The suggested translation, or that of each text in `q`."""
+
+    @property
+    def suggestions(self) -> list[str]:
+        return self.s if isinstance(self.s, list) else [self.s]
 
 
 class FileForm(BaseModel, arbitrary_types_allowed=True):

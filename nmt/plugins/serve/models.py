@@ -269,6 +269,8 @@ class ServedModel:
             translator = self.make_translator(search)
             blocks = [[line] for line in lines]  # the prefix is that of a single line
         try:
+            for stage in translator.stages:
+                stage.refresh()
             outcomes = list[translation.Outcome]()
             for block in blocks:
                 outcomes += translator.translate_each(block)

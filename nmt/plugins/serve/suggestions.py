@@ -1,8 +1,9 @@
-"""The file of suggested translations: a table (TSV) with a row for each."""
+"""The file of suggested translations: a table (TSV) with a row for each line."""
 
 import fcntl
 import os
 import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from nmt.config import NMTError
@@ -57,23 +58,35 @@ def is_blank(text: str) -> bool:
     return not printable.strip()
 
 
-def collect(path: str | None, *cells: str) -> None:
-    """Append a row to a TSV file, as other servers may do at the same time.
+def pairs_of_lines(text: str, suggestion: str) -> list[tuple[str, str]]:
+    """The lines of a text with those of its translation; one pair if their numbers differ.
 
-    Raises NMTError if that is impossible. Without cells, only checks that the file can be written.
+    Lines that are blank on one side are left out.
     """
-    row = ""
-    if cells:
-        row = "\t".join(map(cell_of, cells)) + "\n"
+    sources = text.split("\n")
+    targets = suggestion.split("\n")
+    if len(sources) != len(targets):
+        return [(text, suggestion)]
+    pairs = zip(sources, targets, strict=True)
+    filled = [pair for pair in pairs if not any(map(is_blank, pair))]
+    return filled or [(text, suggestion)]
+
+
+def collect(path: str | None, rows: Iterable[Sequence[str]] = ()) -> None:
+    """Append rows of cells to a TSV file, as other servers may do at the same time.
+
+    Creates the file if there is none. Raises NMTError if that is impossible.
+    """
+    lines = ["\t".join(map(cell_of, cells)) + "\n" for cells in rows]
     try:
-        # The row is written at once, when the block ends.
+        # All rows are written at once, when the block ends.
         # The lock keeps other servers from writing between the check of the size and the write.
         with Path(path or os.devnull).open("ab") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             # A client could otherwise fill the disk.
             if file.tell() >= MOST_BYTES:
                 raise NMTError(f"suggestions={path}: has more than 256 MiB; pass another file")
-            file.write(row.encode())
+            file.write("".join(lines).encode())
     except OSError as error:
         advice = "pass a file that the server can write"
         raise NMTError(f"suggestions={path}: {error.strerror}; {advice}") from error

@@ -81,7 +81,8 @@ def test_the_page_marks_lines_and_offers_similar_entries(open_page: Callable[...
     expect(notes).to_have_text(
         [
             "From the translation memory (line 1).",
-            "The translation memory has similar texts: select a word to see them (line 2).",
+            "The translation memory has similar texts: select a mark such as 80% to see them "
+            "(line 2).",
         ]
     )
     text.fill(SIMILAR)
@@ -98,5 +99,48 @@ def test_the_page_marks_lines_and_offers_similar_entries(open_page: Callable[...
     expect(option).to_be_focused()
     page.keyboard.press("Enter")
     expect(translation).to_have_text(HEBREW)
+    # The entry is still similar, and the mark still opens it.
+    expect(translation.locator(".sign")).to_have_attribute("data-sign", "80%")
     text.fill("so tu")
     expect(page.get_by_role("list", name="Translation memory")).to_be_hidden()
+
+
+def test_each_line_from_the_memory_has_a_mark(open_page: Callable[..., Any]):
+    playwright = pytest.importorskip("playwright.sync_api")
+    expect = playwright.expect
+    page = open_page(viewport={"width": 1200, "height": 800})
+    text = page.get_by_role("textbox", name="Text to translate")
+    text.fill("\n".join([EXACT] * 6 + [SIMILAR, "so tu", f"{EXACT} so tu."]))
+    notes = page.get_by_role("list", name="Translation memory").get_by_role("listitem")
+    expect(notes.first).to_have_text("From the translation memory (6 lines).")
+    translation = page.get_by_role("group", name="Translation")
+    exact = translation.get_by_role("img", name="From the translation memory.")
+    expect(exact).to_have_count(6)
+    assert exact.first.get_attribute("title") == "From the translation memory."
+    part = translation.get_by_role("img", name="Partly from the translation memory")
+    expect(part).to_have_attribute("title", f"Partly from the translation memory: “{EXACT}”")
+    # Marks are no text.
+    lines = translation.text_content().split("\n")
+    assert lines[:6] == [TARGET] * 6
+    similar = translation.get_by_role("img", name="The translation memory has a text that is 80%")
+    expect(similar).to_have_count(1)
+    assert ENTRY in similar.get_attribute("title")
+    # With the keyboard: the mark follows the last word of its line.
+    box = similar.bounding_box()
+    words = translation.locator("span").all()
+    place = next(n for n, word in enumerate(words) if word.bounding_box() == box)
+    words[place - 1].click()
+    expect(page.get_by_role("listbox").get_by_role("option").first).to_be_focused()
+    page.keyboard.press("Escape")
+    page.keyboard.press("ArrowLeft")  # Hebrew is written to the left
+    expect(words[place]).to_be_focused()
+    assert words[place].get_attribute("role") == "button"
+    page.keyboard.press("Enter")
+    options = page.get_by_role("listbox").get_by_role("option")
+    expect(options).to_have_count(1)
+    expect(options).to_be_focused()
+    expect(options).to_contain_text(f"80% similar: {ENTRY}")
+    # The word that the line does not have.
+    expect(options.locator("em")).to_have_text("ka.")
+    page.keyboard.press("Enter")
+    expect(translation).to_contain_text(HEBREW)

@@ -77,3 +77,28 @@ def test_suggestions_without_text_are_refused(server, suggestions, blank, field)
     assert status == 400
     assert "contains no text" in answer["error"]
     assert suggestions.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("texts", "suggestions_sent", "pairs"),
+    [
+        ("so tu\n\nva we", "eins\n\nzwei", [["so tu", "eins"], ["va we", "zwei"]]),
+        ("so tu\nva we", "eins zwei", [["so tu va we", "eins zwei"]]),
+        (["so tu", "va we"], ["eins", "zwei"], [["so tu", "eins"], ["va we", "zwei"]]),
+        ("so\n", "\neins", [["so", "eins"]]),
+    ],
+)
+def test_each_line_is_a_row(server, suggestions, texts, suggestions_sent, pairs):
+    before = len(suggestions.read_text().splitlines())
+    fields = {"q": texts, "s": suggestions_sent, "source": "en", "target": "de"}
+    assert server.ask("/suggest", fields) == (200, {"success": True})
+    rows = suggestions.read_text().splitlines()[before:]
+    assert [row.split("\t")[:2] for row in rows] == pairs
+
+
+def test_lists_of_different_lengths_are_refused(server, suggestions):
+    before = suggestions.read_bytes()
+    fields = {"q": ["so", "tu"], "s": ["eins"], "source": "en", "target": "de"}
+    status, answer = server.ask("/suggest", fields)
+    assert (status, answer["error"]) == (400, "s: 1 texts, but q has 2")
+    assert suggestions.read_bytes() == before

@@ -1,15 +1,18 @@
 // The page of `nmt serve`: text, its translation, and everything around them.
+import { withCorrections } from "./corrections.js";
 import { announce, attempt, element, listen, local, notify, page, session } from "./elements.js";
 import { offerFiles, translateFiles } from "./files.js";
 import { onReopen, record } from "./history.js";
 import { attributesOf, offer, pairs, question, setDetected, setLanguages, spoken, tag } from "./languages.js";
 import { linesWithText } from "./segments.js";
 import { ask } from "./server.js";
+import { onSaved, openSuggestion } from "./suggesting.js";
 import { onChoice, showWords } from "./words.js";
 
 const LONG = 600; // characters; longer texts are shown in smaller letters
 const NEAR = 0.9; // share of the limit from which the count warns
 const SETTLED = 3000; // milliseconds after which a translation belongs to the history
+const FEW = 5; // lines whose numbers are listed
 const EXAMPLES = {
   ar: "افتح الملف واختر الجهاز.",
   de: "Öffne die Datei und wähle das Gerät aus.",
@@ -38,11 +41,12 @@ const FLAGS = {
 };
 const MEMORY = {
   exact: "From the translation memory", sentences: "Partly from the translation memory",
-  fuzzy: "The translation memory has similar texts: select a word to see them",
+  fuzzy: "The translation memory has similar texts: select a mark such as 80% to see them",
 };
 let settings = { charLimit: -1 };
 let running = new AbortController();
 let typing, settling;
+let shown = { text: "", answer: { translatedText: "" }, usual: "" }; // `usual` is the translation before the user chose other words
 
 const mark = (old) => page.translation.classList.toggle("old", old);
 
@@ -54,34 +58,43 @@ function exampleFor(code) {
 
 const current = () => ({ source: spoken(), target: page.target.value, text: page.text.value, translation: page.translation.textContent });
 
-/** Show the translation of a text. */
+/** Show the translation of a text, with the user's corrections. */
 function show(text, answer) {
-  showWords(text, answer.translatedText, answer.details);
+  const { translatedText, details } = withCorrections(text, answer, spoken(), page.target.value);
+  shown = { text, answer, usual: translatedText };
+  showWords(text, translatedText, details);
   mark(false);
-  const blank = !answer.translatedText;
+  const blank = !translatedText;
   page.empty.hidden = !blank;
+  page.emptyText.textContent = text ? "The translation is empty." : "The translation appears here.";
   const example = exampleFor(spoken());
   page.example.hidden = !blank || Boolean(text) || !example;
   const quoted = element("bdi", attributesOf(spoken()), example ?? "");
   page.example.replaceChildren("Try an example: “", quoted, "”");
-  page.copy.disabled = page.suggest.disabled = blank;
-  showFlags(text, answer.details ?? []);
+  page.copy.disabled = blank;
+  page.suggest.disabled = !text;
+  showFlags(text, details);
 }
 
 /** Name likely failures, and what comes from the translation memory. */
 function showFlags(text, details) {
   const warnings = Object.keys(FLAGS).map((flag) => [`Please check: ${FLAGS[flag]}`, ({ flags }) => flags.includes(flag)]);
   const sources = Object.keys(MEMORY).map((match) => [MEMORY[match], ({ memory }) => memory?.match === match]);
-  list(page.flags, warnings, text, details);
-  list(page.memory, sources, text, details);
+  list(page.flags, warnings, text, details, (lines) => `line ${lines.slice(0, FEW).join(", ")}, …`);
+  // Each of these lines has a mark.
+  list(page.memory, sources, text, details, (lines) => `${lines.length} lines`);
 }
 
-/** List the words that apply to some lines of the text, with the numbers of these if the text has several lines. */
-function list(place, kinds, text, details) {
+/**
+ * List the words that apply to some lines of the text, with the numbers of these if the text has several lines, or
+ * with what `many` says about many numbers.
+ */
+function list(place, kinds, text, details, many) {
   const numbers = linesWithText(text);
   place.replaceChildren(...kinds.flatMap(([words, applies]) => {
     const lines = numbers.filter((number, index) => details[index] && applies(details[index]));
-    const where = numbers.length > 1 ? ` (line ${lines.slice(0, 5).join(", ")}${lines.length > 5 ? ", …" : ""})` : "";
+    const named = lines.length > FEW ? many(lines) : `line ${lines.join(", ")}`;
+    const where = numbers.length > 1 ? ` (${named})` : "";
     return lines.length ? [element("li", {}, `${words}${where}.`)] : [];
   }));
   place.hidden = !place.children.length;
@@ -113,6 +126,7 @@ function edited() {
   try { session.text = text; } catch { delete session.text; }
   page.mirror.textContent = `${text}\n`; // without a final newline, an empty last line has no height
   mark(true);
+  page.suggest.disabled = true; // the translation is not that of the text
   document.body.classList.toggle("long", length > LONG);
   const words = (number) => `${number.toLocaleString("en")} ${number === 1 ? "character" : "characters"}`;
   const left = limit - length, near = limit > 0 && length > NEAR * limit;
@@ -138,7 +152,7 @@ async function translate() {
     const { language, confidence } = answer.detectedLanguage ?? {};
     if (language) setDetected(language, confidence);
     show(text, answer);
-    announce(answer.translatedText, tag(page.target.value), 1000);
+    announce(page.translation.textContent, tag(page.target.value), 1000);
     settling = setTimeout(settle, SETTLED);
   } catch (error) {
     if (error.lost) typing = setTimeout(tryAgain, 3000);
@@ -185,25 +199,12 @@ async function copy() {
   setTimeout(() => { page.copy.textContent = "Copy"; }, 2000);
 }
 
-function openSuggestion() {
-  const { source, text, translation, target } = current();
-  Object.assign(page.betterSource, { textContent: text, ...attributesOf(source) });
-  Object.assign(page.betterText, { value: translation, ...attributesOf(target) });
-  page.betterError.textContent = "";
-  page.better.showModal();
-  page.betterText.focus();
-}
-
-async function suggest() {
-  const { source, text, target } = current(), better = page.betterText.value;
-  try {
-    await ask("suggest", question({ q: text, s: better, source, target }));
-    page.better.close();
-    page.state.textContent = "Thank you. The suggestion was saved.";
-    announce(page.state.textContent);
-  } catch (error) {
-    page.betterError.textContent = error.message;
-  }
+/** Show the corrections that were saved. */
+function showSaved(count) {
+  show(shown.text, shown.answer);
+  settle();
+  page.state.textContent = count > 1 ? `Thank you. ${count} corrected lines were saved.` : "Thank you. The correction was saved.";
+  announce(page.state.textContent);
 }
 
 function chooseLanguages() {
@@ -257,6 +258,7 @@ function chooseTheme() {
 
 page.theme.value = local.theme ?? "";
 onChoice((text) => { announce(text, tag(page.target.value), 1500); settling = setTimeout(settle, SETTLED); });
+onSaved(showSaved);
 onReopen(({ text, source, target }) => put(text, source, target));
 listen(
   [page.text, "input", () => { notify(""); edited(); }],
@@ -264,7 +266,7 @@ listen(
   [page.text, "keydown", (event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && attempt(translate)],
   [page.swap, "click", swap], [page.clear, "click", clear], [page.copy, "click", () => attempt(copy)],
   [page.example, "click", () => put(exampleFor(spoken()))], [page.theme, "change", chooseTheme],
-  [page.suggest, "click", openSuggestion], [page.send, "click", suggest],
+  [page.suggest, "click", () => openSuggestion({ ...current(), usual: shown.usual })],
   [page.keyField, "submit", (event) => event.preventDefault()],
   [page.key, "change", () => { session.apiKey = page.key.value; attempt(page.target.value ? translate : start); }],
   [window, "pagehide", settle], [window, "online", () => page.retry.hidden || page.retry.click()],

@@ -83,3 +83,23 @@ export function wordsIn(text, language) {
     return words;
   });
 }
+
+/** The words of a text that another text lacks, or has in another place (longest common subsequence). */
+export function differences(words, others) {
+  // lengths[i][j] is that of the longest common subsequence of the words from i and the other words from j.
+  const lengths = Array.from({ length: words.length + 1 }, () => new Uint16Array(others.length + 1));
+  for (let i = words.length - 1; i >= 0; i -= 1) {
+    for (let j = others.length - 1; j >= 0; j -= 1) {
+      const isSame = words[i].text === others[j].text;
+      lengths[i][j] = isSame ? lengths[i + 1][j + 1] + 1 : Math.max(lengths[i + 1][j], lengths[i][j + 1]);
+    }
+  }
+  const different = [];
+  let i = 0, j = 0;
+  while (i < words.length) {
+    if (j < others.length && words[i].text === others[j].text) { i += 1; j += 1; }
+    else if (j < others.length && lengths[i][j + 1] >= lengths[i + 1][j]) j += 1;
+    else { different.push(words[i]); i += 1; }
+  }
+  return different;
+}

@@ -2,9 +2,10 @@
 import { element, listen, page } from "./elements.js";
 import { attributesOf, question, spoken } from "./languages.js";
 import { ask } from "./server.js";
-import { leadOf, spansIn, touching, wordsIn } from "./segments.js";
+import { differences, leadOf, spansIn, touching, wordsIn } from "./segments.js";
 
 const SHOWN = 6, CONTEXT = 7; // alternatives, and words shown with each of them
+const MARK = -1; // the index of a mark among the words of a line
 const DOUBTFUL = 0.5; // the probability below which a line is marked
 let lines = []; // of the source and the translation, see `rowOf`
 let spans = [], open = null, asking = new AbortController(), chosen = () => {};
@@ -16,23 +17,48 @@ export function onChoice(listener) { chosen = listener; }
  * A line of the source, which begins at `start`, and its translation, `text`. `alignment` has pairs of
  * numbers of `sourceSpans` and `targetSpans`, which are stretches of these two; it is null if the
  * server gave none. So is `probability`, that the translation is good. `memory` is what the translation memory
- * has for the line.
+ * has for the line. `corrected` is true if the translation is the user's.
  */
 function rowOf(source, start, text, details) {
   const { alignment = null, probability = null } = details;
   const sourceSpans = spansIn(source, details.source_words);
   const targetSpans = spansIn(text, details.target_words);
-  const { memory } = details;
-  return { source, start, text, alignment, probability, sourceSpans, targetSpans, memory };
+  const { memory, corrected } = details;
+  return { source, start, text, alignment, probability, sourceSpans, targetSpans, memory, corrected };
 }
 
-/** The mark behind a line that is probably not good. It has no text, so that it is never copied. */
-function doubtOf(row) {
-  if (row.probability === null || row.probability >= DOUBTFUL) return [];
-  const words = `Please check this line: it is ${Math.round(100 * row.probability)}% likely to be a good translation.`;
-  const sign = element("i", { className: "doubt", title: words });
-  for (const [name, value] of [["role", "img"], ["aria-label", words]]) sign.setAttribute(name, value);
-  return [sign];
+/** A mark behind a line. Its sign is not text, so that it is never copied. */
+function markOf(kind, sign, words, name = "i") {
+  const mark = element(name, { className: `sign ${kind}`, title: words });
+  for (const [key, value] of [["role", "img"], ["aria-label", words], ["data-sign", sign]]) mark.setAttribute(key, value);
+  return mark;
+}
+
+const percent = (score) => `${Math.floor(100 * score)}%`;
+
+/** The marks behind a line: that the user or the translation memory wrote it, or that it is probably not good. */
+function marksOf(row) {
+  const marks = [], { match, entries } = row.memory ?? {};
+  if (row.corrected) marks.push(markOf("corrected", "✓", "Corrected by you."));
+  if (match === "exact") marks.push(markOf("match", "TM", "From the translation memory."));
+  if (match === "sentences") {
+    const sources = entries.map(({ source }) => `“${source}”`).join(" ");
+    marks.push(markOf("match part", "TM", `Partly from the translation memory: ${sources}`));
+  }
+  if (match === "fuzzy") marks.push(similarMark(row, entries[0]));
+  if (row.probability !== null && row.probability < DOUBTFUL) {
+    const likely = Math.round(100 * row.probability);
+    marks.push(markOf("doubt", "?", `Please check this line: it is ${likely}% likely to be a good translation.`));
+  }
+  return marks;
+}
+
+/** The mark of a line with similar entries; it is reached like a word, and opens them. */
+function similarMark(row, { source, score }) {
+  const words = `The translation memory has a text that is ${percent(score)} similar: “${source}”. Select to see similar texts.`;
+  const mark = Object.assign(markOf("match", percent(score), words, "span"), { row, index: MARK, numbers: new Set() });
+  spans.push(mark);
+  return mark;
 }
 
 /** Show a translation; `details` are the server's, one for each line of the source with text. */
@@ -63,7 +89,7 @@ function draw(line = -1, word = 0) {
       pieces.push(row.text.slice(at, begin), span);
       at = end;
     }
-    return [...pieces, row.text.slice(at), ...doubtOf(row)];
+    return [...pieces, row.text.slice(at), ...marksOf(row)];
   }));
   if (!spans.length) return;
   const current = spans.find((span) => lines.indexOf(span.row) === line && span.index === word) ?? spans[0];
@@ -75,6 +101,7 @@ function draw(line = -1, word = 0) {
 function enter(span) {
   for (const other of page.translation.querySelectorAll("[tabindex]")) {
     for (const name of ["tabindex", "role", "aria-haspopup"]) other.removeAttribute(name);
+    if (other.index === MARK) other.setAttribute("role", "img");
   }
   for (const [name, value] of [["tabindex", "0"], ["role", "button"], ["aria-haspopup", "dialog"]]) span.setAttribute(name, value);
 }
@@ -92,7 +119,7 @@ function light(stretches) {
 
 /** The words of the source, as { text, begin, end }, that a word of the translation translates. */
 function sourcesOf({ row, numbers }) {
-  const sources = new Set(row.alignment.flatMap(([source, target]) => (numbers.has(target) ? [source] : [])));
+  const sources = new Set((row.alignment ?? []).flatMap(([source, target]) => (numbers.has(target) ? [source] : [])));
   const isAligned = ({ begin, end }) => meet(touching(row.sourceSpans, begin, end), sources);
   return wordsIn(row.source, spoken()).filter(isAligned);
 }
@@ -170,6 +197,7 @@ async function choose(span) {
   span.classList.add("open");
   lightFor(span);
   const { row, index } = span, signal = (asking = new AbortController()).signal;
+  if (index === MARK) return chooseSimilar(span);
   const language = page.target.value, current = wordsIn(row.text, language)[index];
   const from = joined(sourcesOf(span));
   const origin = from ? [" from “", element("bdi", attributesOf(spoken()), from), "”"] : [];
@@ -204,12 +232,31 @@ async function choose(span) {
   place(span);
 }
 
+/** Open the similar entries of a line. */
+function chooseSimilar(span) {
+  page.word.replaceChildren(element("b", {}, "Similar texts in the translation memory"));
+  page.words.showPopover();
+  show(similarTo(span.row, MARK), "");
+  place(span);
+}
+
+/** A text with the words emphasized that another text lacks. */
+function compared(text, other) {
+  const language = spoken(), words = wordsIn(text, language), pieces = [];
+  let at = 0;
+  for (const { text: word, begin, end } of differences(words, wordsIn(other, language))) {
+    pieces.push(text.slice(at, begin), element("em", {}, word));
+    at = end;
+  }
+  return [...pieces, text.slice(at)];
+}
+
 /** Options that replace a line by the similar entries of the translation memory. */
 function similarTo(row, index) {
   if (row.memory?.match !== "fuzzy") return [];
   return row.memory.entries.map(({ source, target, score }) => {
-    const percent = `${Math.floor(100 * score)}% similar: `;
-    const like = element("small", { lang: "en", dir: "ltr" }, percent, element("bdi", attributesOf(spoken()), source));
+    const entry = element("bdi", attributesOf(spoken()), ...compared(source, row.source));
+    const like = element("small", { lang: "en", dir: "ltr" }, `${percent(score)} similar: `, entry);
     const option = element("button", { type: "button", role: "option", ...attributesOf(page.target.value) }, target, like);
     option.addEventListener("click", () => replace(row, index, target));
     return option;
@@ -235,7 +282,10 @@ function place(span) {
 }
 
 function replace(row, index, text) {
-  Object.assign(row, { text: leadOf(row.text) + text.trim(), alignment: [], targetSpans: [], probability: null });
+  // The line is no longer that of the memory; similar entries stay similar.
+  const memory = row.memory?.match === "fuzzy" ? row.memory : null;
+  const changed = { text: leadOf(row.text) + text.trim(), alignment: [], targetSpans: [], probability: null };
+  Object.assign(row, changed, { memory, corrected: false });
   draw(lines.indexOf(row), index);
   chosen(page.translation.textContent);
 }
