@@ -63,6 +63,13 @@ class Record:
     """The search settings of the validation translations."""
     nmt: str = ""
     """The version of nmt."""
+    precision: str = "float32"
+    source: str | None = None
+    reference: str | None = None
+    prepared: str | None = None
+    """The validation lines, as in the options of `nmt calibrate`."""
+    text: str = ""
+    """SHA-256 of the validation lines and their references."""
 
     def stored_fit(self, has_similarity: bool) -> StoredFit:
         """The fit for a translator that has an encoder, or has none."""

@@ -61,6 +61,41 @@ def test_undo_restores_the_same_bytes(run: Path):
     assert [is_part for _, is_part in store.history()] == [True]
 
 
+def contents_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+def test_undo_restores_all_files_but_exports(run: Path):
+    """Also files that the model received after it was kept, such as those of `nmt calibrate`."""
+    model = run / "model"
+    Store(str(run)).keep(model)
+    (model / "README.md").write_text("![chart](quality.svg)\n")
+    (model / "quality.json").write_text("{}\n")
+    (model / "quality.svg").write_text("<svg/>\n")
+    (model / "ctranslate2").mkdir()
+    before = contents_of(model)
+    parent, learned = learn_other(run)
+    (model / "quality.json").write_text('{"learned": true}\n')
+    after = contents_of(model)
+    store = Store(str(run))
+    store.use(parent)
+    assert contents_of(model) == before
+    store.use(learned)
+    assert contents_of(model) == after
+
+
+def test_an_edited_card_does_not_change_the_kept_one(run: Path):
+    """An editor may write into the file instead of replacing it."""
+    parent, _ = learn_other(run)
+    store = Store(str(run))
+    store.use(parent)
+    card = run / "model" / "config.json"
+    kept = (store.folder_of(parent) / card.name).read_bytes()
+    with card.open("ab") as file:
+        file.write(b" ")
+    assert (store.folder_of(parent) / card.name).read_bytes() == kept
+
+
 def test_the_chain_of_models(run: Path):
     store = Store(str(run))
     for record in (record_of(1, "a", "b"), record_of(2, "b", "c"), record_of(3, "b", "d")):
