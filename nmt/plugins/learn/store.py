@@ -91,9 +91,12 @@ class Store:
 
     def write(self, record: Record) -> None:
         content = json.dumps(asdict(record), indent=2, ensure_ascii=False) + "\n"
-        folder = self.home / str(record.number)
-        folder.mkdir(parents=True, exist_ok=True)
-        files.write_file(folder / RECORD, content)
+        path = self.path_of(record)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        files.write_file(path, content)
+
+    def path_of(self, record: Record) -> Path:
+        return self.home / str(record.number) / RECORD
 
     def folder_of(self, weights: str) -> Path:
         """Where the model with these weights is kept."""

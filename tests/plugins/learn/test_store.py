@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -173,3 +174,24 @@ def test_a_damaged_model_is_not_used(run: Path):
 def test_nmt_may_delete_a_run_that_has_learned(run: Path):
     learn_other(run)
     assert [*foreign_files(run, "run")] == []
+
+
+def test_the_list_has_dates_and_scores(run: Path, nmt):
+    learn_other(run)
+    store = Store(str(run))
+    [record] = store.records()
+    scores = {"before": 20.5, "after": 25.25}
+    tests = {"held_out": scores, "general": {"before": 50.0, "after": 49.5}}
+    store.write(replace(record, tests=tests, corrections={"training": 68}))
+    os.utime(store.path_of(record), (1_800_000_000, 1_800_000_000))
+    header, row = nmt("learn", str(run), "list=true").out.splitlines()
+    cells = dict(zip(header.split("\t"), row.split("\t"), strict=True))
+    assert cells.pop("date").startswith("2027-01-1")
+    assert cells == {
+        "number": "1",
+        "state": "in use",
+        "corrections": "68",
+        "held-out": "20.50 -> 25.25",
+        "general": "50.00 -> 49.50",
+        "verdict": "better",
+    }

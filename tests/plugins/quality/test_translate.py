@@ -9,7 +9,8 @@ import polib
 import pytest
 
 import nmt as api
-from nmt.commands import translate as command
+from nmt.commands import compose, translate as command
+from nmt.config import NMTError
 from nmt.files import find_model_directory
 from nmt.translation import MARK
 from tests.plugins.quality.conftest import random_lines, write
@@ -246,3 +247,9 @@ def test_another_search_is_reported(translated, lines):
         in translated("in", "minimum=0.5", "decode=greedy").err
     )
     assert "calibrated with" not in translated("in", "minimum=0.5").err
+
+
+def test_below_needs_a_minimum(here):
+    with pytest.raises(NMTError, match="below=omit: needs a minimum; pass minimum=") as error:
+        compose("translate", ["run=model", "below=omit"])
+    assert "\n" not in str(error.value)
