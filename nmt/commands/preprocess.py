@@ -2,7 +2,8 @@
 
 import logging
 import re
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,8 @@ MOST_DIRECTIONS = 4
 """The largest number of directions that the last line lists."""
 PRINTED_CHARACTERS = 60
 """The characters of a line that are printed outside of a terminal."""
+LOG_SECONDS = 60.0
+"""The time between two lines of a log, as when translating."""
 LARGEST_SHARE = 0.3
 """The largest share of the vocabulary that single characters may have without a notice."""
 
@@ -44,8 +47,14 @@ def run(config: ExperimentConfig) -> None:
     console = talker()
     # Before the work: a mistyped language costs hours otherwise.
     report_languages(config, console)
+    log = Log(console)
     with console.status("preparing") as status, printed_notices(console):
-        manifest, is_new = preparation.preprocess(config, lambda words: status.update(words))
+
+        def say(words: str) -> None:
+            status.update(words)
+            log(words)
+
+        manifest, is_new = preparation.preprocess(config, say)
     if not is_new:
         console.print(
             f"{config.prepared} is already prepared with this configuration: nothing to do"
@@ -125,6 +134,21 @@ def report_vocabulary(entries: int, config: ExperimentConfig, console: "Console"
         )
 
 
+class Log:
+    """Prints what a long command is doing, a line per minute, unless a terminal shows it."""
+
+    def __init__(self, console: "Console", clock: Callable[[], float] = time.monotonic) -> None:
+        self.console = console
+        self.clock = clock
+        self.printed = clock()
+
+    def __call__(self, words: str) -> None:
+        if self.console.is_terminal or self.clock() - self.printed < LOG_SECONDS:
+            return
+        self.printed = self.clock()
+        self.console.print(words)
+
+
 class NoticePrinter(logging.Handler):
     """Prints logged warnings as notices."""
 
@@ -134,7 +158,8 @@ class NoticePrinter(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         # The text already says `notice:`.
-        self.console.print(record.getMessage())
+        advice = getattr(record, "advice", "")
+        self.console.print("; ".join(filter(None, [record.getMessage(), advice])))
         pairs: Sequence[Inspected] = getattr(record, "worst_pairs", ())
         if pairs:
             print_pairs(pairs, self.console)

@@ -1,6 +1,7 @@
 """`nmt score`: score translations with metrics."""
 
 import json
+import re
 import sys
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,8 @@ FORMS = (
     "`nmt score HYPOTHESIS REFERENCE` or, with a model, "
     "`nmt score RUN source=FILE hypothesis=FILE` or `nmt score RUN PAIRS output=FILE`"
 )
+SCORED_LINE = re.compile(r"\d+\t-?\d+(\.\d+)?(e-?\d+)?\t")
+"""The beginning of a row of `nmt translate format=tsv`: number and score."""
 
 
 @dataclass
@@ -138,6 +141,8 @@ def output_of(config: ScoreConfig) -> str:
         check_metrics(config)
     language = target_language(config)
     texts = read_files(config)
+    for notice in notices_of(texts):
+        print(f"nmt: {notice}", file=sys.stderr)
     findings = findings_of_plugins(config, language, texts)
     scores: list[Score] = []
     if config.reference is not None:
@@ -154,6 +159,32 @@ def output_of(config: ScoreConfig) -> str:
     # A row without text belongs only to json.
     written = "".join(f"{row}\n" for row in rows if str(row))
     return example_text(texts, config.examples) + written
+
+
+def notices_of(texts: Texts) -> list[str]:
+    """What suggests that hypotheses are not plain translations, each in one sentence."""
+    from nmt.translation import MARK
+
+    lines = texts.hypotheses
+    notices = []
+    if lines and all(map(SCORED_LINE.match, lines)):
+        notices.append(
+            "notice: the hypotheses are rows of `nmt translate format=tsv`, which are scored with "
+            "their numbers; pass the translations alone, such as `cut -f3 FILE`"
+        )
+    marked = sum(line.startswith(MARK) for line in lines)
+    if marked:
+        notices.append(
+            f"notice: {marked:,} hypotheses begin with the mark `{MARK.strip()}` of minimum=, "
+            "which is scored, too; translate without minimum"
+        )
+    empty = 0
+    for line, reference in zip(lines, texts.references, strict=False):
+        if reference.strip() and not line.strip():
+            empty += 1
+    if empty:
+        notices.append(f"notice: {empty:,} of {len(lines):,} hypotheses are empty")
+    return notices
 
 
 def findings_of_plugins(config: ScoreConfig, language: str, texts: Texts) -> dict[str, list[Any]]:

@@ -28,7 +28,7 @@ class Compute:
     """torch (any device), ctranslate2 (fast on CPUs), or auto (ctranslate2 on a CPU if possible,
     otherwise torch)."""
     precision: str = choice("float32", names_of=all_precisions)
-    """Arithmetic: float32, int8 (ctranslate2) or bfloat16 (torch; not on every device)."""
+    """Arithmetic: float32, int8 (ctranslate2) or bfloat16 (torch, on some devices)."""
     threads: int | None = number(None, 1, 4096, affects_output=False)
     """Number of CPU cores to use; null: all."""
     devices: int = number(1, 1, 1024, affects_output=False)

@@ -224,7 +224,9 @@ def read_table(
     if survey.width > 2:
         log.warning(
             f"notice: {path}: columns {columns[0] + 1} and {columns[1] + 1} of {survey.width} are "
-            "the texts; data.columns=[SOURCE,TARGET] chooses other columns"
+            "the texts",
+            # Only some commands have this option.
+            extra={"advice": "data.columns=[SOURCE,TARGET] chooses other columns"},
         )
     is_chosen = bool(config.columns)
     other_rows = 0

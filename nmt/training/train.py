@@ -331,6 +331,9 @@ class Training:
     def greet(self, module: TranslationModule, updates: UpdateDataModule, devices: str) -> None:
         """Print what the run trains, and which programs its model can be exported to."""
         self.console.print(opening_line(self.config, module, updates, devices, self.update))
+        # The model that training starts from has decided this.
+        if self.config.init:
+            return
         exports = exports_in_words(self.config, self.state.vocabulary_size)
         if exports:
             self.console.print(exports)

@@ -1,5 +1,6 @@
 """`nmt preprocess`: what is kept, what is held out, and what a second run does."""
 
+import io
 import json
 import random
 import subprocess
@@ -13,7 +14,9 @@ from typing import Any
 import datasets
 import pytest
 import sentencepiece
+from rich.console import Console
 
+from nmt.commands.preprocess import Log
 from nmt.config import UNK, DataConfig, ExperimentConfig, NMTError, TokenizerConfig
 from nmt.data import open_corpus, read_manifest
 from nmt.preparation import preprocess
@@ -601,3 +604,12 @@ def test_a_notice_about_the_corpus_is_printed_once(nmt, here, workers):
     entities = [line for line in notices if "300 of 300 sources contain HTML entities" in line]
     assert len(columns) == len(entities) == 1
     assert "data.train (toy.tsv)" in entities[0]
+
+
+def test_a_log_has_a_line_per_minute():
+    times = iter([0.0, 30.0, 61.0, 61.0, 90.0])
+    stream = io.StringIO()
+    log = Log(Console(file=stream), clock=lambda: next(times))
+    for pairs in (1, 2, 3):
+        log(f"read {pairs} pairs")
+    assert stream.getvalue() == "read 2 pairs\n"

@@ -86,3 +86,24 @@ def test_a_missing_file_is_reported_by_name(files, name):
     Path(files[name]).unlink()
     with pytest.raises(NMTError, match=rf"^{files[name]}: No such file"):
         report(ScoreConfig(**files, metrics=["bleu"]))
+
+
+@pytest.mark.parametrize(
+    ("hypotheses", "notice"),
+    [
+        (["1\t-0.5\teins", "2\t-1.25\tzwei", "3\t0.0\t"], "rows of `nmt translate format=tsv`"),
+        (["1\t-0.5\teins\t0.93", "2\t-1.25\tzwei\t0.01", "3\t-2\t\t0.1"], "format=tsv"),
+        (["⚠ eins", "zwei", "⚠ drei"], "2 hypotheses begin with the mark `⚠`"),
+        (["eins", "", " "], "2 of 3 hypotheses are empty"),
+        (["1\tzwei", "zwei\tdrei", "12"], ""),
+    ],
+)
+def test_hypotheses_that_are_no_plain_translations(tmp_path, capsys, hypotheses, notice):
+    output = tmp_path / "output"
+    output.write_text("".join(f"{line}\n" for line in hypotheses), encoding="utf-8")
+    reference = tmp_path / "reference"
+    reference.write_text("eins\nzwei\ndrei\n")
+    report(ScoreConfig(hypothesis=str(output), reference=str(reference), metrics=["chrf"]))
+    message = capsys.readouterr().err
+    assert notice in message
+    assert bool(message) == bool(notice)

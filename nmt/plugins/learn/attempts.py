@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from nmt import files, hardware, translation
 from nmt.commands import talker
-from nmt.config import MULTIPLE, NMTError
+from nmt.config import MULTIPLE, NMTError, TranslatorOptions
 from nmt.files import ModelDescription, read_description, write_file
 from nmt.plugins.learn.command import LearnConfig
 from nmt.plugins.learn.comparison import loss_per_token, sift_by_model
 from nmt.plugins.learn.division import Division, check_kinds, divide, normalized
 from nmt.plugins.learn.history import report_lost
+from nmt.plugins.learn.probabilities import calibrate_again
 from nmt.plugins.learn.reading import Correction, Languages, Rejected, read_corrections
 from nmt.plugins.learn.rejection import Sifted, TextRules, without_conflicts, without_surplus
 from nmt.plugins.learn.replay import open_replay, replayed_pairs
@@ -88,10 +89,12 @@ class Attempt:
             language=self.languages.target,
         )
 
-    def load(self, folder: Path) -> Translator:
+    def translator_options(self, folder: Path) -> TranslatorOptions:
         options = replace(self.config.translator, run=[str(folder)])
-        options = translation.with_engine(options, lambda text: None)
-        return translation.load_translator(options, lambda text: None)
+        return translation.with_engine(options, lambda text: None)
+
+    def load(self, folder: Path) -> Translator:
+        return translation.load_translator(self.translator_options(folder), lambda text: None)
 
     def run(self) -> int:
         for path in self.store.unreadable():
@@ -317,13 +320,22 @@ class Attempt:
 
     def deliver(self, record: Record) -> int:
         """Put the model of a record in use."""
+        kept = self.store.folder_of(record.model)
+        options = self.translator_options(self.store.model)
+        # Before the model is exchanged, so that a server never loses its probabilities.
+        problem = calibrate_again(self.store.model, kept, options, self.console)
         exports = self.store.use(record.model)
+        if problem:
+            self.console.print(
+                f"notice: the new model has no probabilities: {problem}; "
+                f"run `nmt calibrate {self.config.run}`"
+            )
+        report_lost(exports, self.console)
         megabytes = self.store.disk_bytes() / 1e6
         self.console.print(
             f"delivered: {self.store.model} has learned; `nmt learn {self.config.run} undo=true` "
             f"brings the model before back (kept models: {megabytes:,.0f} MB in {self.store.home})"
         )
-        report_lost(exports, self.console)
         return 0
 
 

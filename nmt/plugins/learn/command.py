@@ -26,7 +26,8 @@ class LearnConfig:
     """Run or model directory to improve; may be given without run=."""
     corrections: Any = field(default_factory=list)
     """Files of corrections: .tsv (source and correction, or what `nmt serve suggestions=FILE`
-    collects), .tmx, .po, .xlf or .xliff; may be given without corrections=."""
+    collects), .tmx, .po, .xlf, .xliff, .csv, .jsonl or .parquet; may be given without
+    corrections=."""
     undo: bool = False
     """Bring back the model before the one in use; repeat it to go further back."""
     list: bool = False

@@ -1,6 +1,7 @@
 """What a run has learned: list it, undo it, remove old models."""
 
 import shutil
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from nmt import files
@@ -11,6 +12,8 @@ from nmt.plugins.learn.store import Store
 
 if TYPE_CHECKING:
     from rich.console import Console
+HEADER = ("number", "state", "date", "corrections", "held-out", "general", "verdict")
+"""The columns of the table; the scores are those before and after."""
 
 
 def bring_back(config: LearnConfig) -> int:
@@ -44,19 +47,27 @@ def why_not(store: Store, parent: str | None) -> str:
 
 
 def print_history(config: LearnConfig) -> int:
-    """Print a line for each command that tried to learn."""
+    """Print a table with a row for each command that tried to learn."""
     store = Store(config.run)
     in_use = {record.number for record, is_part in store.history() if is_part}
+    print("\t".join(HEADER))
     for record in store.records():
         state = "not delivered"
         if record.delivered:
             state = "in use" if record.number in in_use else "undone"
-        held_out = record.tests["held_out"]
-        change = f"{held_out['before']:.2f} -> {held_out['after']:.2f}"
-        lines = record.corrections["training"]
-        print(f"{record.number}\t{state}\t{lines} corrections\t{change}\t{record.verdict}")
+        time = store.path_of(record).stat().st_mtime
+        cells = [
+            str(record.number),
+            state,
+            datetime.fromtimestamp(time).strftime("%Y-%m-%d %H:%M"),
+            str(record.corrections["training"]),
+        ]
+        for test in ("held_out", "general"):
+            scores = record.tests[test]
+            cells.append(f"{scores['before']:.2f} -> {scores['after']:.2f}")
+        print("\t".join([*cells, record.verdict]))
     for path in store.unreadable():
-        print(f"{path.parent.name}\tunreadable\t\t\t{path}")
+        print(f"{path.parent.name}\tunreadable\t\t\t\t\t{path}")
     return 0
 
 

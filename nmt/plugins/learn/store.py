@@ -19,11 +19,10 @@ from typing import Any
 
 from nmt import files
 from nmt.config import NMTError
-from nmt.files import MODEL_FILES, parse_json, read_description, read_mapping
+from nmt.files import parse_json, read_description, read_mapping
 from nmt.plugins.learn.exchange import exchange
 
 WEIGHTS = "model.safetensors"
-CARD = "README.md"
 RECORD = "record.json"
 IDENTITY = "identity"
 WORSE = "worse.tsv"
@@ -98,9 +97,12 @@ class Store:
 
     def write(self, record: Record) -> None:
         content = json.dumps(asdict(record), indent=2, ensure_ascii=False) + "\n"
-        folder = self.home / str(record.number)
-        folder.mkdir(parents=True, exist_ok=True)
-        files.write_file(folder / RECORD, content)
+        path = self.path_of(record)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        files.write_file(path, content)
+
+    def path_of(self, record: Record) -> Path:
+        return self.home / str(record.number) / RECORD
 
     def remove_unfinished(self, but: str = "") -> int:
         """Remove what killed commands left, except the attempt with the identity `but`.
@@ -132,6 +134,10 @@ class Store:
             copy_model(folder, kept)
         return weights
 
+    def keep_files_in_use(self) -> None:
+        """Keep the files beside the weights as they are now, such as those of `nmt calibrate`."""
+        copy_model(self.model, self.folder_of(self.current()))
+
     def use(self, weights: str) -> list[str]:
         """Put a kept model in the place of the one in use; returns the names of lost exports.
 
@@ -143,6 +149,7 @@ class Store:
             raise NMTError(f"{kept}: no such model; it was removed, so it cannot be used again")
         if files.sha256(kept / WEIGHTS) != weights:
             raise NMTError(f"{kept / WEIGHTS}: has changed since `nmt learn` wrote it; remove it")
+        self.keep_files_in_use()
         exports = sorted(path.name for path in self.model.iterdir() if path.is_dir())
         staged = self.home / "staged"
         copy_model(kept, staged)
@@ -250,18 +257,23 @@ def read_record(path: Path) -> Record | None:
 
 
 def copy_model(folder: Path, copy: Path) -> None:
-    """Copy the files of a model into a new folder, which replaces `copy` if that exists."""
+    """Copy the files of a model into a new folder, which replaces `copy` if that exists.
+
+    Exports of the model are folders, which are not copied: they can be written again.
+    """
     copy.parent.mkdir(parents=True, exist_ok=True)
     with files.whole_folder(copy) as temporary:
-        for name in (*MODEL_FILES, CARD):
-            if (folder / name).is_file():
-                link_or_copy(folder / name, temporary / name)
+        for path in folder.iterdir():
+            if path.name == WEIGHTS:
+                link_or_copy(path, temporary / path.name)
+            elif path.is_file():
+                shutil.copyfile(path, temporary / path.name)
 
 
 def link_or_copy(file: Path, copy: Path) -> None:
     """Make a second name of a file, which takes no space, or else copy it."""
-    # nmt never writes into a file of a model, but replaces it.
+    # nmt never writes into the weights of a model, but replaces them. People edit its other files.
     try:
-        os.link(file, copy)
+        os.link(file.resolve(), copy)
     except OSError:  # a file system without links, or another file system
         shutil.copyfile(file, copy)

@@ -5,14 +5,16 @@ https://arxiv.org/abs/2109.01903): the strength chooses how far to go. Weights i
 less and need no further training.
 """
 
+import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
 
-from nmt import commands, files
+from nmt import commands, files, preparation
 from nmt.config import literal, set_text, set_value
 from nmt.files import (
     ModelDescription,
@@ -72,9 +74,11 @@ def fine_tune(folder: Path, parent: Path, languages: tuple[str, str], course: Co
     """
     corpus = folder / "corpus"
     prepared = commands.compose(
-        "preprocess", preparation(folder, corpus, parent, languages, course)
+        "preprocess", options_of_mixture(folder, corpus, parent, languages, course)
     )
-    commands.COMMANDS["preprocess"].run(prepared)
+    # Its notices are for people who can choose the text or the vocabulary.
+    with without_notices():
+        preparation.preprocess(prepared, lambda words: None)
     run = folder / "run"
     words = [
         str(corpus),
@@ -105,7 +109,7 @@ def fine_tune(folder: Path, parent: Path, languages: tuple[str, str], course: Co
     return find_model_directory(str(run))
 
 
-def preparation(
+def options_of_mixture(
     folder: Path, corpus: Path, parent: Path, languages: tuple[str, str], course: Course
 ) -> list[str]:
     """The words of `nmt preprocess` for the mixture of corrections and general text."""
@@ -125,6 +129,18 @@ def preparation(
         set_text("init", literal(str(parent))),
         set_text("prepared", literal(str(corpus))),
     ]
+
+
+@contextmanager
+def without_notices() -> Iterator[None]:
+    """Keep nmt from logging notices."""
+    logger = logging.getLogger("nmt")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 def between(parent: Transformer, trained: Transformer, strength: float) -> Transformer:

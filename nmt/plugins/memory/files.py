@@ -71,11 +71,30 @@ def paths_of(entry: str, config: DataConfig) -> list[tuple[Path, ...]]:
     try:
         return resolve(entry, config)
     except NMTError:
+        missing = missing_partner(entry, config)
+        if missing:
+            raise NMTError(
+                f"memory={entry}: {missing}, the other one of two parallel files, is missing"
+            ) from None
         formats = ", ".join(entries_of(PairsEntry))
         raise NMTError(
             f"memory={entry}: no such file; name a file of pairs ({formats}), SOURCE:TARGET, or "
             f"the prefix of two files with the suffixes .{config.source} and .{config.target}"
         ) from None
+
+
+def missing_partner(entry: str, config: DataConfig) -> str:
+    """The missing one of two parallel files if the other one exists, or else empty."""
+    prefixes = [entry]
+    for language in (config.source, config.target):
+        if entry.endswith(f".{language}"):
+            prefixes.append(entry.removesuffix(f".{language}"))
+    for prefix in prefixes:
+        names = [f"{prefix}.{language}" for language in (config.source, config.target)]
+        missing = [name for name in names if not Path(name).is_file()]
+        if len(missing) == 1:
+            return missing[0]
+    return ""
 
 
 def all_paths(entries: Sequence[str], direction: Direction) -> list[Path]:
@@ -131,7 +150,8 @@ def read_memory(key: MemoryKey) -> Memory:
     if skipped:
         for path in all_paths([key.entry], key.direction):
             check_lines(path)
-    ignored = skipped.total() + memory.empty
+    # The names of the columns are no entry.
+    ignored = skipped.total() - skipped["header row"] + memory.empty
     if ignored:
         languages = f"{with_code(config.source)} and {with_code(config.target)}"
         entries = "ignoring 1 entry" if ignored == 1 else f"ignoring {ignored:,} entries"

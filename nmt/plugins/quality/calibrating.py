@@ -1,5 +1,6 @@
 """Translate held-out lines, and fit the probability of a good translation to their scores."""
 
+import hashlib
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -7,14 +8,14 @@ import numpy as np
 from rich.console import Console
 
 from nmt import __version__
-from nmt.config import NMTError, TranslatorOptions, build
+from nmt.config import DecodeConfig, NMTError, TranslatorOptions, build
 from nmt.evaluation import score, sentence_scorer
 from nmt.files import expected_search, find_model_directory, is_parser, sha256
 from nmt.plugins.quality.command import CalibrateConfig
 from nmt.plugins.quality.features import ALWAYS, SIGNS, Features, Judged, judged_pair
 from nmt.plugins.quality.fitting import FOLDS, fitted
 from nmt.plugins.quality.isotonic import Numbers
-from nmt.plugins.quality.record import WEIGHTS, Record, StoredFit, stored
+from nmt.plugins.quality.record import NAME, WEIGHTS, Record, StoredFit, read_record, stored
 from nmt.plugins.results.test_set import corpus_of_model, held_out_text
 from nmt.text import not_parallel, read_texts
 from nmt.translation import Models, Translator, load_translator, warn
@@ -30,7 +31,13 @@ RELIABLE_LINES = 500
 def calibrate(config: CalibrateConfig, console: Console) -> tuple[Path, Record]:
     """The model directory, and what `nmt calibrate` writes into it."""
     folder = find_model_directory(config.run)
-    sources, references = held_out_lines(config)
+    like = config.like
+    if like is not None:
+        config = like_before(config, like)
+    sources, references = held_out_lines(config, like or config.run)
+    text = digest_of(sources, references)
+    if like is not None:
+        check_same_text(like, text)
     if len(sources) < RELIABLE_LINES:
         warn(f"only {len(sources):,} lines: probabilities need about {RELIABLE_LINES} to be exact")
     # With the options of plugins, such as protection, as for `nmt translate`.
@@ -53,12 +60,57 @@ def calibrate(config: CalibrateConfig, console: Console) -> tuple[Path, Record]:
         fits=fits_of(translator.models, options, judged, is_good),
         decode=asdict(decode),
         nmt=__version__,
+        precision=options.compute.precision,
+        source=config.source,
+        reference=config.reference,
+        prepared=config.prepared,
+        text=text,
     )
     return folder, record
 
 
-def held_out_lines(config: CalibrateConfig) -> tuple[list[str], list[str]]:
-    """Sources and references of the lines with a source."""
+def like_before(config: CalibrateConfig, model: str) -> CalibrateConfig:
+    """The options with those that the calibration of another model recorded.
+
+    Raises NMTError if that model is not calibrated, or if its files are gone.
+    """
+    record = read_record(find_model_directory(model, "like"), model)
+    if not record.text:
+        raise NMTError(f"like={model}: {NAME} does not name its validation lines; omit like")
+    for name in (record.source, record.reference):
+        # Standard input cannot be read again, either.
+        if name is not None and not Path(name).is_file():
+            raise NMTError(
+                f"like={model}: {name}, a file of its validation lines, is missing; omit like"
+            )
+    decode = build(DecodeConfig, record.decode)
+    compute = replace(config.translator.compute, precision=record.precision)
+    return replace(
+        config,
+        like=None,
+        source=record.source,
+        reference=record.reference,
+        prepared=record.prepared,
+        threshold=record.threshold,
+        translator=replace(config.translator, compute=compute, decode=decode),
+    )
+
+
+def check_same_text(model: str, text: str) -> None:
+    """Raise NMTError unless a model was calibrated on lines with this digest."""
+    if read_record(find_model_directory(model), model).text != text:
+        raise NMTError(f"like={model}: its validation lines have changed; omit like")
+
+
+def digest_of(sources: list[str], references: list[str]) -> str:
+    digest = hashlib.sha256()
+    for pair in zip(sources, references, strict=True):
+        digest.update("".join(f"{line}\n" for line in pair).encode())
+    return digest.hexdigest()
+
+
+def held_out_lines(config: CalibrateConfig, model: str) -> tuple[list[str], list[str]]:
+    """Sources and references of the lines with a source, of files or of a model's corpus."""
     if config.source is not None and config.reference is not None:
         sources = list(read_texts(config.source))
         references = list(read_texts(config.reference))
@@ -66,7 +118,7 @@ def held_out_lines(config: CalibrateConfig) -> tuple[list[str], list[str]]:
             names = (config.source, config.reference)
             raise not_parallel(names, (len(sources), len(references)))
     else:
-        corpus = corpus_of_model(config.run, config.prepared)
+        corpus = corpus_of_model(model, config.prepared)
         sources, references = held_out_text(corpus, "valid")
         sources = corpus.tagged("valid", sources)
     kept = [number for number, source in enumerate(sources) if source.strip()]

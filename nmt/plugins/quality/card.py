@@ -13,7 +13,9 @@ END = "<!-- nmt calibrate: end -->"
 
 
 def section_of(record: Record) -> str:
-    rows = "\n".join(f"| {kept:.0%} | {risk:.1%} |" for kept, risk in rows_of(record))
+    rows = "\n".join(
+        f"| {row.kept:.0%} | {row.risk:.1%} | {row.minimum} |" for row in rows_of(record)
+    )
     return (
         f"{BEGIN}\n## Probability of good translations\n\n"
         f"`nmt translate minimum=0.9` marks translations that are less probable to be good, which "
@@ -22,7 +24,7 @@ def section_of(record: Record) -> str:
         "table keep these lines by falling probability, as estimated by models that had not seen "
         "them.\n\n"
         f"![Lines kept, and the share of them that is not good]({NAME_OF_CHART})\n\n"
-        f"| lines kept | not good |\n|---|---|\n{rows}\n{END}\n"
+        f"| lines kept | not good | `minimum` |\n|---|---|---|\n{rows}\n{END}\n"
     )
 
 

@@ -19,6 +19,9 @@ class CalibrateConfig:
     """File of reference translations of `source`."""
     prepared: str | None = None
     """Folder of the prepared corpus; null: as recorded by the run."""
+    like: str | None = None
+    """Calibrated model directory: use the same lines and options, which its quality.json
+    records."""
     threshold: float = number(50.0, 1.0, 100.0)
     """A translation is good if its sentence chrF2 is at least this."""
     translator: TranslatorOptions = inline(
@@ -34,6 +37,8 @@ class CalibrateConfig:
                 raise NMTError(f"{key}={value}: pass {other}=FILE, too")
         if self.translator.decode.do_sample:
             raise NMTError("decode.do_sample=true: sampled translations have no probabilities")
+        if self.like is not None and (self.source or self.prepared):
+            raise NMTError(f"like={self.like}: omit source, reference and prepared")
 
 
 def run(config: CalibrateConfig) -> None:
@@ -43,8 +48,9 @@ def run(config: CalibrateConfig) -> None:
     from nmt.plugins.quality.summary import summary_of
 
     folder, record = calibrate(config, commands.talker())
-    path = write_record(folder, record)
     add_to_card(folder, record)
+    # Last: who finds the record finds the chart, too.
+    path = write_record(folder, record)
     print(summary_of(record))
     print(path)
 

@@ -6,7 +6,7 @@ from nmt.plugins.results.risk_chart import draw_risk
 
 NAME_OF_CHART = "quality.svg"
 WIDTH = RIGHT + 10
-HEIGHT = BOTTOM + 24
+HEIGHT = BOTTOM + 40
 # The colors of the pages of `nmt report`.
 STYLE = (
     "text{font:11px sans-serif;fill:#5c6672}path{stroke:#d8dde3}"
@@ -24,6 +24,7 @@ def svg_of(record: Record) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">\n'
         f"<title>{title}</title><style>{STYLE}</style>\n{ticks_of(drawing)}"
+        f'<text x="{RIGHT}" y="{BOTTOM + 34}" text-anchor="end">{drawing.chart.by}</text>\n'
         f'<polyline points="{points_of(drawing)}"/>\n</svg>\n'
     )
 

@@ -38,6 +38,8 @@ class Curve:
     """Shares of all lines."""
     risk: list[float]
     """The shares of the kept lines that are not good."""
+    minimum: list[float]
+    """The lowest probability among the kept lines."""
 
 
 def columns(features: dict[str, Numbers], names: Sequence[str]) -> Numbers:
@@ -91,14 +93,19 @@ def fitted(
     matrix = columns(features, names)
     scores = scores_out_of_fold(matrix, is_good)
     model = logistic(matrix, is_good)
-    return Fit([*names], model, calibration(scores, is_good)), risk_and_coverage(scores, is_good)
+    calibrated = calibration(scores, is_good)
+    curve = risk_and_coverage(scores, is_good, calibrated)
+    return Fit([*names], model, calibrated), curve
 
 
-def risk_and_coverage(scores: Numbers, is_good: Numbers) -> Curve:
+def risk_and_coverage(scores: Numbers, is_good: Numbers, calibrated: Calibration) -> Curve:
     """The curve of lines with these scores, at CURVE_POINTS coverages."""
     order = np.argsort(-scores, kind="stable")
     bad = np.cumsum(1 - is_good[order])
     counts = np.arange(1, len(scores) + 1)
     places = np.unique(np.linspace(0, len(scores) - 1, CURVE_POINTS + 1).round().astype(int)[1:])
     kept = counts[places] / len(scores)
-    return Curve(kept.round(4).tolist(), (bad[places] / counts[places]).round(4).tolist())
+    risk = bad[places] / counts[places]
+    # Rounded as the probabilities of translations, which the user's minimum is compared with.
+    minimum = calibrated.probabilities_of(scores[order][places])
+    return Curve(kept.round(4).tolist(), risk.round(4).tolist(), minimum.round(4).tolist())

@@ -23,6 +23,9 @@ class QualityConfig:
     def check(self, owner: "TranslatorOptions") -> None:
         problem = ""
         if self.minimum is None:
+            if self.below != "mark":
+                advice = "needs a minimum; pass minimum=PROBABILITY, such as minimum=0.8"
+                raise SettingError(advice, key="below", value=self.below)
             return
         if len(owner.run) > 1:
             problem = "not supported for ensembles, which are not calibrated; name one run"

@@ -42,6 +42,8 @@ class StoredFit:
     probabilities: list[float]
     kept: list[float]
     risk: list[float]
+    minimum: list[float] = field(default_factory=list)
+    """Empty in files of older versions."""
 
 
 @dataclass
@@ -64,6 +66,13 @@ class Record:
     """The search settings of the validation translations."""
     nmt: str = ""
     """The version of nmt."""
+    precision: str = "float32"
+    source: str | None = None
+    reference: str | None = None
+    prepared: str | None = None
+    """The validation lines, as in the options of `nmt calibrate`."""
+    text: str = ""
+    """SHA-256 of the validation lines and their references."""
 
     def stored_fit(self, has_similarity: bool) -> StoredFit:
         """The fit for a translator that has an encoder, or has none."""
@@ -162,7 +171,9 @@ def problem_of_points(fit: StoredFit) -> str:
         return "scores and probabilities: must rise"
     if len(fit.kept) != len(fit.risk):
         return "kept: needs a risk for each share"
-    if not all(map(is_share, [*fit.probabilities, *fit.kept, *fit.risk])):
+    if len(fit.minimum) not in (0, len(fit.kept)):
+        return "minimum: needs one for each share"
+    if not all(map(is_share, [*fit.probabilities, *fit.kept, *fit.risk, *fit.minimum])):
         return "probabilities: must be between 0 and 1"
     return ""
 

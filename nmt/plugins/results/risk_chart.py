@@ -15,7 +15,7 @@ RISK = Chart(
     "Risk and coverage",
     "percent of the kept lines that are not good",
     "",
-    by="percent of the validation lines kept, the most probable first",
+    by="share of the validation lines kept: those with the highest probability",
 )
 
 

@@ -112,6 +112,39 @@ def test_learning_undo_and_learning_again(run, here, nmt):
     assert "in use\t" in nmt("learn", "run", "list=true").out
 
 
+def calibrate(run: Path, nmt: Callable[..., Any]) -> None:
+    """Calibrate on lines of which every second reference is the model's own translation."""
+    sources = [source for source, _ in corrections_of(120, seed=7)]
+    lines = [line.removeprefix(DOMAIN).strip() for line in sources]
+    Path("valid.xaa").write_text("".join(f"{line}\n" for line in lines))
+    references = nmt("translate", "valid.xaa", str(run), "engine=torch").out.splitlines()
+    references[::2] = ["wwwww"] * len(references[::2])
+    Path("valid.xbb").write_text("".join(f"{line}\n" for line in references))
+    words = ["source=valid.xaa", "reference=valid.xbb", "engine=torch", "threads=1"]
+    assert nmt("calibrate", str(run), *words).code == 0
+
+
+@pytest.mark.slow
+def test_a_calibrated_model_stays_calibrated(run, here, nmt):
+    record = pytest.importorskip("nmt.plugins.quality.record")
+    calibrate(run, nmt)
+    model = run / "model"
+    before = {path.name: path.read_bytes() for path in model.iterdir() if path.is_file()}
+    write_corrections(here / "a.tsv", corrections_of(200))
+    outcome = nmt("learn", "run", "a.tsv", *QUICK)
+    assert outcome.code == 0
+    assert outcome.err.splitlines()[-1].startswith("delivered: ")
+    assert "calibrated the new model" in outcome.err
+    # Notices of the steps inside.
+    for words in ("vocabulary lacks", "bergamot", "pairs kept"):
+        assert words not in outcome.err
+    assert record.read_record(model, "run").lines == 120
+    assert (model / "quality.svg").is_file()
+    assert nmt("learn", "run", "undo=true").code == 0
+    after = {path.name: path.read_bytes() for path in model.iterdir() if path.is_file()}
+    assert after == before
+
+
 @pytest.mark.slow
 def test_identical_commands_give_the_same_weights(general, here, nmt):
     write_corrections(here / "a.tsv", corrections_of(100))

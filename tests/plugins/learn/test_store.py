@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -73,6 +73,41 @@ def test_undo_restores_the_same_bytes(run: Path):
     assert [is_part for _, is_part in store.history()] == [False]
     store.use(model)
     assert [is_part for _, is_part in store.history()] == [True]
+
+
+def contents_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+def test_undo_restores_all_files_but_exports(run: Path):
+    """Also files that the model received after it was kept, such as those of `nmt calibrate`."""
+    model = run / "model"
+    Store(str(run)).keep(model)
+    (model / "README.md").write_text("![chart](quality.svg)\n")
+    (model / "quality.json").write_text("{}\n")
+    (model / "quality.svg").write_text("<svg/>\n")
+    (model / "ctranslate2").mkdir()
+    before = contents_of(model)
+    parent, learned = learn_other(run)
+    (model / "quality.json").write_text('{"learned": true}\n')
+    after = contents_of(model)
+    store = Store(str(run))
+    store.use(parent)
+    assert contents_of(model) == before
+    store.use(learned)
+    assert contents_of(model) == after
+
+
+def test_an_edited_card_does_not_change_the_kept_one(run: Path):
+    """An editor may write into the file instead of replacing it."""
+    parent, _ = learn_other(run)
+    store = Store(str(run))
+    store.use(parent)
+    card = run / "model" / "config.json"
+    kept = (store.folder_of(parent) / card.name).read_bytes()
+    with card.open("ab") as file:
+        file.write(b" ")
+    assert (store.folder_of(parent) / card.name).read_bytes() == kept
 
 
 def test_the_chain_of_models(run: Path):
@@ -242,3 +277,24 @@ def test_a_damaged_model_is_not_used(run: Path):
 def test_nmt_may_delete_a_run_that_has_learned(run: Path):
     learn_other(run)
     assert [*foreign_files(run, "run")] == []
+
+
+def test_the_list_has_dates_and_scores(run: Path, nmt):
+    learn_other(run)
+    store = Store(str(run))
+    [record] = store.records()
+    scores = {"before": 20.5, "after": 25.25}
+    tests = {"held_out": scores, "general": {"before": 50.0, "after": 49.5}}
+    store.write(replace(record, tests=tests, corrections={"training": 68}))
+    os.utime(store.path_of(record), (1_800_000_000, 1_800_000_000))
+    header, row = nmt("learn", str(run), "list=true").out.splitlines()
+    cells = dict(zip(header.split("\t"), row.split("\t"), strict=True))
+    assert cells.pop("date").startswith("2027-01-1")
+    assert cells == {
+        "number": "1",
+        "state": "in use",
+        "corrections": "68",
+        "held-out": "20.50 -> 25.25",
+        "general": "50.00 -> 49.50",
+        "verdict": "better",
+    }

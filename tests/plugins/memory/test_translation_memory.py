@@ -191,8 +191,25 @@ def test_an_edited_memory_is_another_identity(word_model, tmp_path):
     assert changed == ["memory"]
 
 
+def test_tables_with_a_header_and_with_more_columns(word_model, tmp_path, capsys):
+    (tmp_path / "m.csv").write_text("source,target\nso tu,eins\n")
+    rows = [
+        f"{source}\ten\tde\t2026-11-29T21:58:30Z\n" for source in ("va we ka\tzwei", "va\tdrei")
+    ]
+    (tmp_path / "n.tsv").write_text("".join(rows))
+    words = f"memory=[{tmp_path}/m.csv,{tmp_path}/n.tsv]"
+    assert run(word_model, tmp_path, ["so tu", "va we ka"], words) == b"eins\nzwei\n"
+    messages = capsys.readouterr().err
+    assert "without a pair" not in messages
+    # `nmt translate` has no such option.
+    assert "data.columns" not in messages
+
+
 def test_a_memory_that_cannot_be_used_is_refused(word_model, tmp_path):
+    (tmp_path / "lonely.en").write_text("so tu\n")
     for words, message in (
+        (f"memory={tmp_path}/lonely.en", "lonely.de, the other one of two parallel files, is"),
+        (f"memory={tmp_path}/lonely", "lonely.de, the other one of two parallel files, is"),
         (f"memory={tmp_path}/no.tmx", "no such file; name a file of pairs"),
         (f"memory={tmx(tmp_path, ('en', 'a', 'fr', 'b', ''))}", "contains no pair of the model's"),
     ):

@@ -119,7 +119,7 @@ def test_a_constant_feature_has_no_effect_on_the_scale():
 def test_the_curve_keeps_the_lines_by_falling_score():
     scores = np.array([0.1, 0.9, 0.5, 0.7])
     is_good = np.array([0.0, 1.0, 1.0, 0.0])
-    curve = risk_and_coverage(scores, is_good)
+    curve = risk_and_coverage(scores, is_good, calibration(scores, is_good))
     assert curve.kept == [0.25, 0.5, 0.75, 1.0]
     assert curve.risk == [0, 0.5, 0.3333, 0.5]
 
@@ -150,3 +150,15 @@ def test_the_calibration_error_is_the_weighted_distance_in_each_bin(benchmark, l
     probabilities = np.array([probability for probability, _ in lines])
     is_good = np.array([good for _, good in lines], float)
     assert benchmark.calibration_error(probabilities, is_good) == pytest.approx(error)
+
+
+def test_the_minimum_of_each_share_keeps_that_share():
+    draw = np.random.default_rng(4)
+    scores = draw.normal(size=1000)
+    is_good = (draw.random(1000) < 1 / (1 + np.exp(-2 * scores))).astype(float)
+    calibrated = calibration(scores, is_good)
+    curve = risk_and_coverage(scores, is_good, calibrated)
+    probabilities = calibrated.probabilities_of(scores).round(4)
+    for kept, minimum in zip(curve.kept, curve.minimum, strict=True):
+        # Lines with the same probability are kept together.
+        assert np.mean(probabilities > minimum) <= kept <= np.mean(probabilities >= minimum)

@@ -81,4 +81,4 @@ def test_the_page_of_a_report_has_the_curve(nmt, calibrated, finished, tmp_path)
     assert outcome.code == 0, outcome.err
     page = (run / "report.html").read_text()
     assert "Risk and coverage" in page
-    assert "by percent of the validation lines kept" in page
+    assert "by share of the validation lines kept: those with the highest probability" in page

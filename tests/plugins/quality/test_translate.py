@@ -9,7 +9,8 @@ import polib
 import pytest
 
 import nmt as api
-from nmt.commands import translate as command
+from nmt.commands import compose, translate as command
+from nmt.config import NMTError
 from nmt.files import find_model_directory
 from nmt.translation import MARK
 from tests.plugins.quality.conftest import random_lines, write
@@ -262,3 +263,9 @@ def test_a_line_far_beyond_the_lengths_of_the_model_has_no_probability(nmt, cali
     assert first == last != middle == ""
     assert "1 line has no probability, because it is too long for the model" in outcome.err
     nmt(*command).refused("line 2: too long for the model: a side of 5,000 tokens (limit: 4,096)")
+
+
+def test_below_needs_a_minimum(here):
+    with pytest.raises(NMTError, match="below=omit: needs a minimum; pass minimum=") as error:
+        compose("translate", ["run=model", "below=omit"])
+    assert "\n" not in str(error.value)
