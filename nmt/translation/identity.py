@@ -56,15 +56,25 @@ def what_affects_output(config: JobConfig | TranslatorOptions) -> dict[str, Any]
     values |= states_of_stages(folders, translator)
     options = flatten(to_tree(config))
     for key, member in deciding_options(config).items():
-        value = options[key]
-        # For example, a glossary that has been edited under the same name must not resume.
-        if value and "is_file" in member.metadata:
-            value = sha256(Path(value).resolve())
-        if value and "files" in member.metadata:
-            find_files = import_attribute(member.metadata["files"])
-            value = [sha256(path.resolve()) for path in find_files(value, translator)]
-        values[key] = value
+        # A command may not offer all options of a plugin, such as `nmt synthesize`.
+        if key in options:
+            values[key] = compared_value(options[key], member, translator)
     return values
+
+
+def compared_value(value: Any, member: Member, translator: TranslatorOptions) -> Any:
+    """The value of an option, or the SHA-256 of the files that it names.
+
+    For example, a job must not resume with a glossary that has been edited under the same name.
+    """
+    if not value:
+        return value
+    if "is_file" in member.metadata:
+        return sha256(Path(value).resolve())
+    if "files" in member.metadata:
+        find_files = import_attribute(member.metadata["files"])
+        return [sha256(path.resolve()) for path in find_files(value, translator)]
+    return value
 
 
 def states_of_stages(folders: list[Path], translator: TranslatorOptions) -> dict[str, Any]:

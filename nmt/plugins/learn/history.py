@@ -8,7 +8,7 @@ from nmt import files
 from nmt.commands import talker
 from nmt.config import NMTError
 from nmt.plugins.learn.command import LearnConfig
-from nmt.plugins.learn.store import Store
+from nmt.plugins.learn.store import TESTS, Store
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -62,7 +62,7 @@ def print_history(config: LearnConfig) -> int:
             datetime.fromtimestamp(time).strftime("%Y-%m-%d %H:%M"),
             str(record.corrections["training"]),
         ]
-        for test in ("held_out", "general"):
+        for test in TESTS:
             scores = record.tests[test]
             cells.append(f"{scores['before']:.2f} -> {scores['after']:.2f}")
         print("\t".join([*cells, record.verdict]))

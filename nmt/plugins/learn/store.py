@@ -25,6 +25,8 @@ from nmt.plugins.learn.exchange import exchange
 WEIGHTS = "model.safetensors"
 RECORD = "record.json"
 IDENTITY = "identity"
+TESTS = ("held_out", "general")
+"""The test sets whose scores a record has."""
 WORSE = "worse.tsv"
 """Written after the tests, with the held-out lines that became worse."""
 MARK = "learned.json"
@@ -247,8 +249,10 @@ def read_record(path: Path) -> Record | None:
     """The record in a file; None if it is damaged."""
     try:
         record = Record(**read_mapping(path, parse_json))
-        held_out = record.tests["held_out"]
-        numbers = (held_out["before"], held_out["after"], record.corrections["training"])
+        numbers = [record.corrections["training"]]
+        for name in TESTS:
+            test = record.tests[name]
+            numbers += [test["before"], test["after"]]
     except (NMTError, TypeError, KeyError):
         return None
     is_valid = all(isinstance(number, int | float) for number in numbers)

@@ -45,7 +45,10 @@ def record_of(number: int, parent: str, model: str) -> Record:
         "better",
         1.0,
         corrections={"training": 7},
-        tests={"held_out": {"before": 1.0, "after": 2.0}},
+        tests={
+            "held_out": {"before": 1.0, "after": 2.0},
+            "general": {"before": 4.0, "after": 3.5},
+        },
     )
 
 
@@ -148,9 +151,10 @@ def learn_twice(run: Path) -> list[str]:
 def test_undo_without_a_readable_record(run: Path, nmt):
     weights = learn_twice(run)
     damage(2)
-    listed = nmt("learn", "run", "list=true").out.splitlines()
-    assert listed[0].startswith("1\tin use\t7 corrections\t1.00 -> 2.00\tbetter")
-    assert listed[1].startswith("2\tunreadable\t")
+    _, first, second = nmt("learn", "run", "list=true").out.splitlines()
+    assert first.startswith("1\tin use\t")
+    assert first.endswith("\t7\t1.00 -> 2.00\t4.00 -> 3.50\tbetter")
+    assert second.startswith("2\tunreadable\t")
     shutil.rmtree(run / "learned" / "2")
     assert nmt("learn", "run", "undo=true").code == 0
     assert Store("run").current() == weights[1]
