@@ -2,7 +2,7 @@
 
     python benchmarks/race.py FOLDER [--minutes 5 10 20] [--seeds 1] [--only CONTENDER ...] [--cores 0 1]
         [--cache build/peers] [--pairs train val test_2016_flickr] [--languages en de] [--vocabulary 4000]
-        [--figure race.svg]
+        [--rate 0.004] [--figure race.svg]
 
 FOLDER contains a training, a validation and a test file per language; their names are those of --pairs. A cell is one
 training run of a contender with a time limit and a seed. The run has one thread and its own core, and enough updates to
@@ -14,8 +14,10 @@ continues.
 
 - nmt: `nmt train minutes=...`, which counts elapsed time and its trials;
 - nmt-laptop: `experiment=laptop` with as many updates as fit, which a short run measures once;
-- marian: nmt's shape, pre-norm layers, averaged weights, a learning rate that falls in steps; updates as for laptop;
-- transformers: Seq2SeqTrainer around Pegasus (pre-norm, sinusoids) of nmt's shape; its rate falls to 0 with the time;
+- marian: nmt's shape, pre-norm layers, averaged weights, a learning rate that falls from --rate in steps; updates as
+  for laptop;
+- transformers: Seq2SeqTrainer around Pegasus (pre-norm, sinusoids) of nmt's shape; its rate falls from --rate to 0
+  with the time;
 - joeynmt: nmt's shape, pre-norm layers; JoeyNMT 2.3 has no working schedule that ends; updates as for laptop.
 """
 
@@ -41,6 +43,8 @@ from peers import environment, prepare
 
 HERE = Path(__file__).parent
 TICKS = os.sysconf("SC_CLK_TCK")
+RATED = ("marian", "transformers")
+"""The contenders whose learning rate is --rate."""
 SAVING = 5
 """Seconds that remain for saving at the end."""
 
@@ -56,6 +60,8 @@ class Race:
     pairs: list[str]
     languages: list[str]
     vocabulary: int
+    rate: float
+    """The peak learning rate of marian and transformers."""
 
     @property
     def work(self) -> Path:
@@ -74,7 +80,10 @@ class Cell:
 
     @property
     def folder(self) -> Path:
-        return self.race.work / f"{self.contender}-{self.minutes:g}-{self.seed}"
+        name = f"{self.contender}-{self.minutes:g}-{self.seed}"
+        if self.contender in RATED:
+            name += f"-{self.race.rate:g}"
+        return self.race.work / name
 
 
 def processor_seconds(session: int) -> float:
@@ -193,7 +202,7 @@ MARIAN = (
     "--type transformer --enc-depth 3 --dec-depth 3 --dim-emb 128 --transformer-dim-ffn 512 --transformer-heads 4 "
     "--transformer-preprocess n --transformer-postprocess da --transformer-postprocess-top n --tied-embeddings-all "
     "--transformer-ffn-activation relu --transformer-dropout 0.1 --label-smoothing 0.1 "
-    "--optimizer-params 0.9 0.98 1e-9 --clip-norm 0 --exponential-smoothing 0.01 --learn-rate 0.004 "
+    "--optimizer-params 0.9 0.98 1e-9 --clip-norm 0 --exponential-smoothing 0.01 "
     "--lr-decay-inv-sqrt 0 --lr-decay 0.9 --lr-decay-strategy batches "
     "--mini-batch 1000 --mini-batch-words 700 --mini-batch-round-up false --cpu-threads 1 --workspace 1024"
 )
@@ -205,7 +214,7 @@ def marian(cell: Cell, core: int, python: Path) -> tuple[float, list[str]]:
     def training(updates: int, name: str) -> list[Any]:
         files = f"--train-sets {work}/train.source {work}/train.target --valid-sets {work}/valid.source {work}/valid.target"
         schedule = (
-            f"--lr-warmup {updates // 12} --lr-decay-start {updates // 2} --lr-decay-freq {max(1, updates // 40)} "
+            f"--learn-rate {cell.race.rate:g} --lr-warmup {updates // 12} --lr-decay-start {updates // 2} --lr-decay-freq {max(1, updates // 40)} "
             f"--after {updates}u --valid-freq {updates}u --save-freq {updates}u"
         )
         text = (
@@ -242,9 +251,9 @@ def texts_of(race: Race, file: Path) -> list[str]:
 def transformers(cell: Cell, core: int, python: Path) -> tuple[float, list[str]]:
     work, folder, log = cell.race.work, cell.folder, cell.folder / "log"
     script = [python, HERE / "race_transformers.py"]
-    spent = run(
-        [*script, "train", work, folder / "model", cell.seed, 60 * cell.minutes - SAVING], log, core
-    )
+    seconds = 60 * cell.minutes - SAVING
+    training = [*script, "train", work, folder / "model", cell.seed, seconds, cell.race.rate]
+    spent = run(training, log, core)
     run([*script, "translate", folder / "model", work / "test.source", folder / "ids"], log, core)
     return spent, texts_of(cell.race, folder / "ids")
 
@@ -443,13 +452,21 @@ def main() -> None:
     parser.add_argument("--pairs", nargs=3, default=["train", "val", "test_2016_flickr"])
     parser.add_argument("--languages", nargs=2, default=["en", "de"])
     parser.add_argument("--vocabulary", type=int, default=4000)
+    parser.add_argument("--rate", type=float, default=0.004)
     parser.add_argument("--figure", type=Path)
     options = parser.parse_args()
     if "nmt" in options.only and min(options.minutes) < 1:
         parser.error(
             "--minutes: the contender nmt needs at least 1, or else --only other contenders"
         )
-    race = Race(options.corpus, options.cache, options.pairs, options.languages, options.vocabulary)
+    race = Race(
+        options.corpus,
+        options.cache,
+        options.pairs,
+        options.languages,
+        options.vocabulary,
+        options.rate,
+    )
     race.work.mkdir(parents=True, exist_ok=True)
     prepare(race.work, nmt_corpus(race))
     pythons = {"": Path(sys.executable)}

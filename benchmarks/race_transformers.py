@@ -1,6 +1,6 @@
 """Train a small Pegasus with transformers' Seq2SeqTrainer for some processor time, or translate with it; for race.py.
 
-    python benchmarks/race_transformers.py train FOLDER MODEL SEED SECONDS
+    python benchmarks/race_transformers.py train FOLDER MODEL SEED SECONDS RATE
     python benchmarks/race_transformers.py translate MODEL IDS OUTPUT
 
 FOLDER contains train.source and train.target, with one sentence of token ids per line, and marian/vocab.yml.
@@ -23,8 +23,8 @@ from transformers import (
 )
 
 D_MODEL, D_FF, DROPOUT = 128, 512, 0.1
-TOKENS, RATE, WARM_UP = 700, 4e-3, 1 / 12
-"""Target tokens per update, peak learning rate, and the share of the time in which the rate rises."""
+TOKENS, WARM_UP = 700, 1 / 12
+"""Target tokens per update, and the share of the time in which the learning rate rises."""
 ROWS, BEAM = 32, 4
 
 
@@ -73,7 +73,7 @@ class Clock(TrainerCallback):
         arguments[2].should_training_stop = time.process_time() > self.seconds  # type: ignore[attr-defined]
 
 
-def train(folder: Path, output: str, seed: int, seconds: float) -> None:
+def train(folder: Path, output: str, seed: int, seconds: float, peak: float) -> None:
     torch.manual_seed(seed)
     corpus = read_corpus(str(folder / "train"))
     vocabulary = (
@@ -89,7 +89,7 @@ def train(folder: Path, output: str, seed: int, seconds: float) -> None:
         return max(0.0, min(spent / WARM_UP, (1 - spent) / (1 - WARM_UP)))
 
     optimizer = torch.optim.AdamW(
-        model.parameters(), lr=RATE, betas=(0.9, 0.98), eps=1e-9, weight_decay=0.0, fused=True
+        model.parameters(), lr=peak, betas=(0.9, 0.98), eps=1e-9, weight_decay=0.0, fused=True
     )
     options = arguments(output, corpus, TOKENS, max_steps=10**7, logging_steps=200, seed=seed)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, rate)
@@ -118,6 +118,7 @@ def translate(folder: str, source: str, output: str) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1] == "train":
-        train(Path(sys.argv[2]), sys.argv[3], int(sys.argv[4]), float(sys.argv[5]))
+        folder, output, seed, seconds, peak = sys.argv[2:7]
+        train(Path(folder), output, int(seed), float(seconds), float(peak))
     else:
         translate(*sys.argv[2:5])
