@@ -245,7 +245,7 @@ def run_nmt(*words: str) -> str:
 
 
 def bleu_of(corpus: Corpus, kind: str, rate: float, least: float | None, training: Training) -> str:
-    """BLEU on the test set after training on the damaged corpus, from the cache if it is there."""
+    """BLEU on the test set after training on the damaged corpus, or its cached value."""
     name = f"{corpus.folder.name}-{kind}-{rate:g}-{least}-{training.updates}".replace(" ", "-")
     folder = training.cache.absolute() / name
     finished = folder / "bleu.json"
@@ -291,18 +291,18 @@ def cells_of(corpus: Corpus, rates: Sequence[float], is_training: bool) -> list[
     kinds = [name for name in DAMAGES if corpus.foreign or name != "third language"]
     # Training takes long, so single kinds only have the largest rate.
     of_kinds = rates[-1:] if is_training else rates
-    return [
-        (CLEAN, 0.0),
-        *((kind, rate) for kind in kinds for rate in of_kinds),
-        *((MIXED, rate) for rate in rates),
-    ]
+    cells = [(CLEAN, 0.0)]
+    for kind in kinds:
+        cells += [(kind, rate) for rate in of_kinds]
+    cells += [(MIXED, rate) for rate in rates]
+    return cells
 
 
 def print_checks(corpus: Corpus, cells: Sequence[tuple[str, float]]) -> None:
     print("The filters' cells: precision / recall / lost good pairs.")
     names = ["corpus", "damage", "rate", "notice", "advised", "similarity", "both filters"]
     print(f"| {' | '.join(names)} |")
-    print("|---" * len(names) + "|")
+    print(f"| {' | '.join('---' for _ in names)} |")
     for kind, rate in cells:
         print(measure(corpus, kind, rate), flush=True)
 

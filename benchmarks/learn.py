@@ -148,7 +148,7 @@ def measure(setting: Setting, arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def rejections(path: Path, kinds: dict[str, str]) -> dict[str, Any]:
-    """The rejected corrections by kind; "good" are those that were not poisoned."""
+    """The rejected corrections by kind; "good" counts corrections that were not poisoned."""
     counts = Counter[str]()
     for row in path.read_text(encoding="utf-8").splitlines()[1:]:
         source = row.split("\t")[3]

@@ -74,7 +74,7 @@ def brute_force(index: WordIndex, texts: list[str], minimum: float) -> tuple[lis
 
 
 def measure(path: str, queries: list[str], minimum: float, brute: int) -> None:
-    """Print the measurements, in a process of its own, which has no other data in memory."""
+    """Print the measurements, in a separate process, so that its memory has no other data."""
     before = megabytes()
     begin = time.process_time()
     [memory] = load_memory([path], Direction(), minimum).memories

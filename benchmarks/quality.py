@@ -42,7 +42,7 @@ SETS = {
     "log P per token, length": (LOG_PROBABILITY, LENGTH),
     "log P per token, similarity": (LOG_PROBABILITY, SIMILARITY),
 }
-"""Names of rows -> the features of which each has those that help in the expected direction."""
+"""Row of the table -> its features; a fit drops features with the wrong sign."""
 BINS = 10
 WORST = 0.1
 RESAMPLES = 1000

@@ -25,15 +25,16 @@ from nmt.files import ModelDescription
 from nmt.preparation.directions import with_directions
 from nmt.preparation.preparation import prepare
 from nmt.preparation.reading import Say
-from nmt.preparation.side_languages import are_close, is_identifiable
 from nmt.preparation.sources import Corpus, check_unchanged, corpus_for, states_of_files
 from nmt.text import (
     ENCODED_LANGUAGES,
     ENCODER_PACKAGE,
     Tokenizer,
+    are_close,
     encoder_version,
     encodes_languages,
     has_encoder,
+    is_identifiable,
     read_tokenizer,
     subtags,
 )

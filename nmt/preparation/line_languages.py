@@ -12,8 +12,7 @@ from nmt.preparation.kinds import (
     WRONG_LANGUAGE,
     Kind,
 )
-from nmt.preparation.side_languages import are_close, identifier
-from nmt.text import Pair, subtags
+from nmt.text import Pair, are_close, language_identifier, subtags
 
 LEAST_LETTERS = 20
 """The language of a line with fewer letters is not identified."""
@@ -67,7 +66,7 @@ class LineLanguages:
         source = LEAST
         target = LEAST
         other = LEAST
-        for code, probability in identifier().rank(line[:MOST_CHARACTERS]):
+        for code, probability in language_identifier().rank(line[:MOST_CHARACTERS]):
             # The model divides the probability of a language among those that are close to it.
             if code in like_source:
                 source += probability
@@ -104,7 +103,7 @@ class LineLanguages:
 @cache
 def close_languages(language: str) -> frozenset[str]:
     """The languages of the model that are, or may be mistaken for, a language."""
-    return frozenset(code for code in identifier().nb_classes if are_close(code, language))
+    return frozenset(code for code in language_identifier().nb_classes if are_close(code, language))
 
 
 def has_letters(line: str) -> bool:

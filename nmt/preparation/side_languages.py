@@ -4,16 +4,15 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
-from typing import Any
 
 from nmt.text import (
     SOURCE,
     TARGET,
     Pair,
+    are_close,
+    is_identifiable,
+    language_identifier,
     language_name,
-    macrolanguage,
     script,
     scripts_of_language,
     subtags,
@@ -29,37 +28,6 @@ LEAST_SAME = 0.5
 """The share of groups in the language of the other side that is reported."""
 LEAST_OTHER = 0.85
 """The same for a third language, which may also be guessed for text in no known language."""
-CLOSE = (
-    "da nb nn no sv",
-    "bs hr sh sr sl",
-    "id ms jv",
-    "cs sk",
-    "es gl pt ca an oc",
-    "af nl",
-    "xh zu",
-    "be ru uk bg mk",
-    "zh wuu yue",
-    "hi mr ne",
-    "fa ps ur ar",
-    "en la",
-)
-"""Groups of languages that may be mistaken for each other."""
-
-
-@cache
-def identifier() -> Any:
-    """py3langid's model."""
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier
-
-    return LanguageIdentifier.from_model_file(Path(MODEL_FILE), norm_probs=True)
-
-
-def are_close(one: str, other: str) -> bool:
-    """Whether two languages are the same, or may be mistaken for each other."""
-    if one == other or any({one, other} <= set(group.split()) for group in CLOSE):
-        return True
-    # The model does not know most varieties, and takes Latgalian for Latvian.
-    return macrolanguage(one) == macrolanguage(other)
 
 
 def main_script(text: str) -> str:
@@ -83,19 +51,13 @@ def language_of_group(lines: Sequence[str], languages: tuple[str, str]) -> str:
         return in_script[0]
     if not in_script:
         return ""
-    code = str(identifier().classify(text)[0])
+    code = str(language_identifier().classify(text)[0])
     # A close language counts as the expected one: the model confuses them even in good corpora.
     for language in languages:
         if are_close(code, language):
             return language
     # The model mistakes every language that it does not know for another language.
     return code if all(is_identifiable(language) for language in in_script) else ""
-
-
-@cache
-def is_identifiable(language: str) -> bool:
-    """Whether py3langid's model knows a language, or one that counts as the same."""
-    return any(are_close(known, language) for known in identifier().nb_classes)
 
 
 @dataclass(frozen=True)
@@ -124,7 +86,7 @@ class SideLanguages:
         """
         source, target = (scripts_of_language(code) or frozenset() for code in self.languages)
         if self.is_decidable and source & target:
-            identifier()
+            language_identifier()
 
     def add(self, pairs: Sequence[Pair], first: int, most_groups: int) -> None:
         """Identify the languages of at most that many groups, spread over consecutive pairs.

@@ -73,6 +73,9 @@ from .html_elements import BLOCKS as BLOCKS
 from .html_elements import INLINE as INLINE
 from .html_elements import SEPARATORS as SEPARATORS
 from .html_elements import separates_words as separates_words
+from .identification import are_close as are_close
+from .identification import is_identifiable as is_identifiable
+from .identification import language_identifier as language_identifier
 from .language_names import language_name as language_name
 from .language_names import native_name as native_name
 from .language_names import script_name as script_name

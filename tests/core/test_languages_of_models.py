@@ -7,10 +7,10 @@ import pytest
 
 from nmt.errors import NMTError
 from nmt.evaluation import recommended_tokenizer, scripts_without_spaces
-from nmt.preparation.side_languages import are_close
 from nmt.sentences import split_sentences
 from nmt.sentences.rules import rules_of
 from nmt.text import (
+    are_close,
     direction,
     is_language,
     language_name,

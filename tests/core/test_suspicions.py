@@ -185,7 +185,7 @@ def test_a_good_corpus_gets_no_notice(pairs: list[Pair]) -> None:
 
 
 def test_scripts_show_swapped_sides_without_py3langid(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nmt.preparation.side_languages.identifier", lambda: None)
+    monkeypatch.setattr("nmt.preparation.side_languages.language_identifier", lambda: None)
     pairs = sentences(300, russian=True)
     assert notices(pairs, "en", "ru") == []
     assert "Russian sources" in notices(swapped(pairs), "en", "ru")[0]

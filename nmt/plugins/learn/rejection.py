@@ -4,14 +4,18 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from pathlib import Path
-from typing import Any
 
 from nmt.plugins.learn.addresses import new_addresses
 from nmt.plugins.learn.division import normalized, surplus_near_copies
 from nmt.plugins.learn.reading import Correction, Languages
-from nmt.text import TARGET, Tokenizer, macrolanguage, subtags
+from nmt.text import (
+    TARGET,
+    Tokenizer,
+    are_close,
+    is_identifiable,
+    language_identifier,
+    subtags,
+)
 
 EMPTY = "empty"
 CONTROL = "control characters"
@@ -23,19 +27,6 @@ OLDER = "replaced by a newer suggestion"
 REPEATED = "repeated"
 NEAR_COPIES = "too many near-copies"
 TEST_SET = "in the general test or validation set"
-CLOSE = (
-    {"da", "nb", "nn", "no", "sv"},
-    {"bs", "hr", "sh", "sr", "sl"},
-    {"id", "ms", "jv"},
-    {"cs", "sk"},
-    {"es", "gl", "pt", "ca", "an", "oc"},
-    {"de", "lb"},
-    {"af", "nl"},
-    {"be", "ru", "uk", "bg", "mk"},
-    {"hi", "mr", "ne"},
-    {"fa", "ps", "ur", "ar"},
-)
-"""Languages that py3langid mistakes for each other."""
 # Marks of direction are part of Arabic and Hebrew text.
 ALLOWED_FORMATS = {"\u200c", "\u200d", "\u200e", "\u200f", "\u00ad"}
 LEAST_LETTERS = 25
@@ -112,7 +103,7 @@ class TextRules:
         expected = subtags(self.languages.target).language
         if sum(map(str.isalpha, target)) < LEAST_LETTERS or not is_identifiable(expected):
             return ""
-        ranked = dict(identifier().rank(target))
+        ranked = dict(language_identifier().rank(target))
         code = max(ranked, key=lambda name: ranked[name])
         if not are_close(source, expected) and source in ranked:
             # A text that was left as it is, which a technical text in the target language hardly
@@ -134,26 +125,6 @@ def has_control_characters(text: str) -> bool:
         if kind == "Cf" and character not in ALLOWED_FORMATS:
             return True
     return False
-
-
-@cache
-def identifier() -> Any:
-    """py3langid's model."""
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier
-
-    return LanguageIdentifier.from_model_file(Path(MODEL_FILE), norm_probs=True)
-
-
-def is_identifiable(code: str) -> bool:
-    """Whether py3langid knows a language; it mistakes all other languages for one that it knows."""
-    return code in identifier().nb_classes
-
-
-def are_close(code: str, other: str) -> bool:
-    """Whether two languages are the same, or may be mistaken for each other."""
-    if macrolanguage(code) == macrolanguage(other):
-        return True
-    return any({code, other} <= group for group in CLOSE)
 
 
 def without_conflicts(corrections: Sequence[Correction]) -> Sifted:

@@ -76,7 +76,8 @@ class Store:
 
     def current(self) -> str:
         """The SHA-256 of the weights in use."""
-        return files.sha256(self.model / WEIGHTS)
+        # Asked often, and large weights take seconds to hash.
+        return files.remembered_sha256(self.model / WEIGHTS)
 
     def records(self) -> list[Record]:
         """All readable records in order."""
