@@ -2,9 +2,10 @@
 
     python benchmarks/join.py DOCUMENTS.en DOCUMENTS.de SENTENCES.en SENTENCES.de SINGLE JOINED
 
-A line of DOCUMENTS is a document of several sentences, and a line of SENTENCES a sentence. SINGLE and JOINED are runs.
-Both translate the sentences, and the documents sentence by sentence. JOINED also translates the documents in chunks of
-up to data.join sentences (split=paragraph), with and without a second search for chunks that lost a sentence.
+A line of DOCUMENTS is a document of several sentences, and a line of SENTENCES a sentence. The names end in the
+languages. SINGLE and JOINED are runs. Both translate the sentences, and the documents sentence by sentence. JOINED also
+translates the documents in chunks of up to data.join sentences (split=paragraph), with and without a second search for
+chunks that lost a sentence.
 
 - BLEU: of sentences, and of documents as single segments.
 - lost: how many fewer sentences translations have than their sources, by nmt's rules for ends of sentences.
@@ -39,13 +40,16 @@ class OneSearch(Translator):
 class Corpus:
     sources: list[str]
     references: list[str]
+    source: str
+    """The language of the sources."""
+    target: str
 
     @classmethod
     def read(cls, source: str, reference: str) -> "Corpus":
-        sides = [
-            Path(name).read_text(encoding="utf-8").splitlines() for name in (source, reference)
-        ]
-        return cls(*sides)
+        paths = [Path(name) for name in (source, reference)]
+        sides = [path.read_text(encoding="utf-8").splitlines() for path in paths]
+        languages = [path.suffix[1:] for path in paths]
+        return cls(*sides, *languages)
 
 
 def translator_of(run: str, split: str, searches: type[Translator] = Translator) -> Translator:
@@ -90,13 +94,13 @@ def consistency(translations: list[Translation], sources: list[str]) -> tuple[in
     return same, pairs
 
 
-def lost_sentences(translations: list[Translation], sources: list[str]) -> tuple[int, int]:
+def lost_sentences(translations: list[Translation], corpus: Corpus) -> tuple[int, int]:
     """Sentences that translations lack, and all sentences."""
     lost = 0
     total = 0
-    for translation, source in zip(translations, sources, strict=True):
-        expected = len(split_sentences(source, "en"))
-        actual = len(split_sentences(translation.text, "de"))
+    for translation, source in zip(translations, corpus.sources, strict=True):
+        expected = len(split_sentences(source, corpus.source))
+        actual = len(split_sentences(translation.text, corpus.target))
         lost += max(0, expected - actual)
         total += expected
     return lost, total
@@ -108,7 +112,7 @@ def report(name: str, translator: Translator, corpus: Corpus, is_document: bool)
     [bleu] = score(texts, corpus.references, ["bleu"])
     row = f"{name:42} {bleu.value:5.1f}"
     if is_document:
-        lost, total = lost_sentences(translations, corpus.sources)
+        lost, total = lost_sentences(translations, corpus)
         same, pairs = consistency(translations, corpus.sources)
         row += f"  lost {lost} of {total}  consistent {same} of {pairs}"
     print(row, flush=True)

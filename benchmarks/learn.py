@@ -142,7 +142,11 @@ def measure(setting: Setting, arguments: argparse.Namespace) -> dict[str, Any]:
         return result | {"problem": learned.stderr.splitlines()[-1]}
     tree = json.loads(record.read_text())
     models = run / "learned" / "models"
-    for key, weights in (("before", tree["parent"]), ("after", tree["model"])):
+    tested = {"before": tree["parent"]}
+    # `nmt learn` deletes the weights of a model that it does not deliver.
+    if tree["delivered"]:
+        tested["after"] = tree["model"]
+    for key, weights in tested.items():
         result[f"domain_{key}"] = domain_score(models / weights[:16], arguments.domain, folder)
     return result | {"record": tree}
 
@@ -165,14 +169,17 @@ def row_of(setting: Setting, result: dict[str, Any]) -> str:
     changes = []
     for scores in (tests["held_out"], tests["general"]):
         changes.append(f"{scores['before']:.1f} -> {scores['after']:.1f}")
-    changes.insert(1, f"{result['domain_before']:.1f} -> {result['domain_after']:.1f}")
+    domain = f"{result['domain_before']:.1f}"
+    if "domain_after" in result:
+        domain += f" -> {result['domain_after']:.1f}"
+    changes.insert(1, domain)
     rejected = result["rejected"]
     bad = [f"{kind} {rejected.get(kind, 0)}/{count}" for kind, count in result["kinds"].items()]
     cells = [
         setting.name,
         *changes,
         f"{record['strength']:g}",
-        "yes" if record["delivered"] else "no",
+        "yes" if record["delivered"] else f"no: {record['verdict']}",
         f"{result['minutes']:.1f}",
         ", ".join(bad),
         str(rejected.get("good", 0)),

@@ -20,7 +20,7 @@ from nmt.plugins.learn.history import report_lost
 from nmt.plugins.learn.probabilities import calibrate_again
 from nmt.plugins.learn.reading import Correction, Languages, Rejected, read_corrections
 from nmt.plugins.learn.rejection import Sifted, TextRules, without_conflicts, without_surplus
-from nmt.plugins.learn.replay import open_replay, replayed_pairs
+from nmt.plugins.learn.replay import open_replay
 from nmt.plugins.learn.reporting import (
     digest_of,
     report_sifted,
@@ -29,16 +29,15 @@ from nmt.plugins.learn.reporting import (
     rows_of_rejected,
 )
 from nmt.plugins.learn.store import IDENTITY, WEIGHTS, Record, Store, identity_of
-from nmt.plugins.learn.training import (
-    TOKENS_PER_UPDATE,
-    Course,
-    fine_tune,
-    updates_for,
-    write_candidates,
-    write_pairs,
+from nmt.plugins.learn.texts import (
+    count_tokens,
+    has_news,
+    pairs_in,
+    validation_of,
+    write_texts,
 )
+from nmt.plugins.learn.training import Course, fine_tune, updates_for, write_candidates
 from nmt.plugins.learn.trial import CandidateLosses, Rules, choose, judge
-from nmt.text import TARGET, Pair
 from nmt.translation import Translator
 
 if TYPE_CHECKING:
@@ -48,10 +47,6 @@ NOT_DELIVERED = 1
 """The exit code if the new model is not better."""
 MOST_TOKENS = 256
 """The longest side of a correction in subwords, as in data.filters.max_tokens."""
-REPLAYED_LINES_PER_TOKEN = 1 / 8
-"""The lines of general text to write for each token of all updates; lines are longer than 8."""
-VALIDATION_LINES = 300
-"""The lines of general validation text that choose the strength."""
 FORMAT = 2
 """Part of the identity; change it whenever the same command would learn other weights."""
 
@@ -100,7 +95,7 @@ class Attempt:
         for path in self.store.unreadable():
             self.console.print(f"{path}: unreadable; its corrections are not mixed in again")
         sifted = self.sift()
-        if not self.has_news(sifted.usable):
+        if not has_news(self.store, sifted.usable):
             self.console.print(f"{self.store.model} has learned from all of them already")
             return 0
         division = divide(sifted.usable)
@@ -232,15 +227,16 @@ class Attempt:
     def train(self, folder: Path, division: Division, parent: str) -> tuple[float, Path]:
         """Train, and choose the strength; returns it and the folder of its model."""
         config = self.config
-        pairs = [(item.source, item.target) for item in division.training]
-        tokens = self.count_tokens(pairs)
+        tokenizer = self.translator.tokenizer
+        pairs = pairs_in(division.training)
+        tokens = count_tokens(tokenizer, pairs)
         updates = updates_for(tokens, config.passes, config.share)
         course = Course(updates, config.share, config.seed, config.learning_rate)
         self.console.print(
             f"learning from {len(pairs):,} corrections, {len(division.tuning):,} choose the "
             f"strength, {len(division.held_out):,} test it; {updates:,} updates"
         )
-        self.write_texts(folder, division, updates)
+        write_texts(folder, division, self.store, self.replay, tokenizer, course, self.pair)
         kept = self.store.folder_of(parent)
         trained = fine_tune(folder, kept, self.pair, course)
         candidates = write_candidates(kept, trained, folder)
@@ -249,55 +245,11 @@ class Attempt:
         self.console.print(f"strength: {chosen.strength:g}")
         return chosen.strength, chosen.path
 
-    def count_tokens(self, pairs: Sequence[tuple[str, str]]) -> int:
-        """The number of subwords on the longer side of all pairs."""
-        tokenizer = self.translator.tokenizer
-        sources = tokenizer.encode([tokenizer.clean(source) for source, _ in pairs])
-        targets = [tokenizer.clean(target, TARGET) for _, target in pairs]
-        target_ids = tokenizer.encode(targets, TARGET)
-        return max(sum(map(len, sources)), sum(map(len, target_ids)))
-
-    def write_texts(self, folder: Path, division: Division, updates: int) -> None:
-        """Write the texts to train and validate on."""
-        training = [(item.source, item.target) for item in division.training]
-        write_pairs(folder / "training", self.pair, training)
-        lines = round(updates * TOKENS_PER_UPDATE * REPLAYED_LINES_PER_TOKEN)
-        general = replayed_pairs(self.replay, self.translator.tokenizer, lines, self.config.seed)
-        write_pairs(folder / "replay", self.pair, [*general, *self.earlier_corrections(training)])
-        valid = self.replay.valid.beginning(VALIDATION_LINES)
-        validation = [(item.source, item.target) for item in division.tuning]
-        validation += zip(valid.sources, valid.references, strict=True)
-        write_pairs(folder / "valid", self.pair, validation)
-
-    def earlier_corrections(self, training: Sequence[Pair]) -> list[Pair]:
-        """The corrections that the model in use has learned before, unless they are here again."""
-        sources = {source for source, _ in training}
-        earlier = self.learned_pairs("training.tsv")
-        return [pair for pair in earlier if pair[0] not in sources]
-
-    def learned_pairs(self, *names: str) -> list[Pair]:
-        """The corrections in files of the commands that led to the model in use."""
-        pairs = list[Pair]()
-        for record, is_part in self.store.history():
-            if not is_part:
-                continue
-            for name in names:
-                path = self.store.home / str(record.number) / name
-                for line in path.read_text(encoding="utf-8").splitlines():
-                    source, target, *_ = line.split("\t")
-                    pairs.append((source, target))
-        return pairs
-
-    def has_news(self, usable: Sequence[Correction]) -> bool:
-        """Whether the model in use has not been trained or tested on all these corrections."""
-        learned = {*self.learned_pairs("training.tsv", "tuning.tsv", "held-out.tsv")}
-        return any((item.source, item.target) not in learned for item in usable)
-
     def choose(self, candidates: dict[float, Path], division: Division) -> CandidateLosses:
         """Choose the strength by the tuning corrections and general validation text."""
         sources = [item.source for item in division.tuning]
         targets = [item.target for item in division.tuning]
-        valid = self.replay.valid.beginning(VALIDATION_LINES)
+        valid = validation_of(self.replay)
         general = (valid.sources, valid.references)
         measured = list[CandidateLosses]()
         for strength, path in candidates.items():
