@@ -7,7 +7,7 @@ Each row has one set of features, fitted and calibrated on the validation set as
 does. ECE is the expected calibration error in 10 bins of equal width, Brier the mean squared
 distance of probability and outcome, and AUC the probability that a line of the worst tenth by
 sentence chrF2 gets a lower probability than another line. Intervals are those of 95% of bootstrap
-resamples of the test set's lines.
+resamples of the test set's lines. A second table has what `minimum=` keeps.
 """
 
 import argparse
@@ -46,6 +46,7 @@ SETS = {
 BINS = 10
 WORST = 0.1
 RESAMPLES = 1000
+MINIMA = (0.5, 0.7, 0.8, 0.9)
 Numbers = np.ndarray
 
 
@@ -107,7 +108,7 @@ def table(config: CalibrateConfig, tests: list[tuple[str, str]]) -> None:
     console = Console(stderr=True)
 
     def measured(config: CalibrateConfig) -> tuple[dict[str, Numbers], Numbers]:
-        sources, references = held_out_lines(config)
+        sources, references = held_out_lines(config, config.run)
         judged = translate(translator, sources, console)
         _, scores = scores_of(judged, references)
         return features.compute(judged, features.names), scores
@@ -139,6 +140,19 @@ def table(config: CalibrateConfig, tests: list[tuple[str, str]]) -> None:
                 with_interval(auc, fit.model.scores(chosen), is_worst(scores)),
             ]
             print("| " + " | ".join(cells) + " |", flush=True)
+        # As `nmt calibrate` does without the package of the encoder.
+        best = fits.get("all features", fits["without similarity"])
+        print_kept(best.probabilities(values), is_good)
+
+
+def print_kept(probabilities: Numbers, is_good: Numbers) -> None:
+    """Print what `minimum=` keeps: the share of lines, and of good lines among them."""
+    print("\n| minimum | kept | good |")
+    print("|---|---|---|")
+    for minimum in MINIMA:
+        is_kept = probabilities >= minimum
+        good = f"{is_good[is_kept].mean():.1%}" if is_kept.any() else ""
+        print(f"| {minimum:g} | {is_kept.mean():.1%} | {good} |", flush=True)
 
 
 def main() -> None:
