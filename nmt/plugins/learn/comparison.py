@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from nmt.evaluation import sentence_scorer
+from nmt.plugins.learn.additions import added_sentence
 from nmt.plugins.learn.reading import Correction
 from nmt.plugins.learn.rejection import Sifted
 from nmt.text import encodes_languages, has_encoder, similarities
@@ -12,6 +13,7 @@ from nmt.translation import Translation, Translator, flagger, score_pairs
 UNCHANGED = "left as the source, which the model translates"
 FLAGGED = "flagged as a likely failure"
 DISSIMILAR = "another meaning"
+ADDED = "a sentence that the source lacks"
 IMPROBABLE = "improbable and unlike the model's translation"
 IGNORED_FLAGS = ("low_confidence", "copied_source")
 """Flags that say nothing about a person's translation, or have a rule of their own."""
@@ -44,6 +46,8 @@ class Compared:
     """The similarity of the correction and the source in meaning; None: not known."""
     likeness: float
     """chrF2 of the correction with the model's translation."""
+    added: str = ""
+    """A sentence of the correction that has nothing to do with the source."""
 
     def reason(self) -> str:
         """Why the correction is rejected; empty if it is not."""
@@ -63,7 +67,9 @@ class Compared:
             return ""
         is_improbable = self.probability < -IMPROBABLE_NATS
         least = DOUBTFUL_SIMILARITY if is_improbable else LEAST_SIMILARITY
-        return f"{DISSIMILAR}: similarity {similarity:.2f}" if similarity < least else ""
+        if similarity < least:
+            return f"{DISSIMILAR}: similarity {similarity:.2f}"
+        return f"{ADDED}: {self.added}" if self.added else ""
 
 
 def compare(
@@ -76,8 +82,11 @@ def compare(
     probabilities = mean_log_probabilities(translator, sources, targets)
     own_probabilities = mean_log_probabilities(translator, sources, translations)
     similarity: list[float | None] = [None] * len(sources)
+    added = [""] * len(sources)
     if has_encoder() and encodes_languages(*languages):
-        similarity = [*map(float, similarities([*zip(sources, targets, strict=True)]))]
+        pairs = [*zip(sources, targets, strict=True)]
+        similarity = [*map(float, similarities(pairs))]
+        added = [added_sentence(pair, languages) for pair in pairs]
     assert translator.models
     flags_of = flagger(translator.models)
     chrf = sentence_scorer("chrf")
@@ -93,6 +102,7 @@ def compare(
             probability=probabilities[index] - own_probabilities[index],
             similarity=similarity[index],
             likeness=chrf(correction.target, translation),
+            added=added[index],
         )
 
 

