@@ -11,3 +11,4 @@ from .items import hidden as hidden
 from .items import is_counted as is_counted
 from .items import item as item
 from .items import replaced as replaced
+from .patterns import FIXED as FIXED

@@ -74,16 +74,22 @@ VERSIONS = (
     # python3.11
     r"(?<![\L.+~/-])[A-Za-z][A-Za-z+~-]{0,60}+\d{1,4}+\.\d{1,4}(?![\L\d]|\.\d)",
 )
-NAMES = (
+DATES = (
     # 2024-05-01, 2024-05-01T12:30
     r"(?<![\L\d-])\d{4}-\d\d-\d\d(?>T\d\d:\d\d(?>:\d\d|)Z?|)(?![\L\d]|-\d)",
     # 12:30:15
     r"(?<![\L\d:.])\d{1,2}+:\d\d(?>:\d\d|)(?![\L\d]|:\w)",
+)
+NAMES_IN_CODE = (
     # --force, --output=FILE
     r"(?<![\L-])--[A-Za-z][\L-]{0,60}+(?>=[\L](?>(?:[\L/:@+-]|\.(?=[\L])){0,200})|)",
     # MAX_SIZE, but not _Open
     r"(?<![\L])(?:__[\L]{1,80}+|[A-Za-z0-9]{1,60}+_[\L]{1,80}+)",
     r"(?<![\L.])[A-Za-z][\L]{0,60}+(?>(?:\.[\L]{1,60}+){0,8})\(\)",  # open()
+)
+NAMES = (
+    *DATES,
+    *NAMES_IN_CODE,
     # Ctrl+S
     r"(?<![\L])(?i:Ctrl|Strg|Alt|Shift|Cmd|Meta|Super|Win)"
     r"(?>(?:\+(?:[\L]{1,12}+|[-+,.←-↓](?![\L]))){1,4})",
@@ -130,6 +136,8 @@ ALL = compiled(
     MEASURE.pattern,
     *RAISED,
 )
+# The kinds that are the same in all languages, unlike numbers, dates, versions and keys.
+FIXED = compiled(*PLACEHOLDERS, *ADDRESSES, *FILES, *NAMES_IN_CODE)
 # Items that are extended to whole words, without final punctuation. GLUE joins the rest of a word
 # to an item.
 WHOLE = compiled(*ADDRESSES, *FILES, *VERSIONS)

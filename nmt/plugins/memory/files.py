@@ -29,6 +29,8 @@ MOST_MEMORIES = 64
 JSON_LINES = ".jsonl"
 NOT_LINES = (".tmx", ".parquet")
 """Formats whose readers report damage themselves."""
+OTHER_COLUMNS = "other number of columns"
+"""What the reader of tables counts rows as that have more or fewer columns than most rows."""
 UNKNOWN = Direction("source", "target")
 """Names for the languages of a model that does not say which they are."""
 
@@ -78,9 +80,21 @@ def paths_of(entry: str, config: DataConfig) -> list[tuple[Path, ...]]:
             ) from None
         formats = ", ".join(entries_of(PairsEntry))
         raise NMTError(
-            f"memory={entry}: no such file; name a file of pairs ({formats}), SOURCE:TARGET, or "
-            f"the prefix of two files with the suffixes .{config.source} and .{config.target}"
+            f"memory={entry}: {why_unreadable(entry)}; name a file of pairs ({formats}), "
+            "SOURCE:TARGET, or the prefix of two files with the suffixes "
+            f".{config.source} and .{config.target}"
         ) from None
+
+
+def why_unreadable(entry: str) -> str:
+    """Why an entry of the option names no memory."""
+    path = Path(entry)
+    if path.is_dir():
+        return "is a folder"
+    if path.exists():
+        kind = path.suffix
+        return f"{kind} is not a format of memories" if kind else "its name has no known suffix"
+    return "no such file"
 
 
 def missing_partner(entry: str, config: DataConfig) -> str:
@@ -151,14 +165,26 @@ def read_memory(key: MemoryKey) -> Memory:
         for path in all_paths([key.entry], key.direction):
             check_lines(path)
     # The names of the columns are no entry.
-    ignored = skipped.total() - skipped["header row"] + memory.empty
-    if ignored:
-        languages = f"{with_code(config.source)} and {with_code(config.target)}"
-        entries = "ignoring 1 entry" if ignored == 1 else f"ignoring {ignored:,} entries"
-        warn(f"memory={key.entry}: {entries} without a pair of {languages}")
+    del skipped["header row"]
+    if skipped or memory.empty:
+        warn_of_ignored(key.entry, config, skipped, memory.empty)
     elif not memory:
         warn(f"memory={key.entry}: contains no pair yet")
     return memory
+
+
+def warn_of_ignored(entry: str, config: DataConfig, skipped: Counter[str], empty: int) -> None:
+    """Print how many entries were skipped, and why; `empty` have a side without text."""
+    shifted = skipped[OTHER_COLUMNS]
+    if shifted:
+        rows = "ignoring 1 row" if shifted == 1 else f"ignoring {shifted:,} rows"
+        advice = "a row of a memory has a source and a target, so write other tabs as spaces"
+        warn(f"memory={entry}: {rows} with another number of columns than most rows; {advice}")
+    ignored = skipped.total() - shifted + empty
+    if ignored:
+        languages = f"{with_code(config.source)} and {with_code(config.target)}"
+        entries = "ignoring 1 entry" if ignored == 1 else f"ignoring {ignored:,} entries"
+        warn(f"memory={entry}: {entries} without a pair of {languages}")
 
 
 def pairs_of(entry: str, config: DataConfig, skipped: Counter[str]) -> Iterator[Pair]:

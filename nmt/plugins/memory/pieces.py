@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from nmt.config import EOS
-from nmt.sentences import split_sentences
+from nmt.plugins.memory.pairing import details_of_sentence
 from nmt.text import SYMBOLS, blank_between, word_spans
 from nmt.translation import Details, MemoryEntry, Translation
 
@@ -20,26 +20,13 @@ class Piece:
     """The entry of a sentence that is in the memory; None: the model translates the stretch."""
 
 
-def sentences_of(text: str, language: str) -> list[tuple[int, int]]:
-    """The spans of a text's sentences."""
-    spans = list[tuple[int, int]]()
-    begin = 0
-    # Some splitters return the blank after a sentence, too.
-    for sentence in map(str.strip, split_sentences(text, language)):
-        # The search begins after the previous sentence, because a text may repeat one.
-        begin = text.index(sentence, begin)
-        spans.append((begin, begin + len(sentence)))
-        begin += len(sentence)
-    return spans
-
-
 def join_pieces(
     pieces: Sequence[Piece], rows: Sequence[list[Translation]], align: bool
 ) -> list[Translation]:
     """The translations of a line, best first, from those of its pieces.
 
     `rows` are the translations of the pieces that the model translated. With `align`, the result
-    has details; what comes from the memory is not aligned.
+    has details; the words of sentences from the memory are paired by their places.
     """
     translations = list[Translation]()
     # Also one translation if all sentences are in the memory.
@@ -48,7 +35,9 @@ def join_pieces(
         parts = list[Translation]()
         for piece in pieces:
             if piece.entry:
-                parts.append(Translation(piece.entry.target, 0.0, 0.0))
+                target = piece.entry.target
+                details = details_of_sentence(piece.text, target)
+                parts.append(Translation(target, 0.0, 0.0, details))
             else:
                 row = next(remaining)
                 # A piece with fewer translations repeats its last one.

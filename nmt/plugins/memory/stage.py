@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from nmt.config import NMTError, TranslatorOptions, shown
-from nmt.flags import missing_placeholders
 from nmt.plugins.memory.files import (
     States,
     can_be_empty,
@@ -17,8 +16,10 @@ from nmt.plugins.memory.files import (
     names_languages,
     states_of,
 )
+from nmt.plugins.memory.kept import Fit, KeptItems
 from nmt.plugins.memory.memory import MOST_SIMILAR, Memories
-from nmt.plugins.memory.pieces import Piece, join_pieces, sentences_of
+from nmt.plugins.memory.pairing import details_of_line, sentences_of
+from nmt.plugins.memory.pieces import Piece, join_pieces
 from nmt.text import Tokenizer, canonical
 from nmt.translation import (
     EXACT_MATCH,
@@ -42,8 +43,16 @@ EXACT = "translated from the translation memory"
 SENTENCES = "sentences were translated from the translation memory"
 FUZZY = "the translation memory has a similar entry"
 """The note for a line that the model translated; its value is the entry's source."""
-INCOMPLETE = "an entry of the translation memory lacks placeholders and was not used"
+UNUSABLE = (
+    "an entry of the translation memory has other placeholders or protected items and was not used"
+)
 """The note for a line that is in the memory, but with a translation that a program cannot use."""
+OTHER_NUMBERS = "the translation memory has other numbers, units or dates; check the translation"
+FLAG = "protected"
+"""The flag of a translation whose items are not those of its source."""
+
+
+Span = tuple[int, int]
 
 
 @dataclass
@@ -56,8 +65,10 @@ class PlannedLine:
     pieces: list[Piece] = field(default_factory=list)
     """The stretches of a line with sentences that are in the memory; otherwise empty."""
     similar: list[MemoryEntry] = field(default_factory=list)
-    incomplete: MemoryEntry | None = None
-    """An entry for the line that was not used, because it lacks placeholders."""
+    unusable: list[MemoryEntry] = field(default_factory=list)
+    """Entries for the line and its sentences whose targets do not keep what they must."""
+    with_other_numbers: list[MemoryEntry] = field(default_factory=list)
+    """The entries among those used whose items may be written in another form."""
 
     @property
     def searched(self) -> list[Line]:
@@ -78,6 +89,8 @@ class MemoryStage(Stage):
         keys = options.plugins["memory"]
         self.entries: list[str] = keys.memory
         self.minimum: float = keys.memory_minimum
+        protection = options.plugins.get("protection")
+        self.kept = KeptItems(protection.protect if protection else [])
         self.prefix = options.target_prefix
         self.tokenizer = tokenizer
         self.splits = limits.split
@@ -161,41 +174,87 @@ class MemoryStage(Stage):
     def plan(self, line: Line) -> PlannedLine:
         text = canonical(line.text)
         memory = self.memory_of(line)
+        plan = PlannedLine(line)
         if memory is None or not text:
-            return PlannedLine(line)
-        exact = memory.exact(text)
-        if exact and not is_complete(exact):
-            # The model keeps placeholders, and the line may not go without a translation.
-            return PlannedLine(line, incomplete=exact)
+            return plan
+        exact = self.usable_entry(text, memory, plan)
         if exact and exact.target.startswith(self.prefix):
-            return PlannedLine(line, exact)
+            plan.exact = exact
+            return plan
         sentences = sentences_of(text, self.direction.source) if self.splits else []
         # A prefix is that of the line, so the memory cannot translate a sentence of it.
         if len(sentences) > 1 and not self.prefix:
-            pieces = pieces_of(text, sentences, memory)
-            if pieces:
-                return PlannedLine(line, pieces=pieces)
-        return PlannedLine(line, similar=most_similar(memory, text, sentences))
+            plan.pieces = self.pieces_of(text, sentences, memory, plan)
+        if not plan.pieces:
+            plan.similar = most_similar(memory, text, sentences)
+        return plan
+
+    def usable_entry(self, text: str, memory: Memories, plan: PlannedLine) -> MemoryEntry | None:
+        """The entry for a line or a sentence, unless its target lacks what it must keep.
+
+        Adds the entry to those of the plan that users should know about.
+        """
+        entry = memory.exact(text)
+        if entry is None:
+            return None
+        fit = self.kept.fit(entry)
+        # The model keeps placeholders, and the line may not go without a translation.
+        if fit is Fit.UNUSABLE:
+            plan.unusable.append(entry)
+            return None
+        if fit is Fit.OTHER_NUMBERS:
+            plan.with_other_numbers.append(entry)
+        return entry
+
+    def pieces_of(
+        self, text: str, sentences: Sequence[Span], memory: Memories, plan: PlannedLine
+    ) -> list[Piece]:
+        """The stretches of a text: sentences that are in the memory, and what is between them.
+
+        Empty if no sentence is in the memory.
+        """
+        pieces = list[Piece]()
+        for begin, end in sentences:
+            entry = self.usable_entry(text[begin:end], memory, plan)
+            # Neighbors that the model translates stay together.
+            if pieces and not entry and not pieces[-1].entry:
+                begin = pieces.pop().begin
+            pieces.append(Piece(begin, text[begin:end], entry))
+        return pieces if any(piece.entry for piece in pieces) else []
 
     def outcome(self, plan: PlannedLine, searched: Sequence[Outcome]) -> Outcome:
         """The outcome of a line, given the outcomes of what the model translated."""
-        if plan.exact:
-            match = MemoryMatch(EXACT_MATCH, [plan.exact])
-            # Certain, so it has the score of a probability of 1.
-            return [Translation(plan.exact.target, 0.0, 0.0, memory=match, notes={EXACT: ""})]
         for outcome in searched:
             if isinstance(outcome, RefusedLine):
                 return outcome
         rows = [outcome for outcome in searched if not isinstance(outcome, RefusedLine)]
+        translations = self.translations_of(plan, rows)
+        for translation in translations:
+            if plan.unusable:
+                translation.notes[UNUSABLE] = repr(shown(plan.unusable[0].target))
+            if plan.with_other_numbers:
+                translation.notes[OTHER_NUMBERS] = repr(shown(plan.with_other_numbers[0].target))
+                translation.flags.append(FLAG)
+        return translations
+
+    def translations_of(
+        self, plan: PlannedLine, rows: Sequence[list[Translation]]
+    ) -> list[Translation]:
+        """The translations of a line, best first, given those of what the model translated."""
+        if plan.exact:
+            target = plan.exact.target
+            # Certain, so it has the score of a probability of 1.
+            translation = Translation(target, 0.0, 0.0)
+            if plan.line.align:
+                source = canonical(plan.line.text)
+                translation.details = details_of_line(source, target, self.direction)
+            return marked([translation], MemoryMatch(EXACT_MATCH, [plan.exact]), EXACT, "")
         if plan.pieces:
             entries = [piece.entry for piece in plan.pieces if piece.entry]
             translations = join_pieces(plan.pieces, rows, plan.line.align)
             match = MemoryMatch(SENTENCES_MATCH, entries)
             return marked(translations, match, SENTENCES, "")
         [translations] = rows
-        if plan.incomplete:
-            for translation in translations:
-                translation.notes[INCOMPLETE] = repr(shown(plan.incomplete.target))
         if not plan.similar:
             return translations
         best = plan.similar[0]
@@ -214,28 +273,6 @@ def marked(
         translation.memory = match
         translation.notes[note] = details
     return translations
-
-
-def is_complete(entry: MemoryEntry) -> bool:
-    """Whether the target of an entry has all placeholders of its source."""
-    return not missing_placeholders(entry.source, entry.target)
-
-
-def pieces_of(text: str, sentences: Sequence[tuple[int, int]], memory: Memories) -> list[Piece]:
-    """The stretches of a text: sentences that are in the memory, and what is between them.
-
-    Empty if no sentence is in the memory.
-    """
-    pieces = list[Piece]()
-    for begin, end in sentences:
-        entry = memory.exact(text[begin:end])
-        if entry and not is_complete(entry):
-            entry = None
-        # Neighbors that the model translates stay together.
-        if pieces and not entry and not pieces[-1].entry:
-            begin = pieces.pop().begin
-        pieces.append(Piece(begin, text[begin:end], entry))
-    return pieces if any(piece.entry for piece in pieces) else []
 
 
 def most_similar(

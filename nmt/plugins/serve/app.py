@@ -16,6 +16,8 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 from starlette.staticfiles import StaticFiles
 
+from nmt.config import shown
+from nmt.flags import is_placeholder_wrong
 from nmt.plugins.serve.admission import Admission
 from nmt.plugins.serve.command import ServeConfig
 from nmt.plugins.serve.detection import detect
@@ -28,6 +30,7 @@ from nmt.plugins.serve.reloading import Reloader
 from nmt.plugins.serve.suggestions import collect, is_blank, pairs_of_lines
 from nmt.plugins.serve.translation import Service
 from nmt.text import match_language
+from nmt.translation import warn
 
 T = TypeVar("T")
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -96,6 +99,11 @@ class Server:
         rows = [(*pair, route.source, route.target, now) for pair in pairs]
         # A lock on the file may have to wait for another server.
         await asyncio.to_thread(collect, self.suggestions, rows)
+        for source, suggestion in pairs:
+            # The client has done nothing wrong: the suggestion is collected for a person to read.
+            if is_placeholder_wrong(source, suggestion):
+                problem = "has other placeholders than its text, so no translation memory uses it"
+                warn(f"suggestion {shown(suggestion)!r}: {problem}")
         return JSONResponse({"success": True})
 
     async def detect(self, request: Request) -> Response:

@@ -14,7 +14,7 @@ from nmt.plugins.serve.processes import Parsers
 from nmt.plugins.serve.queues import QueuedRequest, Search
 from nmt.plugins.serve.routes import AUTO, Route, Routes
 from nmt.text import word_spans
-from nmt.translation import Direction, Translated, Translation
+from nmt.translation import EXACT_MATCH, Direction, Translated, Translation
 
 DETECTED_LINES = 20
 """The number of lines of a document from which its language is detected."""
@@ -243,8 +243,7 @@ def details_of(text: Text, route: Route, lines: Sequence[Line]) -> list[dict[str
     for source, indent, translations in zip(text.lines, indents, lines, strict=True):
         best = translations[0]
         details_of_line: dict[str, Any] = {
-            # None for a line of a translation memory, whose words are not aligned.
-            "alignment": best.alignment or [],
+            "alignment": alignment_of(best),
             "source_words": spans_in_line(source, indent),
             "target_words": spans_in_line(best.text, indent),
             "flags": flags_of(source, Translation(best.text, 0.0, 0.0)),
@@ -257,6 +256,13 @@ def details_of(text: Text, route: Route, lines: Sequence[Line]) -> list[dict[str
             details_of_line["memory"] = best.memory
         details.append(details_of_line)
     return details
+
+
+def alignment_of(best: Translated) -> Sequence[tuple[int, int]]:
+    """The pairs of words that a model has aligned."""
+    # The words of a line from a translation memory are paired only by their places, for markup.
+    is_from_memory = best.memory is not None and best.memory["match"] == EXACT_MATCH
+    return [] if is_from_memory else best.alignment or []
 
 
 def indents_of(text: str) -> list[int]:

@@ -29,6 +29,11 @@ def test_suggestions_count_at_once(word_model, tmp_path):
         fields = {"q": "so tu", "s": "drei", "source": "en", "target": "de"}
         assert server.ask("/suggest", fields) == (200, {"success": True})
         assert server.translated("so tu") == "drei"
+        # A suggestion that the memory cannot use is collected, and the server logs why.
+        fields = {"q": "so %s tu", "s": "ohne", "source": "en", "target": "de"}
+        assert server.ask("/suggest", fields) == (200, {"success": True})
+        assert server.translated("so %s tu") != "ohne"
+        assert any("'ohne': has other placeholders than its text" in line for line in server.log)
         # Without its file, the server keeps the memory, and says so once.
         path.unlink()
         assert server.translated("so tu") == "drei"

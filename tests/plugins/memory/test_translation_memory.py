@@ -9,7 +9,8 @@ import pytest
 import nmt
 from nmt.commands import COMMANDS, compose
 from nmt.config import NMTError
-from nmt.translation import load_translator, what_affects_output
+from nmt.plugins.memory.pairing import details_of_line, paired
+from nmt.translation import Direction, load_translator, what_affects_output
 
 LINES = ["va so tu pe mika.", "mika nu nu pe.", "", "va we ka"]
 UNIT = '<tu {date}><tuv xml:lang="{one}"><seg>{source}</seg></tuv><tuv xml:lang="{other}"><seg>{target}</seg></tuv></tu>'
@@ -53,9 +54,7 @@ def test_a_memory_without_matches_changes_no_byte(word_model, tmp_path, format):
 def test_an_exact_line_gets_the_target_of_the_memory(word_model, tmp_path, capsys, engine):
     if engine == "ctranslate2":
         pytest.importorskip("ctranslate2")
-    memory = memory_file(
-        tmp_path, (" mika  nu nu pe.", "Aus dem  Speicher: {0}!"), ("va we ka", "x")
-    )
+    memory = memory_file(tmp_path, (" mika  nu nu pe.", "Aus dem  Speicher!"), ("va we ka", "x"))
     usual = run(word_model, tmp_path, LINES, f"engine={engine}").decode().splitlines()
     words = (f"engine={engine}", f"memory={memory}", "decode.n_best=2", "format=jsonl")
     output = run(word_model, tmp_path, LINES, *words)
@@ -64,9 +63,9 @@ def test_an_exact_line_gets_the_target_of_the_memory(word_model, tmp_path, capsy
     assert "memory" not in first
     assert "memory" not in blank
     # No second translation: the memory has one target.
-    assert [row["text"] for row in second["translations"]] == ["Aus dem Speicher: {0}!"]
+    assert [row["text"] for row in second["translations"]] == ["Aus dem Speicher!"]
     assert second["translations"][0]["log_probability"] == 0.0
-    entry = {"source": "mika nu nu pe.", "target": "Aus dem Speicher: {0}!", "score": 1.0}
+    entry = {"source": "mika nu nu pe.", "target": "Aus dem Speicher!", "score": 1.0}
     assert second["memory"] == {"match": "exact", "entries": [entry]}
     assert last["memory"]["match"] == "exact"
     assert "nmt: 2 lines: translated from the translation memory" in capsys.readouterr().err
@@ -135,7 +134,7 @@ def test_an_entry_that_lacks_a_placeholder_is_not_used(word_model, tmp_path, cap
     usual = run(word_model, tmp_path, lines).decode().splitlines()
     with_memory = run(word_model, tmp_path, lines, f"memory={memory}").decode().splitlines()
     assert with_memory == [usual[0], "%s zwei", usual[2], "x"]
-    assert "lacks placeholders and was not used: 'eins'" in capsys.readouterr().err
+    assert "has other placeholders or protected items and was not used" in capsys.readouterr().err
     catalog = tmp_path / "a.po"
     header = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\n'
     catalog.write_text(f'{header}#, c-format\nmsgid "va %s so"\nmsgstr ""\n')
@@ -143,6 +142,61 @@ def test_an_entry_that_lacks_a_placeholder_is_not_used(word_model, tmp_path, cap
     words = [f"run={word_model}", f"input={catalog}", f"output={output}", f"memory={memory}"]
     COMMANDS["translate"].run(compose("translate", words))
     assert 'msgstr ""' not in output.read_text().split("c-format")[1]
+
+
+def test_an_entry_with_other_placeholders_or_protected_items_is_not_used(word_model, tmp_path):
+    pairs = [
+        ("so %s tu", "%s eins %s"),
+        ("so ACME-12 tu", "zwei ACME"),
+        ("so http://a.org/x tu", "drei"),
+        ("so `x` tu", "vier"),
+        ("so tu", "fünf {name}"),
+        ("so $10 tu", "Zehn Dollar"),
+        ("so 12:30 tu", "halb eins"),
+        ("so 2024-05-01 tu", "am 1. Mai 2024"),
+        ("va ACME-12", "ACME-12 ja"),
+        ("va 5 kg", "5 kg ja"),
+        ("Va 12:30.", "Halb eins."),
+    ]
+    memory = memory_file(tmp_path, *pairs)
+    protect = ["usual", "ACME-[0-9]+"]
+    model = nmt.load(word_model, memory=str(memory), protect=protect, engine="torch", threads=1)
+    rows = [best for [best] in model.explain([source for source, _ in pairs])]
+    matches = [best.memory.match for best in rows]
+    assert matches == ["fuzzy"] * 5 + ["exact"] * 6
+    # The entries that are not used are listed.
+    assert rows[0].memory.entries[0].target == "%s eins %s"
+    flagged = ["protected" in best.flags for best in rows[5:]]
+    assert flagged == [True, True, True, False, False, True]
+    # Without the pattern, the name is a word.
+    [best] = model.explain("so ACME-12 tu", protect=["usual"])
+    assert best.text == "zwei ACME"
+    # A flag for a sentence is one for its line.
+    [best] = model.explain("Mika nu nu pe. Va 12:30.")
+    assert best.memory.match == "sentences"
+    assert "protected" in best.flags
+
+
+@pytest.mark.parametrize("kind", ["po", "json", "xlf"])
+def test_no_message_is_left_out_because_of_the_memory(word_model, tmp_path, kind):
+    contents = {
+        "po": '#, c-format\nmsgid "so %s tu"\nmsgstr ""\n',
+        "json": '{"a": "so %s tu"}',
+        "xlf": '<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2"><file '
+        'original="a" source-language="en" target-language="de" datatype="plaintext"><body>'
+        '<trans-unit id="1"><source>so %s tu</source></trans-unit></body></file></xliff>',
+    }
+    memory = memory_file(tmp_path, ("so %s tu", "%s eins %s"))
+    document = tmp_path / f"a.{kind}"
+    document.write_text(contents[kind])
+    usual = tmp_path / f"usual.{kind}"
+    output = tmp_path / f"out.{kind}"
+    words = [f"run={word_model}", f"input={document}", "engine=torch"]
+    COMMANDS["translate"].run(compose("translate", [*words, f"output={usual}"]))
+    COMMANDS["translate"].run(
+        compose("translate", [*words, f"output={output}", f"memory={memory}"])
+    )
+    assert output.read_bytes() == usual.read_bytes() != document.read_bytes()
 
 
 def test_targets_have_no_control_characters(word_model, tmp_path):
@@ -207,9 +261,12 @@ def test_tables_with_a_header_and_with_more_columns(word_model, tmp_path, capsys
 
 def test_a_memory_that_cannot_be_used_is_refused(word_model, tmp_path):
     (tmp_path / "lonely.en").write_text("so tu\n")
+    (tmp_path / "a.docx").write_text("so tu")
     for words, message in (
         (f"memory={tmp_path}/lonely.en", "lonely.de, the other one of two parallel files, is"),
         (f"memory={tmp_path}/lonely", "lonely.de, the other one of two parallel files, is"),
+        (f"memory={tmp_path}", "is a folder; name a file of pairs"),
+        (f"memory={tmp_path}/a.docx", r".docx is not a format of memories; name a file of pairs"),
         (f"memory={tmp_path}/no.tmx", "no such file; name a file of pairs"),
         (f"memory={tmx(tmp_path, ('en', 'a', 'fr', 'b', ''))}", "contains no pair of the model's"),
     ):
@@ -236,6 +293,15 @@ def test_entries_without_a_pair_are_counted(word_model, tmp_path, capsys):
     (tmp_path / "m.jsonl").write_text("\n".join(lines))
     assert run(word_model, tmp_path, ["so tu"], f"memory={tmp_path}/m.jsonl") == b"eins\n"
     assert "2 entries without a pair of English (en) and German (de)" in capsys.readouterr().err
+
+
+def test_rows_with_too_many_columns_are_counted(word_model, tmp_path, capsys):
+    path = tmp_path / "m.tsv"
+    path.write_text("so tu\teins\nva we\tzwei\nka\tdrei\tvier\n")
+    assert run(word_model, tmp_path, ["so tu"], f"memory={path}") == b"eins\n"
+    messages = capsys.readouterr().err
+    assert "ignoring 1 row with another number of columns than most rows" in messages
+    assert "without a pair" not in messages
 
 
 def test_lines_with_a_tag_have_the_memory_of_their_direction(tagged_model, tmp_path):
@@ -269,10 +335,60 @@ def test_segments_of_a_document_come_from_the_memory(word_model, tmp_path, capsy
     COMMANDS["translate"].run(compose("translate", words))
     text = output.read_text()
     assert "<p>eins</p>" in text
-    # Without an alignment, markup still encloses some of the words, and no word is lost.
+    # Around a part of a sentence, markup encloses some of the words, and no word is lost.
     assert text.count("<b>") == 1
     assert "zwei Wörter" in text.replace("<b>", "").replace("</b>", "")
     assert "2 lines: translated from the translation memory" in capsys.readouterr().err
+
+
+SENTENCES = [
+    ("The house is old.", "Das Haus ist NEU."),
+    ("The dog sleeps there.", "Dort drüben, genau dort, SCHLÄFT der Hund."),
+    ("Open it.", "Machen Sie es jetzt bitte AUF."),
+    ("Go in. Sit down.", "Jetzt gehen wir alle hinein. Setz dich."),
+]
+HOUSE, DOG, OPEN, _ = (target for _, target in SENTENCES)
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ("The house is old.<br>The dog sleeps there.", f"{HOUSE}<br>{DOG}"),
+        ("<b>Open it.</b> The house is old.", f"<b>{OPEN}</b> {HOUSE}"),
+        ('The dog sleeps there. <a href="x">Open it.</a>', f'{DOG} <a href="x">{OPEN}</a>'),
+        (
+            "<b>The dog sleeps there.</b><br><i>The house is old.</i>",
+            f"<b>{DOG}</b><br><i>{HOUSE}</i>",
+        ),
+        (
+            "<em>The house is old. Open it.</em> The dog sleeps there.",
+            f"<em>{HOUSE} {OPEN}</em> {DOG}",
+        ),
+        # One entry for the whole line.
+        ("Go in.<br><i>Sit down.</i>", "Jetzt gehen wir alle hinein.<br><i>Setz dich.</i>"),
+    ],
+)
+def test_markup_encloses_the_translations_of_its_sentences(word_model, tmp_path, html, expected):
+    memory = memory_file(tmp_path, *SENTENCES)
+    source = tmp_path / "page.html"
+    source.write_text(f"<p>{html}</p>")
+    output = tmp_path / "page.de.html"
+    words = [f"run={word_model}", f"input={source}", f"output={output}", f"memory={memory}"]
+    COMMANDS["translate"].run(compose("translate", [*words, "engine=torch"]))
+    assert output.read_text() == f"<p>{expected}</p>"
+
+
+def test_words_of_the_memory_are_paired_by_their_places_in_each_sentence():
+    # Each word of both sides has a partner, and the first and the last words are pairs.
+    assert paired(range(2, 4), range(5, 8)) == [(2, 5), (2, 6), (3, 7)]
+    assert paired(range(3), range(1)) == [(0, 0), (1, 0), (2, 0)]
+    assert paired(range(0), range(3)) == []
+    direction = Direction("en", "de")
+    details = details_of_line("Go in. Sit.", "Los. Setz dich hin.", direction)
+    assert details.alignment == [(0, 0), (1, 0), (2, 1), (2, 2), (2, 3)]
+    # With other numbers of sentences, the line is paired as a whole.
+    details = details_of_line("Go in. Sit.", "Los und hinein jetzt", direction)
+    assert [target for _, target in details.alignment] == [0, 1, 2, 3]
 
 
 def test_python_has_the_memory_and_its_matches(word_model, tmp_path):
