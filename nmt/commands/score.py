@@ -4,6 +4,7 @@ import json
 import re
 import sys
 from dataclasses import asdict, dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from nmt.commands import addresses_among, paths_and_texts
@@ -80,6 +81,49 @@ class Texts:
     sources: list[str]
 
 
+@dataclass
+class Suspicions:
+    """What suggests that hypotheses are not plain translations."""
+
+    lines: int = 0
+    rows: int = 0
+    """Lines that look like rows of `nmt translate format=tsv`."""
+    marked: int = 0
+    """Lines with the mark of improbable translations."""
+    empty: int = 0
+    """Blank lines where `expected` is not blank."""
+
+    def add(self, hypothesis: str, expected: str) -> None:
+        """Count a line; `expected` is its reference or its source."""
+        from nmt.translation import MARK
+
+        self.lines += 1
+        self.rows += bool(SCORED_LINE.match(hypothesis))
+        self.marked += hypothesis.startswith(MARK)
+        self.empty += bool(expected.strip() and not hypothesis.strip())
+
+    def report(self) -> None:
+        """Print a notice for each suspicion."""
+        from nmt.translation import MARK, warn
+
+        if self.lines and self.rows == self.lines:
+            warn(
+                "notice: the hypotheses are rows of `nmt translate format=tsv`, which are scored "
+                "with their numbers; pass the translations alone, such as `cut -f3 FILE`"
+            )
+        if self.marked:
+            begin = (
+                "1 hypothesis begins" if self.marked == 1 else f"{self.marked:,} hypotheses begin"
+            )
+            warn(
+                f"notice: {begin} with the mark `{MARK.strip()}` of minimum=, which is scored, "
+                "too; translate without minimum"
+            )
+        if self.empty:
+            are = "is" if self.empty == 1 else "are"
+            warn(f"notice: {self.empty:,} of {self.lines:,} hypotheses {are} empty")
+
+
 def example_text(texts: Texts, count: int) -> str:
     """Pairs of references and translations, with their sources if there are any."""
     pairs = len(texts.references)
@@ -141,8 +185,10 @@ def output_of(config: ScoreConfig) -> str:
         check_metrics(config)
     language = target_language(config)
     texts = read_files(config)
-    for notice in notices_of(texts):
-        print(f"nmt: {notice}", file=sys.stderr)
+    suspicions = Suspicions()
+    for hypothesis, reference in zip_longest(texts.hypotheses, texts.references, fillvalue=""):
+        suspicions.add(hypothesis, expected=reference)
+    suspicions.report()
     findings = findings_of_plugins(config, language, texts)
     scores: list[Score] = []
     if config.reference is not None:
@@ -159,32 +205,6 @@ def output_of(config: ScoreConfig) -> str:
     # A row without text belongs only to json.
     written = "".join(f"{row}\n" for row in rows if str(row))
     return example_text(texts, config.examples) + written
-
-
-def notices_of(texts: Texts) -> list[str]:
-    """What suggests that hypotheses are not plain translations, each in one sentence."""
-    from nmt.translation import MARK
-
-    lines = texts.hypotheses
-    notices = []
-    if lines and all(map(SCORED_LINE.match, lines)):
-        notices.append(
-            "notice: the hypotheses are rows of `nmt translate format=tsv`, which are scored with "
-            "their numbers; pass the translations alone, such as `cut -f3 FILE`"
-        )
-    marked = sum(line.startswith(MARK) for line in lines)
-    if marked:
-        notices.append(
-            f"notice: {marked:,} hypotheses begin with the mark `{MARK.strip()}` of minimum=, "
-            "which is scored, too; translate without minimum"
-        )
-    empty = 0
-    for line, reference in zip(lines, texts.references, strict=False):
-        if reference.strip() and not line.strip():
-            empty += 1
-    if empty:
-        notices.append(f"notice: {empty:,} of {len(lines):,} hypotheses are empty")
-    return notices
 
 
 def findings_of_plugins(config: ScoreConfig, language: str, texts: Texts) -> dict[str, list[Any]]:

@@ -135,7 +135,10 @@ def checked(key: str, value: Any, member: Member) -> Any:
     are_accepted = all(is_accepted(item, member) for item in items)
     if not are_accepted or not matches(value, member.type):
         raise SettingError(
-            f"must be {accepted_values(member)}", key=key, value=shown(in_words(value))
+            f"must be {accepted_values(member)}",
+            key=key,
+            value=shown(in_words(value)),
+            advice=member.metadata.get("advice", ""),
         )
     return value
 

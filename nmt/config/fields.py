@@ -28,6 +28,7 @@ def setting(default: Any, **metadata: Any) -> Any:
       and the TranslatorOptions, and returns the paths.
     - `literal=True`: the value is text in which ${} is not an interpolation.
     - `internal=True`: the program sets the value, and users cannot.
+    - `advice="..."`: what to do about a value that is refused.
     - `before`: the value of older runs, see `nmt.config.stored`.
     """
     # Dataclasses refuse a list as a default, because all records would share it.

@@ -18,9 +18,12 @@ def translated_line(line: str, best: Translation) -> Translated:
 
 
 def warn_without_marks(name: str, document: Document, translations: Sequence[Translated]) -> None:
-    """Print a warning if translations should be marked, but the document has no marks."""
-    marked = sum(line.trust == MARKED for line in translations)
-    if marked and not document.marks:
+    """Print a warning if translations should be marked, but the document has no marks for them."""
+    unmarked = 0
+    for number, line in enumerate(translations):
+        if line.trust == MARKED and not document.has_mark(number):
+            unmarked += 1
+    if unmarked:
         advice = "to keep their source text instead, pass below=omit"
-        lines = "1 line is" if marked == 1 else f"{marked:,} lines are"
+        lines = "1 line is" if unmarked == 1 else f"{unmarked:,} lines are"
         warn(f"{name}: this format has no marks, so {lines} not marked; {advice}")

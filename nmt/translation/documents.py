@@ -38,8 +38,6 @@ class Document(ABC):
     """The lines to translate; none is blank or contains a line break."""
     notice = ""
     """A warning for the user, complete after `join`."""
-    marks = False
-    """Whether `join` marks translations by their trust."""
 
     @abstractmethod
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
@@ -51,6 +49,10 @@ class Document(ABC):
     @abstractmethod
     def join(self, translations: Sequence[Translated]) -> bytes:
         """Return the file with each line replaced by its translation."""
+
+    def has_mark(self, line: int) -> bool:
+        """Whether `join` marks the translation of a line by its trust; lines count from 0."""
+        return False
 
 
 def read_document(

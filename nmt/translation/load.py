@@ -135,6 +135,9 @@ def load_translator(options: TranslatorOptions, notice: Notice) -> Translator:
     models = find_models(options.run)
     prefix = tag_of_languages(options, models) + options.source_prefix
     stages = stages_of(options, models)
+    for stage in stages:
+        for words in stage.notices:
+            notice(words)
     options = with_engine(options, notice, models)
     # Weights come last, because loading them takes longest and everything else may still fail.
     load = entries_of(EngineEntry)[options.compute.engine].load()

@@ -114,8 +114,9 @@ class OutputFile(Output):
         if notes is None or is_same(notes.identity, identity, before):
             return
         changed = ", ".join(changed_names(notes.identity, identity, before))
+        lines = "1 line" if notes.lines == 1 else f"{notes.lines:,} lines"
         raise NMTError(
-            f"output={self.name}: a stopped command has written {notes.lines:,} lines with "
+            f"output={self.name}: a stopped command has written {lines} with "
             f"another {changed}; repeat that command to resume it, or pass overwrite=true to "
             "start again"
         )

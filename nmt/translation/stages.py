@@ -125,6 +125,9 @@ class Stage:
 
     A search for other words of a translation leaves such stages out.
     """
+    notices: Sequence[str] = ()
+    """Messages for the user about the stage and the model. nmt prints them where it loads a
+    translator; on a cluster, the first worker sends them to the command."""
 
     def refresh(self) -> None:
         """Use the current content of the stage's files; a server calls this before each batch."""

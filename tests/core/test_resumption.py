@@ -123,6 +123,17 @@ def test_the_partial_output_of_another_command_is_kept(tmp_path, identity, names
     assert path.read_text() == "a\nb\nc\n"
 
 
+@pytest.mark.parametrize(("lines", "count"), [(["a\n"], "1 line"), (["a\n", "b\n"], "2 lines")])
+def test_the_lines_of_a_stopped_command_are_counted(tmp_path, lines, count):
+    path = tmp_path / "out"
+    break_off(path, IDENTITY, lines)
+    with (
+        pytest.raises(NMTError, match=f"has written {count} with another"),
+        open_output(str(path), {"split": "never"}),
+    ):
+        pass
+
+
 def test_a_command_that_cannot_resume_leaves_no_files(tmp_path):
     break_off(tmp_path / "out", "", ["a\n"])
     break_off(tmp_path / "out", IDENTITY, [])

@@ -94,7 +94,9 @@ def test_a_missing_file_is_reported_by_name(files, name):
         (["1\t-0.5\teins", "2\t-1.25\tzwei", "3\t0.0\t"], "rows of `nmt translate format=tsv`"),
         (["1\t-0.5\teins\t0.93", "2\t-1.25\tzwei\t0.01", "3\t-2\t\t0.1"], "format=tsv"),
         (["⚠ eins", "zwei", "⚠ drei"], "2 hypotheses begin with the mark `⚠`"),
+        (["⚠ eins", "zwei", "drei"], "1 hypothesis begins with the mark `⚠`"),
         (["eins", "", " "], "2 of 3 hypotheses are empty"),
+        (["eins", "", "drei"], "1 of 3 hypotheses is empty"),
         (["1\tzwei", "zwei\tdrei", "12"], ""),
     ],
 )

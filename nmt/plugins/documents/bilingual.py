@@ -4,7 +4,8 @@ import re
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 
 from nmt.items import COPY
@@ -68,16 +69,50 @@ def are_in_order(codes: Sequence[str], text: str) -> bool:
     return True
 
 
+Unit = UnitSentence | MessageUnit
+"""A source text with its translation."""
+
+
 @dataclass
 class TargetState:
     """The part of a file that states how much its translations can be trusted."""
 
     part: Part
-    sentences: Sequence[Part]
+    units: Sequence[Unit]
     trusted: str
-    """The text of the part if all sentences are probable enough for a user's minimum."""
+    """The text of the part if all units are probable enough for a user's minimum."""
     doubtful: str
-    """The text of the part if a sentence is not."""
+    """The text of the part if a unit is not."""
+    untranslated: str
+    """The text of the part if a unit stays untranslated."""
+    usual: str = field(init=False)
+    """The text of the part without a user's minimum."""
+    is_mark: bool = True
+    """Whether readers can tell `trusted` from `doubtful`."""
+
+    def __post_init__(self) -> None:
+        self.usual = self.part.otherwise
+
+    def text_for(self, translations: dict[int, list[Translated]]) -> str:
+        """The text of the part; `translations` are those of each unit, by `id` of the unit."""
+        trusts = set[str]()
+        for unit in self.units:
+            lines = translations[id(unit)]
+            if stays_untranslated(unit, lines):
+                return self.untranslated
+            trusts.update(line.trust for line in lines)
+        if trusts == {TRUSTED}:
+            return self.trusted
+        return self.usual if trusts.isdisjoint([MARKED]) else self.doubtful
+
+
+def stays_untranslated(unit: Unit, translations: Sequence[Translated]) -> bool:
+    """Whether a rendered unit has source text in place of a translation, for any reason."""
+    is_refused = unit.is_refused if isinstance(unit, MessageUnit) else bool(unit.problem)
+    # `render` writes the source of lines without a translation, too.
+    return is_refused or any(
+        line.trust == OMITTED or not line.text.strip() for line in translations
+    )
 
 
 class Bilingual(Flow):
@@ -110,7 +145,7 @@ class Bilingual(Flow):
             )
         return tokens
 
-    def sentence_of(self, element: Element) -> Part:
+    def sentence_of(self, element: Element) -> Unit:
         """The text of a source or a segment; without lines if it cannot be translated."""
         return self.sentence_with(element, self.tokens_of(element))
 
@@ -119,7 +154,7 @@ class Bilingual(Flow):
         element: Element,
         tokens: Sequence[MarkupToken],
         fixed: Sequence[str] = (),
-    ) -> Part:
+    ) -> Unit:
         """The text of an element with these tokens; the codes `fixed` must keep their order."""
         self.left[SUBFLOWS] += count_subflows(element)
         tokens = with_pairs(tokens)
@@ -138,9 +173,11 @@ class Bilingual(Flow):
         return message
 
     def join(self, translations: Sequence[Translated]) -> bytes:
-        self.write_states(translations)
         # Only written texts show whether their placeholders are there.
         content = super().join(translations)
+        # States stand before the texts on which they depend.
+        if self.write_states(translations):
+            content = super().join(translations)
         problems = Counter(sentence.problem for sentence in self.texts if sentence.problem)
         problems[REFUSED] += sum(unit.is_refused for unit in self.messages)
         messages = [unit.string.message for unit in self.messages if unit.string.message]
@@ -151,18 +188,32 @@ class Bilingual(Flow):
         )
         return content
 
-    def write_states(self, translations: Sequence[Translated]) -> None:
-        """Set the states of targets; without a user's minimum, they stay."""
+    def write_states(self, translations: Sequence[Translated]) -> bool:
+        """Set the states of targets whose texts have been rendered; returns whether any changed."""
         left = iter(translations)
-        trusts = dict[int, set[str]]()
-        for part in self.text.parts:
-            trusts[id(part)] = {line.trust for line in islice(left, len(part.lines))}
+        of_parts = {id(part): [*islice(left, len(part.lines))] for part in self.text.parts}
+        is_changed = False
         for state in self.states:
-            of_target = set[str]().union(*(trusts[id(part)] for part in state.sentences))
-            if of_target == {TRUSTED}:
-                state.part.otherwise = state.trusted
-            elif not of_target.isdisjoint((MARKED, OMITTED)):
-                state.part.otherwise = state.doubtful
+            text = state.text_for(of_parts)
+            is_changed = is_changed or text != state.part.otherwise
+            state.part.otherwise = text
+        return is_changed
+
+    def has_mark(self, line: int) -> bool:
+        return line in self.marked_lines
+
+    @cached_property
+    def marked_lines(self) -> frozenset[int]:
+        """The lines whose unit is part of a target with a state that marks it."""
+        units = {id(unit) for state in self.states if state.is_mark for unit in state.units}
+        numbers = list[int]()
+        first = 0
+        for part in self.text.parts:
+            behind = first + len(part.lines)
+            if id(part) in units:
+                numbers += range(first, behind)
+            first = behind
+        return frozenset(numbers)
 
 
 def count_subflows(element: Element) -> int:

@@ -69,8 +69,6 @@ class Catalog(Document):
     All translations are fuzzy, except those that are probable enough for a user's minimum.
     """
 
-    marks = True
-
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
         self.text, self.mark, self.encoding = decode_file(content, convert=CONVERT)
         self.content = content
@@ -134,6 +132,9 @@ class Catalog(Document):
         for message in self.messages:
             yield from message.strings
 
+    def has_mark(self, line: int) -> bool:
+        return True
+
     def join(self, translations: Sequence[Translated]) -> bytes:
         catalog = self.read()
         lines = CatalogLines(self.text, catalog)
@@ -155,7 +156,10 @@ class Catalog(Document):
             # fit.
             if texts[-1]:
                 filled = self.fill(entry, texts[0], texts[-1])
-                lines.replace(entry, filled, is_fuzzy=trusts != {TRUSTED})
+                # Text that has no translation stands in for it.
+                is_whole = all(texts) and all(line.text.strip() for line in translated)
+                is_trusted = is_whole and trusts == {TRUSTED}
+                lines.replace(entry, filled, is_fuzzy=not is_trusted)
                 readings += lost_readings(message.strings[-1].text, texts[-1])
             else:
                 refused += 1

@@ -7,8 +7,9 @@ https://developers.phrase.com/en/guides/mxliff/structure; Trados Studio: the enu
 ConfirmationLevel of https://developers.rws.com/studio-api-docs.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
+from nmt.plugins.documents.bilingual import TargetState, Unit
 from nmt.plugins.documents.declared_languages import end_of_attributes
 from nmt.plugins.documents.document import Part
 from nmt.plugins.documents.elements import Element
@@ -60,16 +61,35 @@ def has_own_states(unit: Element) -> bool:
     return not UNIT_STATES.keys().isdisjoint(unit.full_spans) or bool(definitions_of(unit))
 
 
-def new_states(unit: Element, mids: list[str]) -> Iterator[Part]:
-    """The new states of a unit of which these segments were translated."""
+def new_states(unit: Element, segments: Sequence[tuple[str, Unit]]) -> Iterator[TargetState]:
+    """The new states of a unit of which these segments were translated, each with its `mid`.
+
+    The tools have no states for translations to doubt: the states besides these are those of people
+    who edited, confirmed or rejected a translation. Text that stays untranslated keeps its states.
+    """
     spans = unit.full_spans
+    all_segments = [segment for _, segment in segments]
     for name, value in UNIT_STATES.items():
         if name in spans:
-            yield Part(*spans[name], otherwise=value)
+            yield state_in(Part(*spans[name], otherwise=value), unit, all_segments)
     definitions = definitions_of(unit)
-    for mid in mids:
+    for mid, segment in segments:
         if mid in definitions:
-            yield from with_attributes(definitions[mid], SEGMENT_STATES)
+            for part in with_attributes(definitions[mid], SEGMENT_STATES):
+                yield state_in(part, unit, [segment])
+
+
+def state_in(part: Part, unit: Element, segments: Sequence[Unit]) -> TargetState:
+    """The state of segments for which the part has the value of machine translation."""
+    before = unit.file[part.begin : part.end]
+    return TargetState(
+        part,
+        segments,
+        trusted=part.otherwise,
+        doubtful=part.otherwise,
+        untranslated=before,
+        is_mark=False,
+    )
 
 
 def with_attributes(element: Element, values: dict[str, str]) -> Iterator[Part]:

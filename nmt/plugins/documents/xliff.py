@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from nmt.plugins.documents.bilingual import Bilingual, TargetState, copied_texts
-from nmt.plugins.documents.declared_languages import LanguageAttributes
+from nmt.plugins.documents.bilingual import Bilingual, TargetState, Unit, copied_texts
+from nmt.plugins.documents.declared_languages import LanguageAttributes, end_of_attributes
 from nmt.plugins.documents.document import Part
 from nmt.plugins.documents.elements import Element, check_root, text_of
 from nmt.plugins.documents.nodes import MarkupToken
@@ -26,7 +26,8 @@ OPEN = ("new", "needs-translation")
 # The lookbehind saves time: a run of white space is tried only from its beginning.
 STATE = re.compile(r"""(?<!\s)(?:\s++state\s*=\s*("[^"]*"|'[^']*')|\s*+/?>$)""")
 """The parts to remove from the opening tag of a target: its state and its end."""
-REVIEW = ' state="needs-review-translation"'
+NEEDS_REVIEW = "needs-review-translation"
+REVIEW = f' state="{NEEDS_REVIEW}"'
 TRANSLATED = ' state="translated"'
 """The state of targets that are probable enough for a user's minimum."""
 SPACE = ' xml:space="preserve"'
@@ -49,8 +50,6 @@ class TargetPlace:
 
 class Xliff(Bilingual):
     """Units without a translation are translated, segment by segment if they have segments."""
-
-    marks = True
 
     def parts_of_file(self, elements: list[Element]) -> list[Part]:
         check_root(elements[0], "xliff")
@@ -124,8 +123,9 @@ class Xliff(Bilingual):
         state="..."><mrk mid="1">Eins</mrk> </target>. No parts if no segment has text.
         """
         locked = locked_segments(unit)
-        sentences = list[Part]()
-        mids = list[str]()
+        translated = list[tuple[str, Unit]]()
+        # What stays as it is in a target is counted, here and in `sentence_of`.
+        left_before = self.left.total()
         for segment in segments:
             mid = segment.attributes.get("mid", "")
             sentence = self.sentence_of(segment)
@@ -134,18 +134,28 @@ class Xliff(Bilingual):
             if mid in locked:
                 self.left[LOCKED] += 1
                 continue
-            sentences.append(sentence)
-            mids.append(mid)
-        state = "" if has_own_states(unit) else REVIEW
-        before = Part(place.begin, place.end, otherwise=f"{place.opening}{state}>")
-        if state:
-            trusted = f"{place.opening}{TRANSLATED}>"
-            self.states.append(TargetState(before, sentences, trusted, before.otherwise))
-        parts = copied_texts(content, sentences, place.end, before, place.closing)
+            translated.append((mid, sentence))
         is_segmented = segments[0] is not content
         if is_segmented and has_words("".join(texts_between(content))):
             self.left[TEXT_BETWEEN] += 1
-        return [*new_states(unit, mids), *parts] if parts else []
+        sentences = [sentence for _, sentence in translated]
+        has_state = not has_own_states(unit)
+        review = f"{place.opening}{REVIEW if has_state else ''}>"
+        before = Part(place.begin, place.end, otherwise=review)
+        parts = copied_texts(content, sentences, place.end, before, place.closing)
+        if not parts:
+            return []
+        if has_state:
+            is_complete = self.left.total() == left_before
+            trusted = f"{place.opening}{TRANSLATED}>" if is_complete else review
+            self.states.append(TargetState(before, sentences, trusted, review, review))
+        return [*self.states_of_tool(unit, translated), *parts]
+
+    def states_of_tool(self, unit: Element, segments: list[tuple[str, Unit]]) -> list[Part]:
+        """The parts with the states that a tool keeps of these segments, each with its `mid`."""
+        states = [*new_states(unit, segments)]
+        self.states += states
+        return [state.part for state in states]
 
     def filled(self, unit: Element, target: Element, segments: list[Element]) -> list[Part]:
         """The translations of the segments that are empty in a target."""
@@ -154,7 +164,7 @@ class Xliff(Bilingual):
         locked = locked_segments(unit)
         missing = set(sources)
         parts = list[Part]()
-        mids = list[str]()  # of the segments that are filled
+        translated = list[tuple[str, Unit]]()
         has_segments = False
         for segment in segments_of(target):
             has_segments = True
@@ -162,25 +172,48 @@ class Xliff(Bilingual):
             missing.discard(mid)
             if mid not in sources or segment.text.strip():
                 continue
-            filling = self.filled_segment(segment, sources[mid])
+            sentence = self.sentence_of(sources[mid])
+            filling = filled_segment(segment, sources[mid], sentence)
             if filling and mid in locked:
                 self.left[LOCKED] += 1
             elif filling:
                 parts += filling
-                mids.append(mid)
+                translated.append((mid, sentence))
         # A target without segments is one text, which lacks nothing.
         if segments and has_segments:
             self.left[MISSING] += sum(has_words(sources[mid].text) for mid in missing)
-        return [*new_states(unit, mids), *parts] if parts else []
+        if not parts:
+            return []
+        if not has_own_states(unit):
+            state = state_of_filled(target, [sentence for _, sentence in translated])
+            self.states.append(state)
+            parts.append(state.part)
+        return [*self.states_of_tool(unit, translated), *parts]
 
-    def filled_segment(self, empty: Element, source: Element) -> list[Part]:
-        """The translation of a segment that is empty in the target."""
-        tag = source.file[empty.begin : empty.inside]
-        # An empty segment may be a single tag.
-        opening = tag.removesuffix("/>").removesuffix(">") + ">"
-        before = Part(empty.begin, empty.end, otherwise=opening)
-        sentence = self.sentence_of(source)
-        return copied_texts(source, [sentence], empty.end, before, f"</{empty.tag}>")
+
+def filled_segment(empty: Element, source: Element, sentence: Unit) -> list[Part]:
+    """The translation of a segment that is empty in the target."""
+    tag = source.file[empty.begin : empty.inside]
+    # An empty segment may be a single tag.
+    opening = tag.removesuffix("/>").removesuffix(">") + ">"
+    before = Part(empty.begin, empty.end, otherwise=opening)
+    return copied_texts(source, [sentence], empty.end, before, f"</{empty.tag}>")
+
+
+def state_of_filled(target: Element, sentences: list[Unit]) -> TargetState:
+    """The state of a target whose empty segments were filled: it stays if all are trusted."""
+    span = target.full_spans.get("state")
+    if span:
+        before = target.file[slice(*span)]
+        return TargetState(
+            Part(*span, otherwise=before),
+            sentences,
+            trusted=before,
+            doubtful=NEEDS_REVIEW,
+            untranslated=NEEDS_REVIEW,
+        )
+    at = end_of_attributes(target)
+    return TargetState(Part(at, at), sentences, trusted="", doubtful=REVIEW, untranslated=REVIEW)
 
 
 def place_of(target: Element) -> TargetPlace:

@@ -1,9 +1,10 @@
 """XLIFF 2.0 to 2.2 (https://docs.oasis-open.org/xliff/xliff-core/v2.1/xliff-core-v2.1.html)."""
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from nmt.plugins.documents.bilingual import TargetState, copied_texts
+from nmt.plugins.documents.bilingual import TargetState, Unit, copied_texts
 from nmt.plugins.documents.declared_languages import LanguageAttributes, end_of_attributes
 from nmt.plugins.documents.document import Part
 from nmt.plugins.documents.elements import Element
@@ -75,10 +76,9 @@ class Units2:
         parts = copied_texts(source, [sentence], before.end, before, closing)
         if not parts:
             return []
-        at = end_of_attributes(segment)
-        doubt = Part(at, at)
-        self.file.states.append(TargetState(doubt, [sentence], "", REVIEW))
-        return [*new_state(segment), doubt, *parts]
+        states = [*new_state(segment, sentence)]
+        self.file.states += states
+        return [*old_sub_state(segment), *(state.part for state in states), *parts]
 
 
 def is_translated(segment: Element, target: Element) -> bool:
@@ -94,15 +94,21 @@ def opening_of_target(source: Element, prefix: str) -> str:
     return f'<{prefix}target xml:space="{source.attributes["space"]}">'
 
 
-def new_state(segment: Element) -> list[Part]:
-    """The new state of a segment; a more precise state of the previous one is removed."""
-    parts = list[Part]()
+def old_sub_state(segment: Element) -> list[Part]:
+    """Removes the more precise state of a segment, whose state changes."""
     sub_state = SUB_STATE.search(segment.file, segment.begin, segment.inside)
-    if sub_state:
-        parts.append(Part(*sub_state.span()))
+    return [Part(*sub_state.span())] if sub_state else []
+
+
+def new_state(segment: Element, unit: Unit) -> Iterator[TargetState]:
+    """The new state of a segment, and its more precise state if it needs a review."""
+    at = end_of_attributes(segment)
     if "state" in segment.spans:
-        parts.append(Part(*segment.spans["state"], otherwise=TRANSLATED))
+        part = Part(*segment.spans["state"], otherwise=TRANSLATED)
+        initial = INITIAL
     else:
-        at = end_of_attributes(segment)
-        parts.append(Part(at, at, otherwise=f' state="{TRANSLATED}"'))
-    return parts
+        part = Part(at, at, otherwise=f' state="{TRANSLATED}"')
+        initial = f' state="{INITIAL}"'
+    translated = part.otherwise
+    yield TargetState(part, [unit], translated, translated, initial)
+    yield TargetState(Part(at, at), [unit], "", REVIEW, REVIEW)

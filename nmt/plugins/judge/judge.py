@@ -101,7 +101,12 @@ class JudgeConfig:
     output: str | None = None
     """run: file for the pairs with their log P per token; after a crash, the same command resumes;
     -: standard output; null: only print the scores of source and hypothesis."""
-    minimum: float | None = number(None, -10_000, 0)
+    minimum: float | None = number(
+        None,
+        -10_000,
+        0,
+        advice="it filters pairs by log P per token, so omit it unless you pass output=FILE",
+    )
     """output: lowest log P per token, such as -4.4, of pairs to keep as they are; null: keep all
     pairs, each with its log P per token as another column or field."""
     columns: list[int] = setting(COLUMNS)

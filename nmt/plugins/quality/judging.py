@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from nmt.commands.score import ScoreConfig
+from nmt.commands.score import ScoreConfig, Suspicions
 from nmt.config import NMTError
 from nmt.plugins.judge.judge import JudgeConfig
 from nmt.text import parallel, read_texts
@@ -52,8 +52,10 @@ def check_options(config: ScoreConfig, judge: JudgeConfig) -> None:
         "flags": judge.flags or None,
         "output": judge.output,
         "input": judge.input,
-        "minimum": judge.minimum,
     }
+    if judge.minimum is not None:
+        problem = "filters pairs by log P per token; omit it with qe=true"
+        raise NMTError(f"minimum={judge.minimum:.10g}: {problem}")
     for key, value in unused.items():
         if value is not None:
             raise NMTError(f"{key}={value}: omit it with qe=true")
@@ -67,12 +69,17 @@ def write_probabilities(config: ScoreConfig, judge: JudgeConfig) -> None:
 
     record = read_record(find_model_directory(judge.run[0]), judge.run[0])
     probabilities = list[float | None]()
-    for probability in estimates(config, judge):
+    known = list[float]()
+    suspicions = Suspicions()
+    for source, hypothesis, probability in estimates(config, judge):
+        suspicions.add(hypothesis, expected=source)
         probabilities.append(probability)
+        # A blank line says nothing about a system.
+        if probability is not None and not is_blank(source, hypothesis):
+            known.append(probability)
         if config.format != "json":
             row = formatted(len(probabilities), probability, config.format)
             sys.stdout.write(f"{row}\n")
-    known = [probability for probability in probabilities if probability is not None]
     mean = sum(known) / len(known) if known else None
     if config.format == "json":
         tree = {
@@ -82,7 +89,8 @@ def write_probabilities(config: ScoreConfig, judge: JudgeConfig) -> None:
             "probabilities": probabilities,
         }
         print(json.dumps(tree, indent=2))
-    left_out = len(probabilities) - len(known)
+    suspicions.report()
+    left_out = probabilities.count(None)
     if left_out == 1:
         warn("1 line has no probability, because it is too long for the model")
     elif left_out:
@@ -94,6 +102,11 @@ def write_probabilities(config: ScoreConfig, judge: JudgeConfig) -> None:
         )
 
 
+def is_blank(source: str, hypothesis: str) -> bool:
+    """Whether a pair has no text, and is certainly good."""
+    return not source.strip() and not hypothesis.strip()
+
+
 def formatted(number: int, probability: float | None, format: str) -> str:
     """The row of a line, whose number counts from 1."""
     if format == "jsonl":
@@ -102,8 +115,8 @@ def formatted(number: int, probability: float | None, format: str) -> str:
     return f"{number}\t{text}" if format == "tsv" else text
 
 
-def estimates(config: ScoreConfig, judge: JudgeConfig) -> Iterator[float | None]:
-    """The probability of each pair; None for one that is too long for the model."""
+def estimates(config: ScoreConfig, judge: JudgeConfig) -> Iterator[tuple[str, str, float | None]]:
+    """Each pair and its probability; None if it is too long for the model."""
     from nmt.plugins.quality.features import Features, judged_pair
     from nmt.plugins.quality.record import fit_of, read_record
     from nmt.translation import RefusedLine, load_translator, score_short_pairs, warn
@@ -134,5 +147,7 @@ def estimates(config: ScoreConfig, judge: JudgeConfig) -> Iterator[float | None]
         first += len(block)
         values = features.compute(judged, fit.features)
         probabilities = iter(fit.probabilities(values).tolist() if judged else [])
-        for score in scores:
-            yield None if score is None else round(next(probabilities), 4)
+        for (source, hypothesis), score in zip(block, scores, strict=True):
+            probability = None if score is None else round(next(probabilities), 4)
+            # As in a translation, in which the model has nothing to do.
+            yield source, hypothesis, 1.0 if is_blank(source, hypothesis) else probability

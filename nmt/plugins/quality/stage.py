@@ -20,12 +20,11 @@ from nmt.translation import (
     Stage,
     Translation,
     find_models,
-    warn,
 )
 
 SEARCH = ("beam_size", "length_penalty", "length_penalty_kind", "do_sample")
 """The search settings that change which translations are probable."""
-BELOW = "less probable to be good than minimum={minimum:g}"
+BELOW = "less probable to be good than minimum={minimum:.10g}"
 TRUST = {"mark": MARKED, "omit": OMITTED}
 
 
@@ -79,15 +78,16 @@ class QualityStage(Stage):
         if best.is_below:
             assert best.probability is not None
             note = BELOW.format(minimum=self.minimum)
-            best.notes[note] = f"probability {best.probability:.2f}"
+            # With all digits, so that 0.6998 does not look like a minimum of 0.7.
+            best.notes[note] = f"probability {best.probability:.4f}"
         return {}
 
 
 def quality(options: TranslatorOptions, tokenizer: Tokenizer, limits: Limits) -> Stage:
     """The stage for a calibrated model.
 
-    Raises NMTError if a minimum is given and the model is not calibrated. Without a minimum, prints
-    why the output has no probabilities.
+    Raises NMTError if a minimum is given and the model is not calibrated. Without a minimum, a
+    notice of the stage says why the output has no probabilities.
     """
     models = find_models(options.run)
     [folder] = models.folders
@@ -98,10 +98,12 @@ def quality(options: TranslatorOptions, tokenizer: Tokenizer, limits: Limits) ->
         if chosen and chosen.minimum is not None:
             raise error.within(f"minimum={chosen.minimum}") from error
         # Weights that were averaged again must still translate.
-        warn(f"without probabilities: {error}")
-        return Stage()
-    warn_of_search(options, models, record)
-    return QualityStage(options, models, record)
+        silent = Stage()
+        silent.notices = [f"without probabilities: {error}"]
+        return silent
+    stage = QualityStage(options, models, record)
+    stage.notices = notices_of_search(options, models, record)
+    return stage
 
 
 def state(options: TranslatorOptions) -> dict[str, str]:
@@ -118,11 +120,13 @@ def state(options: TranslatorOptions) -> dict[str, str]:
     return {f"sentence encoder (package {ENCODER_NAME})": encoder_version()}
 
 
-def warn_of_search(options: TranslatorOptions, models: Models, record: Record) -> None:
-    """Print a warning if the probabilities were calibrated with another search."""
+def notices_of_search(options: TranslatorOptions, models: Models, record: Record) -> list[str]:
+    """A notice for each setting of the search that differs from that of the calibration."""
     decode = vars(expected_search(options.decode, models.descriptions[0]))
+    notices = list[str]()
     for key in SEARCH:
         before = record.decode.get(key)
         if before != decode[key]:
-            words = f"decode.{key}={decode[key]}: the probabilities were calibrated with {before}"
-            warn(words)
+            setting = f"decode.{key}={decode[key]}"
+            notices.append(f"{setting}: the probabilities were calibrated with {before}")
+    return notices

@@ -43,6 +43,15 @@ def test_details_have_probabilities_of_each_line(server):
     assert server.translate(GOOD)[1].keys() == {"translatedText"}
 
 
+def test_alternatives_to_a_word_have_no_probability(server):
+    prefix = server.translated(GOOD).split()[0]
+    status, answer = server.translate(GOOD, details=True, prefix=prefix)
+    assert status == 200
+    [line] = answer["details"]
+    assert line["alignment"]
+    assert "probability" not in line
+
+
 def test_the_page_marks_doubtful_lines_without_changing_the_text(open_page, server):
     page = open_page(viewport={"width": 1200, "height": 800})
     page.get_by_role("textbox", name="Text to translate").fill(f"{GOOD}\n{BAD}")

@@ -84,6 +84,19 @@ def test_every_format_agrees(translated, records):
         assert (text, float(probability)) == (record["text"], record["probability"])
 
 
+def test_a_notice_shows_that_a_probability_is_below(translated, records):
+    number, probability = next(
+        (number, record["probability"])
+        for number, record in enumerate(records, 1)
+        if record["probability"] < 0.99
+    )
+    write(Path("one"), [LINES[number - 1]])
+    minimum = round(probability + 0.0001, 4)
+    message = translated("one", f"minimum={minimum}").err
+    assert f"less probable to be good than minimum={minimum:g}: " in message
+    assert f"probability {probability:.4f}" in message
+
+
 def test_only_jsonl_has_probabilities_without_a_minimum(translated, records):
     rows = translated("in", "format=jsonl").out.splitlines()
     for row, record in zip(rows, records, strict=True):
