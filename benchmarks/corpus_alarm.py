@@ -200,7 +200,8 @@ def measure(corpus: Corpus, kind: str, rate: float) -> str:
     suspicions = suspicions_of(with_damage(corpus, damaged), corpus.language)
     meanings = suspicions.meanings
     known = suspicions.known_kinds()
-    shares = [share for share in shares_of(meanings) if share.kind not in known]
+    others = suspicions.other_meanings()
+    shares = [share for share in shares_of(others) if share.kind not in known]
     kinds = [f"{share.kind.name} {share.share:.1%}" for share in shares]
     # Notices about the corpus as a whole, which nmt prints as well.
     kinds += [f"({notice.split(':')[0]:.60})" for notice in suspicions.notices()]

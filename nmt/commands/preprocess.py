@@ -171,7 +171,7 @@ def print_pairs(pairs: "Sequence[Inspected]", console: "Console") -> None:
         for pair in pairs:
             source, target = (line[:PRINTED_CHARACTERS] for line in pair.pair)
             console.print(
-                f"  pair {pair.number:,}, similarity {pair.similarity:.2f}: {source!r}, {target!r}"
+                f"  {pair.place}, similarity {pair.similarity:.2f}: {source!r}, {target!r}"
             )
         return
     from rich.table import Table
@@ -186,7 +186,7 @@ def print_pairs(pairs: "Sequence[Inspected]", console: "Console") -> None:
     for pair in pairs:
         # `Text`, because a sentence may look like markup.
         texts = [Text(line) for line in pair.pair]
-        table.add_row(f"{pair.number:,}", f"{pair.similarity:.2f}", *texts)
+        table.add_row(pair.place.removeprefix("pair "), f"{pair.similarity:.2f}", *texts)
     console.print(table, soft_wrap=False)
 
 
@@ -219,7 +219,9 @@ def corpus_files(words: list[str]) -> dict[str, Any]:
     """Return the settings for files of pairs, or for two files, one for each language."""
     for word in words:
         if not exists(word):
-            raise NMTError(f"{word}: no such file; {FORMS}")
+            several = "; for several files or a pattern, pass data=files data.train=[A,B]"
+            is_several = re.search("[][*?]", word) is not None
+            raise NMTError(f"{word}: no such file; {FORMS}{several if is_several else ''}")
     if all(map(text.table_format, words)):
         return files_of_pairs(words)
     return parallel_files(words)

@@ -6,15 +6,17 @@ recorded.
 """
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from nmt.preparation.places import Origin, Places, origin_of
 from nmt.text import PairBlock, begins_file
 
 
 class WatchedBlock(NamedTuple):
     """What the reading of a block shows about its beginning."""
 
+    origin: Origin
     begins_file: bool
     has_gaps: bool
     """Whether the reader skipped lines in the block, or just before it."""
@@ -32,6 +34,7 @@ class Borders:
         """The blocks that have been read, but not added."""
         self.ranges: list[int] = []
         """As in nmt.data.manifest.Counts."""
+        self.places = Places()
 
     @property
     def skipped(self) -> Counter[str]:
@@ -43,14 +46,22 @@ class Borders:
         skipped_before = 0
         for block in blocks:
             skipped = self.skipped_by_reader.total()
-            self.waiting.append(WatchedBlock(begins_file(block), skipped > skipped_before))
+            has_gaps = skipped > skipped_before
+            self.waiting.append(WatchedBlock(origin_of(block), begins_file(block), has_gaps))
             skipped_before = skipped
             yield block
 
-    def add_block(self, first: int, pairs: int, skipped: Counter[str]) -> None:
+    def add_block(
+        self,
+        first: int,
+        pairs: int,
+        skipped: Counter[str],
+        skipped_lines: Sequence[int] = (),
+    ) -> None:
         """Add the next block: its first line, its number of pairs, and what a worker skipped."""
         self.skipped_by_workers += skipped
         block = self.waiting.popleft()
+        self.places.add(block.origin, first, skipped_lines)
         if skipped or block.has_gaps:
             # Where a skipped line was is not known. No line of the block may continue another, and
             # nor may the first line after it.

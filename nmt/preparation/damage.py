@@ -8,6 +8,7 @@ import numpy as np
 
 from nmt.preparation.kinds import HALF_TRANSLATED, KINDS, SHIFTED, UNRELATED, Kind
 from nmt.preparation.meanings import LEAST_ADVISED, LEAST_SAMPLED, Inspected, Meanings
+from nmt.preparation.places import Where, in_words
 
 LEAST_PAIRS = 3
 """Fewer pairs of a kind are not reported."""
@@ -39,9 +40,10 @@ class Share:
         """Whether `data.filters.languages` drops pairs of this kind."""
         return any(pair.is_foreign for pair in self.pairs)
 
-    def __str__(self) -> str:
+    def in_words(self, where: Where) -> str:
+        """Such as "5.1% unrelated (first: pair 302)"."""
         first = min(pair.number for pair in self.pairs)
-        return f"{self.share:.1%} {self.kind.name} (first: pair {first:,})"
+        return f"{self.share:.1%} {self.kind.name} (first: {where(first)})"
 
 
 @dataclass
@@ -56,24 +58,32 @@ def damage_notice(
     meanings: Meanings,
     pairs: int | None,
     known: Collection[Kind],
+    whole: Meanings | None = None,
+    where: Where = in_words,
 ) -> DamageNotice | None:
     """The notice about a corpus; None if it has no more damage than clean corpora have.
 
     `pairs` is the number of all pairs if filters apply to them. Kinds of damage that are already
-    `known` are left out.
+    `known` are left out. `whole` is the whole sample if `meanings` lacks pairs with known damage.
     """
+    whole = whole or meanings
     if len(meanings.pairs) < LEAST_SAMPLED:
         return None
     shares = [share for share in shares_of(meanings) if share.kind not in known]
     if not shares:
         return None
     total = sum(share.share for share in shares)
-    kinds = ", ".join(map(str, shares))
+    kinds = ", ".join(share.in_words(where) for share in shares)
+    which = "pairs" if len(meanings.pairs) == len(whole.pairs) else "other pairs"
     text = (
-        f"about {total:.1%} of the pairs seem to be damaged, of {len(meanings.pairs):,} that nmt "
+        f"about {total:.1%} of the {which} seem to be damaged, of {len(meanings.pairs):,} that nmt "
         f"compared: {kinds}"
     )
-    return DamageNotice(f"{text}: {advice(meanings, shares, pairs)}", worst_pairs(shares))
+    worst = worst_pairs(shares)
+    for pair in worst:
+        pair.place = where(pair.number)
+    # The filters drop pairs with known damage, too.
+    return DamageNotice(f"{text}: {advice(whole, shares, pairs)}", worst)
 
 
 def shares_of(meanings: Meanings) -> list[Share]:
@@ -86,7 +96,8 @@ def shares_of(meanings: Meanings) -> list[Share]:
         else:
             pairs = [pair for pair in meanings.pairs if pair.kind == kind]
             estimate = len(pairs)
-        share = estimate / max(1, meanings.judged[kind.name])
+        judged = sum(pair.is_judged(kind) for pair in meanings.pairs)
+        share = estimate / max(1, judged)
         if len(pairs) >= LEAST_PAIRS and share >= kind.least_share:
             shares.append(Share(kind, share, pairs))
     return shares

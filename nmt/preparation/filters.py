@@ -98,7 +98,8 @@ class Cleaning:
         """Inspect a part of a block of raw pairs, then clean the block."""
         block, sample = part
         skipped = Counter[str]()
-        raw = list(pairs_of_block(block, self.corpus.data, skipped))
+        skipped_lines = list[int]()
+        raw = list(pairs_of_block(block, self.corpus.data, skipped, skipped_lines))
         suspicions = None
         if sample.pairs:
             suspicions = Suspicions(self.corpus.data)
@@ -112,6 +113,7 @@ class Cleaning:
             given=rows_among(worker_hashes(self.given), hashes) if self.given else NO_ROWS,
             pairs=len(raw),
             skipped=skipped,
+            skipped_lines=skipped_lines,
             dropped=dropped,
             suspicions=suspicions,
         )
@@ -163,6 +165,8 @@ class CleanBlock(NamedTuple):
     """The number of pairs in the block, without malformed lines."""
     skipped: Counter[str]
     """Malformed lines by reason."""
+    skipped_lines: list[int]
+    """Their numbers in the file."""
     dropped: Counter[str]
     """Pairs that the filters drop, by reason."""
     suspicions: Suspicions | None

@@ -22,6 +22,10 @@ LEAST_WORDS = 4
 """Lines with fewer words are not compared in halves: a word says too little."""
 BORDER = re.compile("\\s+|(?<=[\u3001\u3002\uff0c\uff0e\uff01\uff1f\uff1b\uff1a])")
 """Where a text can be divided: at blanks, and after punctuation that no blank follows."""
+LEAST_CAPITALS = 0.9
+"""The share of capitals among the letters of a text that is written in capitals."""
+LEAST_CAPITAL_WORDS = 3
+"""Texts with fewer words may be names and abbreviations, which the encoder knows in capitals."""
 NOT_COMPARED = -2.0
 """An advantage that no comparison can have: cosines are between -1 and 1."""
 
@@ -54,6 +58,7 @@ def fits_of(pairs: Numbered, least: float = -1.0) -> Fits:
     Pairs whose similarity is below `least` are not compared in halves. The last bits depend on all
     pairs that are compared together. Raises NMTError if the encoder is not installed.
     """
+    pairs = [(line, (as_compared(pair[0]), as_compared(pair[1]))) for line, pair in pairs]
     sources = sentence_vectors([source for _, (source, _) in pairs])
     targets = sentence_vectors([target for _, (_, target) in pairs])
     cosines = np.asarray((sources * targets).sum(axis=1), np.float32)
@@ -71,6 +76,16 @@ def fits_of(pairs: Numbered, least: float = -1.0) -> Fits:
         is_long=is_long,
         shuffled=shuffled_cosines([pair for _, pair in pairs], sources, targets),
     )
+
+
+def as_compared(text: str) -> str:
+    """A text as the encoder reads it: one that is written in capitals becomes a sentence."""
+    # The encoder hardly knows words in capitals: all such texts are similar to it.
+    if text.islower() or words(text) < LEAST_CAPITAL_WORDS:
+        return text
+    capitals = sum(map(str.isupper, text))
+    is_in_capitals = capitals >= LEAST_CAPITALS * (capitals + sum(map(str.islower, text)))
+    return text.capitalize() if capitals and is_in_capitals else text
 
 
 def shuffled_cosines(pairs: Sequence[Pair], sources: Values, targets: Values) -> Values:

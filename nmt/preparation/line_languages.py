@@ -28,8 +28,12 @@ LEAST_SHARED = 0.6
 """The share of the words of an untranslated text that are in the source."""
 LEAST_COMMON = 3
 """The number of different words that they must have in common."""
+LEAST_OWN_LETTERS = 12
+"""With fewer letters in the words that the other side lacks, a line shows no language."""
 LETTER = re.compile(r"[^\W\d_]")
 WORD = re.compile(r"\w+")
+TERM = re.compile(r"\w+(?:[-_./:@]+\w+)+")
+"""Names of files, packages and addresses, which translations keep; also compound words."""
 
 
 class Likely(NamedTuple):
@@ -39,6 +43,9 @@ class Likely(NamedTuple):
     target: float
     other: float
     """The most likely language that is like neither side's."""
+
+
+UNDECIDED = Likely(0.0, 0.0, 0.0)
 
 
 class PairLanguages(NamedTuple):
@@ -84,8 +91,20 @@ class LineLanguages:
         in_languages = sum(
             max(likely.source, likely.target) > likely.other for likely in (source, target)
         )
-        kind = kind_of_whole(pair, source, target) or self.kind_of_halves(pair)
-        return PairLanguages(in_languages, kind)
+        kind = kind_of_whole(pair, source, target)
+        if kind is WRONG_LANGUAGE and not self.is_confirmed(pair):
+            kind = None
+        return PairLanguages(in_languages, kind or self.kind_of_halves(pair))
+
+    def is_confirmed(self, pair: Pair) -> bool:
+        """Whether a side is in a wrong language without the names and terms that both have."""
+        # A list of names looks like English, or like any other language.
+        source, target = own_words(pair[0], pair[1]), own_words(pair[1], pair[0])
+        likely = [
+            self.likely(text) if has_letters(text, LEAST_OWN_LETTERS) else UNDECIDED
+            for text in (source, target)
+        ]
+        return kind_of_whole((source, target), *likely) is not None
 
     def kind_of_halves(self, pair: Pair) -> Kind | None:
         """HALF_TRANSLATED if half of the target is still the source."""
@@ -106,9 +125,15 @@ def close_languages(language: str) -> frozenset[str]:
     return frozenset(code for code in language_identifier().nb_classes if are_close(code, language))
 
 
-def has_letters(line: str) -> bool:
+def has_letters(line: str, least: int = LEAST_LETTERS) -> bool:
     """Whether a line has enough letters to identify its language."""
-    return len(LETTER.findall(line, 0, MOST_CHARACTERS)) >= LEAST_LETTERS
+    return len(LETTER.findall(line, 0, MOST_CHARACTERS)) >= least
+
+
+def own_words(text: str, other: str) -> str:
+    """The words of a text that another text lacks."""
+    others = set(WORD.findall(other.casefold()))
+    return " ".join(word for word in WORD.findall(text) if word.casefold() not in others)
 
 
 def kind_of_whole(pair: Pair, source: Likely, target: Likely) -> Kind | None:
@@ -132,7 +157,8 @@ def kind_of_whole(pair: Pair, source: Likely, target: Likely) -> Kind | None:
 def is_copied(text: str, other: str) -> bool:
     """Whether most words of a text occur in another text."""
     # Without capitals and digits: translations keep names and numbers.
-    ordinary = [word for word in WORD.findall(text) if word == word.lower() and word.isalpha()]
+    words = WORD.findall(TERM.sub(" ", text))
+    ordinary = [word for word in words if word == word.lower() and word.isalpha()]
     others = set(WORD.findall(other))
     common = [word for word in ordinary if word in others]
     return len(set(common)) >= LEAST_COMMON and len(common) >= LEAST_SHARED * len(ordinary)

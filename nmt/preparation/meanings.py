@@ -1,6 +1,5 @@
 """Notices about damaged pairs, from a sample that is spread over a corpus."""
 
-from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,10 +10,9 @@ from nmt.preparation.kinds import (
     HALF_TRANSLATED,
     OF_LANGUAGE,
     SHIFTED,
-    UNRELATED,
     Kind,
 )
-from nmt.preparation.line_languages import LineLanguages
+from nmt.preparation.line_languages import LineLanguages, PairLanguages
 from nmt.preparation.selection import Rows
 from nmt.text import Pair, encodes_languages, has_encoder
 
@@ -56,6 +54,18 @@ class Inspected:
     """Its damage; None if there is none. Only all pairs together show which are UNRELATED."""
     is_foreign: bool
     """Whether `data.filters.languages` drops it."""
+    has_languages: bool
+    """Whether the languages of its sides can be identified."""
+    has_halves: bool
+    """Whether its sides are long enough to be compared in halves."""
+    place: str = ""
+    """Where it is, in words; only for pairs that are shown."""
+
+    def is_judged(self, kind: Kind) -> bool:
+        """Whether it would have been found to have this kind of damage."""
+        if kind in OF_LANGUAGE:
+            return self.has_languages
+        return self.has_halves or kind is not HALF_TRANSLATED
 
 
 @dataclass
@@ -65,8 +75,6 @@ class Meanings:
     source: str
     target: str
     pairs: list[Inspected] = field(default_factory=list)
-    judged: Counter[str] = field(default_factory=Counter)
-    """Kind -> the pairs that could be judged."""
     shuffled: list[float] = field(default_factory=list)
     """Similarities of unrelated sides."""
 
@@ -83,43 +91,40 @@ class Meanings:
 
     def inspect(self, numbered: Numbered) -> None:
         """Inspect runs of consecutive pairs. Raises NMTError if the encoder is not installed."""
-        kinds = [self.kind_by_language(pair) for _, pair in numbered]
+        languages = [self.languages_of(pair) for _, pair in numbered]
         least = max(1, LEAST_IN_LANGUAGES * self.with_letters)
         # Similar languages cannot be told apart, so the text is taken to be in them.
         if self.languages.is_decidable and self.in_languages < least:
             return
         fits = fits_of(numbered, LEAST_ADVISED)
         self.shuffled += fits.shuffled.tolist()
-        self.judged[UNRELATED.name] += len(numbered)
-        self.judged[SHIFTED.name] += len(numbered)
-        self.judged[HALF_TRANSLATED.name] += int(fits.is_long.sum())
         for row, (number, pair) in enumerate(numbered):
             beginnings = (pair[0][:SHOWN_CHARACTERS], pair[1][:SHOWN_CHARACTERS])
+            of_pair = languages[row]
+            kind = of_pair.kind if of_pair else None
             inspected = Inspected(
                 number,
                 beginnings,
                 float(fits.cosines[row]),
                 float(fits.values[row]),
-                kinds[row] or kind_by_fit(fits, row),
-                kinds[row] is not None,
+                kind or kind_by_fit(fits, row),
+                is_foreign=kind is not None,
+                has_languages=of_pair is not None,
+                has_halves=bool(fits.is_long[row]),
             )
             self.pairs.append(inspected)
 
-    def kind_by_language(self, pair: Pair) -> Kind | None:
-        """The damage that the languages of the sides show, which is also counted."""
+    def languages_of(self, pair: Pair) -> PairLanguages | None:
+        """What the languages of the sides show, which is also counted."""
         languages = self.languages.inspect(pair)
-        if not languages:
-            return None
-        self.with_letters += 2
-        self.in_languages += languages.in_languages
-        for kind in OF_LANGUAGE:
-            self.judged[kind.name] += 1
-        return languages.kind
+        if languages:
+            self.with_letters += 2
+            self.in_languages += languages.in_languages
+        return languages
 
     def merge(self, other: "Meanings") -> None:
         """Add the pairs of another part of the corpus."""
         self.pairs += other.pairs
-        self.judged += other.judged
         self.shuffled += other.shuffled
 
 

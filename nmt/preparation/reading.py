@@ -28,6 +28,7 @@ from nmt.preparation.meanings import (
     inspect_pairs,
     spread_rows,
 )
+from nmt.preparation.places import Places, origin_of
 from nmt.preparation.selection import Rows, nth_flagged, shuffled_range
 from nmt.preparation.sources import Corpus, corpus_for
 from nmt.preparation.spools import (
@@ -45,6 +46,7 @@ from nmt.text import (
     Pair,
     PairBlock,
     letters,
+    pairs_of_block,
     sentence_vectors,
     words,
 )
@@ -145,11 +147,21 @@ class Reading:
             sentence_vectors([""])
         for split in HELD_OUT:
             dropped = Counter[str]()
-            raw = self.corpus.read(split, dropped)
-            if raw is not None:
-                self.add_given(split, list(raw), dropped)
+            blocks_of_split = self.corpus.read_blocks(split, dropped)
+            if blocks_of_split is None:
+                continue
+            places = Places()
+            pairs = list[Pair]()
+            for block in blocks_of_split:
+                skipped = list[int]()
+                first = len(pairs) + 1
+                pairs += pairs_of_block(block, self.data, dropped, skipped)
+                places.add(origin_of(block), first, skipped)
+            self.add_given(split, pairs, dropped, places)
 
-    def add_given(self, split: str, pairs: list[Pair], dropped: Counter[str]) -> None:
+    def add_given(
+        self, split: str, pairs: list[Pair], dropped: Counter[str], places: Places
+    ) -> None:
         """Inspect and keep a held-out set of the corpus."""
         # An empty file is a mistake. Without data.valid, valid_size pairs are drawn instead.
         require(
@@ -160,6 +172,7 @@ class Reading:
         self.counts[split] = {"read": len(pairs) + dropped.total(), "dropped": dropped}
         # In this process, not in workers: a held-out set is held in memory anyway.
         suspicions = Suspicions(self.data)
+        self.set_places(suspicions, places, dropped)
         if not self.corpus.structured:
             for number, block in enumerate(blocks(pairs)):
                 first = 1 + number * BLOCK_PAIRS
@@ -169,6 +182,11 @@ class Reading:
         # Raw pairs are kept for scoring, but training pairs are hashed as the model reads them.
         as_read = (self.corpus.as_read(pair, self.normalization) for pair in pairs)
         self.given[split] = pair_hashes(as_read)
+
+    def set_places(self, suspicions: Suspicions, places: Places, skipped: Counter[str]) -> None:
+        """Let notices say where pairs are; `skipped` are the rows that were not read as pairs."""
+        suspicions.where = places
+        suspicions.remark = places.remark(skipped.total())
 
     def report(self, split: str, suspicions: Suspicions) -> None:
         for text in suspicions.notices():
@@ -206,7 +224,7 @@ class Reading:
             self.say(f"compared the meanings of {compared:,} {split} pairs")
         notice = suspicions.damage_notice(clean)
         if notice:
-            text = f"notice: {self.where(split)}: {notice.text}"
+            text = f"notice: {self.where(split)}: {notice.text}{suspicions.remark}"
             # Only a front end knows how to show pairs.
             log.warning(text, extra={"worst_pairs": notice.worst})
 
@@ -250,7 +268,7 @@ class Reading:
         with hash_file(hash_path) as hashes:
             for block in self.map(cleaning, self.blocks_to_clean(suspicions)):
                 # `read` still counts only earlier blocks, and so does `shift` below.
-                self.borders.add_block(read + 1, block.pairs, block.skipped)
+                self.borders.add_block(read + 1, block.pairs, block.skipped, block.skipped_lines)
                 if block.place:
                     self.places.append(block.place._replace(first_line=read + 1))
                 if block.suspicions:
@@ -265,6 +283,7 @@ class Reading:
             # Only after the last block, because any two blocks may contain equal pairs.
             for rows in self.map(partial(repeated_rows, path=hash_path), hashes.tasks()):
                 self.keep[rows] = False
+        self.set_places(suspicions, self.borders.places, self.borders.skipped)
         self.report_damage(suspicions)
         skipped = self.borders.skipped
         self.in_given = given[is_in_train]

@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from nmt.preparation.places import Where, in_words
 from nmt.text import Pair
 
 CHUNK_PAIRS = 100
@@ -137,6 +138,8 @@ class Shifts:
 
     def __init__(self) -> None:
         self.chunks = 0
+        self.ends = list[int]()
+        """The last pair of each chunk, counted from 1."""
         self.shifted = list[Shift]()
         self.by_length = 0.0  # sum over all chunks
         self.most_by_anchor = 0.0
@@ -146,9 +149,10 @@ class Shifts:
         for begin, chunk in chunks(pairs):
             agreement = agreement_of(chunk)
             lines = agreement.shift()
+            first_of_chunk = first + begin
+            last_of_chunk = first_of_chunk + len(chunk) - 1
+            self.ends.append(last_of_chunk)
             if lines:
-                first_of_chunk = first + begin
-                last_of_chunk = first_of_chunk + len(chunk) - 1
                 self.shifted.append(Shift(lines, first_of_chunk, last_of_chunk))
             self.chunks += 1
             self.by_length += agreement.by_length[0]
@@ -159,14 +163,32 @@ class Shifts:
         """Add the chunks of later pairs, whose numbers are too low by `shift`."""
         self.chunks += later.chunks
         self.by_length += later.by_length
+        self.ends += [end + shift for end in later.ends]
         self.most_by_anchor = max(self.most_by_anchor, later.most_by_anchor)
         for part in later.shifted:
             self.shifted.append(Shift(part.lines, part.first + shift, part.last + shift))
 
-    def notices(self, inspected: int) -> list[str]:
+    @property
+    def are_frequent(self) -> bool:
+        """Whether parts of the corpus are shifted."""
         # In a large corpus, a single chunk may be chance.
-        if self.shifted and len(self.shifted) >= LEAST_SHIFTED * self.chunks:
-            return [self.shift_notice(inspected)]
+        return bool(self.shifted) and len(self.shifted) >= LEAST_SHIFTED * self.chunks
+
+    def may_be_shifted(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether each of these pairs, counted from 1, is in a shifted part or near one."""
+        shifted = {part.last for part in self.shifted}
+        is_shifted = np.array([end in shifted for end in self.ends], np.bool_)
+        # A shift begins or ends within a chunk, and not every chunk shows it.
+        is_near = is_shifted.copy()
+        for distance in (1, 2):
+            is_near[distance:] |= is_shifted[:-distance]
+            is_near[:-distance] |= is_shifted[distance:]
+        chunks_of_pairs = np.searchsorted(self.ends, numbers)
+        return is_near[np.minimum(chunks_of_pairs, len(self.ends) - 1)]
+
+    def notices(self, inspected: int, where: Where = in_words) -> list[str]:
+        if self.are_frequent:
+            return [self.shift_notice(inspected, where)]
         differ_in_length = self.by_length < UNRELATED * self.chunks
         # Languages of very different writing may not agree in length, but one chunk whose anchors
         # agree shows that the sides belong together.
@@ -178,14 +200,14 @@ class Shifts:
             ]
         return []
 
-    def shift_notice(self, inspected: int) -> str:
+    def shift_notice(self, inspected: int, where: Where) -> str:
         shift = self.shifted[0]
         number = abs(shift.lines)
         lines = "1 line" if number == 1 else f"{number} lines"
         direction = "down" if shift.lines > 0 else "up"
         pairs = sum(part.last - part.first + 1 for part in self.shifted)
         return (
-            f"in {pairs:,} of {inspected:,} pairs, from about pair {shift.first:,}, targets "
+            f"in {pairs:,} of {inspected:,} pairs, from about {where(shift.first)}, targets "
             f"belong to other sources; there, the target side is shifted {lines} {direction}: "
             "find the missing or additional line"
         )

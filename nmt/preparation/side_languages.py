@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from nmt.preparation.places import Where, in_words
 from nmt.text import (
     SOURCE,
     TARGET,
@@ -108,7 +109,7 @@ class SideLanguages:
         for group in later.groups:
             self.groups.append(Group(group.first + shift, group.languages))
 
-    def notices(self) -> list[str]:
+    def notices(self, where: Where = in_words) -> list[str]:
         """Notices about wrong languages, at most one for each kind of problem."""
         source, target = self.languages
         # Both sides must be known, because a swap is only seen in the two together.
@@ -116,13 +117,15 @@ class SideLanguages:
         swapped = [group for group in identified if group.languages == (target, source)]
         if is_frequent(swapped, identified, LEAST_SWAPPED):
             return [
-                f"{counted(swapped, identified)} have {self.names[1]} sources and {self.names[0]} "
-                "targets: swap the files or columns, or data.source and data.target"
+                f"{counted(swapped, identified, where)} have {self.names[1]} sources and "
+                f"{self.names[0]} targets: swap the files or columns, or data.source and "
+                "data.target"
             ]
         # A swap explains all other notices of languages, so they are omitted.
-        return [*self.side_notices(SOURCE, identified), *self.side_notices(TARGET, identified)]
+        of_sources = self.side_notices(SOURCE, identified, where)
+        return [*of_sources, *self.side_notices(TARGET, identified, where)]
 
-    def side_notices(self, side: int, identified: Sequence[Group]) -> Iterator[str]:
+    def side_notices(self, side: int, identified: Sequence[Group], where: Where) -> Iterator[str]:
         """Notices of the other languages in which a side often is."""
         groups_of_language: dict[str, list[Group]] = {}
         for group in identified:
@@ -135,16 +138,16 @@ class SideLanguages:
             least_share = LEAST_SAME if language in self.languages else LEAST_OTHER
             if is_frequent(groups, identified, least_share):
                 yield (
-                    f"{counted(groups, identified)} have {sides} that look like "
+                    f"{counted(groups, identified, where)} have {sides} that look like "
                     f"{language_name(language)}, not {self.names[side]}: "
                     f"check the files and {key}"
                 )
 
 
-def counted(groups: Sequence[Group], identified: Sequence[Group]) -> str:
+def counted(groups: Sequence[Group], identified: Sequence[Group], where: Where) -> str:
     """Such as "7 of 50 samples of 20 pairs (first: pair 81)"."""
     samples = f"{len(groups):,} of {len(identified):,} samples of {GROUP_PAIRS} pairs"
-    return f"{samples} (first: pair {groups[0].first:,})"
+    return f"{samples} (first: {where(groups[0].first)})"
 
 
 def is_frequent(groups: Sequence[Group], identified: Sequence[Group], least_share: float) -> bool:

@@ -2,13 +2,16 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
+
+import numpy as np
 
 from nmt.config import DataConfig
 from nmt.preparation.damage import DamageNotice, damage_notice
 from nmt.preparation.kinds import OF_LANGUAGE, SHIFTED, UNRELATED, UNTRANSLATED, Kind
-from nmt.preparation.meanings import Meanings
+from nmt.preparation.meanings import Inspected, Meanings
+from nmt.preparation.places import Where, in_words
 from nmt.preparation.shifts import Shifts
 from nmt.preparation.side_languages import SideLanguages
 from nmt.text import BLOCK_PAIRS, Pair, words
@@ -33,6 +36,10 @@ SHOWN = 40
 """The maximum number of characters of an example in a notice."""
 SENTENCE_WORDS = 4
 """Shorter lines may be names, which are often the same on both sides."""
+NEAR = 10
+"""The number of lines around a pair in which shifted pairs show that it may be shifted, too."""
+LEAST_NEAR = 2
+"""The number of such pairs; a single one may be a repeated sentence."""
 LEAST_IDENTICAL = 0.1
 """The share of pairs of sentences with the same text on both sides that is reported."""
 
@@ -128,9 +135,9 @@ class Finding:
         for side, count in enumerate(later.counts):
             self.counts[side] += count
 
-    def first_in_words(self) -> str:
+    def first_in_words(self, where: Where) -> str:
         """Such as "first: pair 7, '&amp;'"."""
-        return f"first: pair {self.first:,}, {self.example[:SHOWN]!r}"
+        return f"first: {where(self.first)}, {self.example[:SHOWN]!r}"
 
     def where(self, inspected: int) -> str:
         """Such as "3 of 100 sources and 5 of 100 targets"; without a side that lacks it."""
@@ -161,6 +168,10 @@ class Suspicions:
     """
 
     def __init__(self, data: DataConfig) -> None:
+        self.where: Where = in_words
+        """Says where pairs are."""
+        self.remark = ""
+        """What to add about their numbers."""
         self.blocks = 0  # counted by `next_sample`
         self.inspected = 0  # pairs
         self.damages = {damage.name: Finding() for damage in DAMAGES}
@@ -231,15 +242,36 @@ class Suspicions:
         notices = [*self.notices_of_damages(), *self.notices_of_identical_sides()]
         # Text with characters of a wrong encoding looks like text in other languages.
         if not self.is_wrongly_encoded():
-            notices += self.languages.notices()
-        return notices + self.shifts.notices(self.inspected)
+            notices += self.languages.notices(self.where)
+        return notices + self.shifts.notices(self.inspected, self.where)
 
     def damage_notice(self, pairs: int | None) -> DamageNotice | None:
         """A notice about single damaged pairs; None if there are few.
 
         `pairs` is the number of all pairs if filters apply to them.
         """
-        return damage_notice(self.meanings, pairs, self.known_kinds())
+        return damage_notice(
+            self.other_meanings(), pairs, self.known_kinds(), self.meanings, self.where
+        )
+
+    def other_meanings(self) -> Meanings:
+        """The pairs of the sample that no notice about the whole corpus covers."""
+        others = list(self.meanings.pairs)
+        if any(self.notices_of_identical_sides()):
+            others = [pair for pair in others if pair.kind is not UNTRANSLATED]
+        if self.shifts.are_frequent:
+            others = self.not_shifted(others)
+        return replace(self.meanings, pairs=others)
+
+    def not_shifted(self, pairs: list[Inspected]) -> list[Inspected]:
+        """The pairs that are far from the shifted ones."""
+        numbers = np.array([pair.number for pair in pairs], np.int64)
+        is_shifted = [pair.kind is SHIFTED for pair in pairs]
+        # Single pairs show a shift that is too short for a chunk, or whose chunk hides it.
+        places = numbers[np.array(is_shifted, np.bool_)]
+        near = np.searchsorted(places, numbers + NEAR) - np.searchsorted(places, numbers - NEAR)
+        may_be_shifted = self.shifts.may_be_shifted(numbers) | (near >= LEAST_NEAR)
+        return [pair for pair, is_near in zip(pairs, may_be_shifted, strict=True) if not is_near]
 
     def known_kinds(self) -> set[Kind]:
         """The kinds of damage of single pairs that `notices` reports for the whole corpus."""
@@ -249,7 +281,10 @@ class Suspicions:
         if any(self.notices_of_identical_sides()):
             kinds.add(UNTRANSLATED)
         if self.shifts.notices(self.inspected):
-            kinds |= {SHIFTED, UNRELATED}
+            kinds.add(SHIFTED)
+            # Otherwise, the notice says that the sides of all pairs have nothing in common.
+            if not self.shifts.are_frequent:
+                kinds.add(UNRELATED)
         return kinds
 
     def notices_of_damages(self) -> Iterator[str]:
@@ -261,7 +296,7 @@ class Suspicions:
             if most >= LEAST_PAIRS and most >= damage.least_share * self.inspected:
                 yield (
                     f"{finding.where(self.inspected)} contain {damage.name} "
-                    f"({finding.first_in_words()}): {damage.advice}"
+                    f"({finding.first_in_words(self.where)}): {damage.advice}"
                 )
 
     def notices_of_identical_sides(self) -> Iterator[str]:
@@ -270,7 +305,7 @@ class Suspicions:
         if identical >= LEAST_PAIRS and identical >= LEAST_IDENTICAL * self.sentences:
             yield (
                 f"{identical:,} of {self.sentences:,} pairs of sentences have the same text on "
-                f"both sides ({self.identical.first_in_words()}): "
+                f"both sides ({self.identical.first_in_words(self.where)}): "
                 "check the files, or pass data.filters.drop_identical=true"
             )
 

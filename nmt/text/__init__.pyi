@@ -11,6 +11,8 @@ from .affixes import without_vowel_points as without_vowel_points
 from .blanks import blank_between as blank_between
 from .blanks import joined as joined
 from .blocks import BLOCK_PAIRS as BLOCK_PAIRS
+from .blocks import FirstPairs as FirstPairs
+from .blocks import LineBlock as LineBlock
 from .blocks import PairBlock as PairBlock
 from .blocks import begins_file as begins_file
 from .blocks import pair_blocks as pair_blocks

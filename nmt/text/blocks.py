@@ -51,13 +51,18 @@ class LineBlock:
     sides: tuple[FileRange | bytes, ...]
     """The lines of each file, with their ends but without a byte order mark."""
 
-    def pairs(self, config: DataConfig, counts: Counter[str]) -> Iterable[Pair]:
-        """The sentence pairs; with data.errors=skip, malformed lines are only counted."""
+    def pairs(
+        self, config: DataConfig, counts: Counter[str], skipped: list[int] | None = None
+    ) -> Iterable[Pair]:
+        """The sentence pairs; with data.errors=skip, malformed lines are only counted.
+
+        Their numbers are added to `skipped`.
+        """
         if len(self.sides) == 2:
             texts = self.decoded_sides()
             if texts:
                 return zip(*texts, strict=True)
-        return self.checked_pairs(config, counts)
+        return self.checked_pairs(config, counts, [] if skipped is None else skipped)
 
     def decoded_sides(self) -> list[list[str]] | None:
         """The text of each line; None if one of them may be malformed."""
@@ -71,7 +76,9 @@ class LineBlock:
             texts.append(lines)
         return texts
 
-    def checked_pairs(self, config: DataConfig, counts: Counter[str]) -> Iterator[Pair]:
+    def checked_pairs(
+        self, config: DataConfig, counts: Counter[str], skipped: list[int]
+    ) -> Iterator[Pair]:
         """The same as `pairs`, one by one."""
         sides = []
         for path, side in zip(self.paths, self.sides, strict=True):
@@ -91,6 +98,7 @@ class LineBlock:
                     advice = "fix it, or pass data.errors=skip"
                     raise NMTError(f"{path}, line {number}: {error}; {advice}") from error
                 counts[error.counted_as] += 1
+                skipped.append(number)
 
     def lines_of(self, side: FileRange | bytes) -> list[bytes]:
         """The lines of a side without their ends; long lines are cut, but stay too long."""
@@ -112,6 +120,10 @@ class LineBlock:
 
 class FirstPairs(list[Pair]):
     """The first block of a table's pairs."""
+
+    def __init__(self, pairs: Iterable[Pair], path: Path) -> None:
+        super().__init__(pairs)
+        self.path = path
 
 
 PairBlock = LineBlock | list[Pair]
@@ -210,8 +222,14 @@ def pair_blocks(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
         yield block
 
 
-def pairs_of_block(block: PairBlock, config: DataConfig, counts: Counter[str]) -> Iterable[Pair]:
-    return block.pairs(config, counts) if isinstance(block, LineBlock) else block
+def pairs_of_block(
+    block: PairBlock,
+    config: DataConfig,
+    counts: Counter[str],
+    skipped: list[int] | None = None,
+) -> Iterable[Pair]:
+    """The pairs of a block; the numbers of malformed lines are added to `skipped`."""
+    return block.pairs(config, counts, skipped) if isinstance(block, LineBlock) else block
 
 
 def read_blocks(
@@ -243,7 +261,7 @@ def blocks_of_files(
         read_pairs = entries_of(PairsEntry)[kind].load()
         blocks = pair_blocks(read_pairs(paths[0], config, counts))
         for number, block in enumerate(blocks):
-            yield block if number else FirstPairs(block)
+            yield block if number else FirstPairs(block, paths[0])
 
 
 def read_files(
