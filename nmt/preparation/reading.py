@@ -279,24 +279,29 @@ class Reading:
                 read += block.pairs
                 dropped += block.dropped
                 self.say(f"read {read:,} pairs")
-            self.keep = np.ones(sum(place.pairs for place in self.places), np.bool_)
             # Only after the last block, because any two blocks may contain equal pairs.
-            for rows in self.map(partial(repeated_rows, path=hash_path), hashes.tasks()):
-                self.keep[rows] = False
+            repeated = self.map(partial(repeated_rows, path=hash_path), hashes.tasks())
+            self.drop_rows(repeated)
         self.set_places(suspicions, self.borders.places, self.borders.skipped)
         self.report_damage(suspicions)
-        skipped = self.borders.skipped
         self.in_given = given[is_in_train]
         # By subtraction: workers drop pairs that repeat within a block, and do not count them.
-        repeated = read - dropped.total() - self.pairs_left
-        if repeated:
-            dropped["duplicates"] = repeated
+        duplicates = read - dropped.total() - self.pairs_left
+        if duplicates:
+            dropped["duplicates"] = duplicates
+        skipped = self.borders.skipped
         self.counts["train"] = {"read": read + skipped.total(), "dropped": skipped + dropped}
         self.require_pairs(self.pairs_left > 0)
         # Drawn last: only pairs that pass the filters and are not duplicates may be drawn.
         missing = [split for split in HELD_OUT if split not in self.given]
         if missing:
             self.hold_out(missing)
+
+    def drop_rows(self, groups: Iterable[Rows]) -> None:
+        """Keep all rows of the places except these."""
+        self.keep = np.ones(sum(place.pairs for place in self.places), np.bool_)
+        for rows in groups:
+            self.keep[rows] = False
 
     def blocks_to_clean(self, suspicions: Suspicions) -> Iterator[tuple[PairBlock, Sample]]:
         """The blocks of the training text, each with the part to inspect."""

@@ -1,3 +1,4 @@
+from .alignment import PairScore as PairScore
 from .alignment import Details as Details
 from .arrivals import arriving_blocks as arriving_blocks
 from .arrivals import read_by_thread as read_by_thread

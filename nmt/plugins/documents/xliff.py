@@ -162,14 +162,10 @@ class Xliff(Bilingual):
         # `mid` connects a segment of the source with that of the target.
         sources = {segment.attributes.get("mid", ""): segment for segment in segments}
         locked = locked_segments(unit)
-        missing = set(sources)
         parts = list[Part]()
         translated = list[tuple[str, Unit]]()
-        has_segments = False
         for segment in segments_of(target):
-            has_segments = True
             mid = segment.attributes.get("mid", "")
-            missing.discard(mid)
             if mid not in sources or segment.text.strip():
                 continue
             sentence = self.sentence_of(sources[mid])
@@ -179,9 +175,7 @@ class Xliff(Bilingual):
             elif filling:
                 parts += filling
                 translated.append((mid, sentence))
-        # A target without segments is one text, which lacks nothing.
-        if segments and has_segments:
-            self.left[MISSING] += sum(has_words(sources[mid].text) for mid in missing)
+        self.left[MISSING] += count_missing(sources, target)
         if not parts:
             return []
         if not has_own_states(unit):
@@ -189,6 +183,15 @@ class Xliff(Bilingual):
             self.states.append(state)
             parts.append(state.part)
         return [*self.states_of_tool(unit, translated), *parts]
+
+
+def count_missing(sources: dict[str, Element], target: Element) -> int:
+    """The number of segments with words that a target lacks; `sources` has the key `mid`."""
+    present = {segment.attributes.get("mid", "") for segment in segments_of(target)}
+    # A target without segments is one text, which lacks nothing.
+    if not present:
+        return 0
+    return sum(has_words(source.text) for mid, source in sources.items() if mid not in present)
 
 
 def filled_segment(empty: Element, source: Element, sentence: Unit) -> list[Part]:

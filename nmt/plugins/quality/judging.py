@@ -3,15 +3,19 @@
 import json
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nmt.commands.score import ScoreConfig, Suspicions
 from nmt.config import NMTError
 from nmt.plugins.judge.judge import JudgeConfig
-from nmt.text import parallel, read_texts
+from nmt.text import Pair, parallel, read_texts
+
+if TYPE_CHECKING:
+    from nmt.plugins.quality.features import Judged
+    from nmt.translation import PairScore, Translator
 
 BUFFER = 2000
 """Number of pairs held in memory, to be sorted by length and scored in batches."""
@@ -117,7 +121,7 @@ def formatted(number: int, probability: float | None, format: str) -> str:
 
 def estimates(config: ScoreConfig, judge: JudgeConfig) -> Iterator[tuple[str, str, float | None]]:
     """Each pair and its probability; None if it is too long for the model."""
-    from nmt.plugins.quality.features import Features, judged_pair
+    from nmt.plugins.quality.features import Features
     from nmt.plugins.quality.record import fit_of, read_record
     from nmt.translation import RefusedLine, load_translator, score_short_pairs, warn
 
@@ -133,17 +137,9 @@ def estimates(config: ScoreConfig, judge: JudgeConfig) -> Iterator[tuple[str, st
     while block := list(islice(pairs, BUFFER)):
         try:
             scores = score_short_pairs(translator, block)
+            judged = judged_pairs(translator, block, scores)
         except RefusedLine as error:
             raise RefusedLine(first + error.index, error.problem) from error
-        judged = []
-        for index, ((source, hypothesis), score) in enumerate(zip(block, scores, strict=True)):
-            if score is None:
-                continue
-            tokens = len(score.token_log_probabilities)
-            log_probability = score.log_probability
-            if not math.isfinite(log_probability):
-                raise RefusedLine(first + index, NOT_FINITE)
-            judged.append(judged_pair(translator, source, hypothesis, log_probability, tokens))
         first += len(block)
         values = features.compute(judged, fit.features)
         probabilities = iter(fit.probabilities(values).tolist() if judged else [])
@@ -151,3 +147,25 @@ def estimates(config: ScoreConfig, judge: JudgeConfig) -> Iterator[tuple[str, st
             probability = None if score is None else round(next(probabilities), 4)
             # As in a translation, in which the model has nothing to do.
             yield source, hypothesis, 1.0 if is_blank(source, hypothesis) else probability
+
+
+def judged_pairs(
+    translator: "Translator", pairs: Sequence[Pair], scores: "Sequence[PairScore | None]"
+) -> "list[Judged]":
+    """What there is to judge: the pairs with a score.
+
+    Raises RefusedLine, with the index of the pair, for one whose score is not finite.
+    """
+    from nmt.plugins.quality.features import judged_pair
+    from nmt.translation import RefusedLine
+
+    judged = []
+    for index, ((source, hypothesis), score) in enumerate(zip(pairs, scores, strict=True)):
+        if score is None:
+            continue
+        tokens = len(score.token_log_probabilities)
+        log_probability = score.log_probability
+        if not math.isfinite(log_probability):
+            raise RefusedLine(index, NOT_FINITE)
+        judged.append(judged_pair(translator, source, hypothesis, log_probability, tokens))
+    return judged
