@@ -1,5 +1,5 @@
-from .alignment import PairScore as PairScore
 from .alignment import Details as Details
+from .alignment import PairScore as PairScore
 from .arrivals import arriving_blocks as arriving_blocks
 from .arrivals import read_by_thread as read_by_thread
 from .contents import kind_of_content as kind_of_content
