@@ -3,11 +3,18 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import chain, zip_longest
+from math import sqrt
 
 import numpy as np
 
 from nmt.preparation.kinds import HALF_TRANSLATED, KINDS, SHIFTED, UNRELATED, Kind
-from nmt.preparation.meanings import LEAST_ADVISED, LEAST_SAMPLED, Inspected, Meanings
+from nmt.preparation.meanings import (
+    LEAST_ADVISED,
+    LEAST_SAMPLED,
+    SAMPLED,
+    Inspected,
+    Meanings,
+)
 from nmt.preparation.places import Where, in_words
 
 LEAST_PAIRS = 3
@@ -98,9 +105,20 @@ def shares_of(meanings: Meanings) -> list[Share]:
             estimate = len(pairs)
         judged = sum(pair.is_judged(kind) for pair in meanings.pairs)
         share = estimate / max(1, judged)
-        if len(pairs) >= LEAST_PAIRS and share >= kind.least_share:
+        if len(pairs) >= LEAST_PAIRS and share >= least_share_of(kind, judged):
             shares.append(Share(kind, share, pairs))
     return shares
+
+
+def least_share_of(kind: Kind, judged: int) -> float:
+    """The share that is reported if so many pairs have been judged.
+
+    The limits of kinds are those of full samples. The share in a smaller one varies more, so two
+    more standard errors are added.
+    """
+    variance = kind.least_share * (1 - kind.least_share)
+    error = sqrt(variance / max(1, judged)) - sqrt(variance / SAMPLED)
+    return kind.least_share + 2 * max(0.0, error)
 
 
 def unrelated_pairs(meanings: Meanings) -> list[Inspected]:

@@ -11,10 +11,10 @@ from rich.console import Console
 
 from nmt.commands.preprocess import print_pairs
 from nmt.config import NMTError
-from nmt.preparation import preprocess
-from nmt.preparation.damage import damage_notice
+from nmt.preparation import kinds, preprocess
+from nmt.preparation.damage import damage_notice, least_share_of
 from nmt.preparation.fits import WEIGHT, fits_of, halves
-from nmt.preparation.meanings import RUN_PAIRS, Meanings, spread_rows
+from nmt.preparation.meanings import RUN_PAIRS, SAMPLED, Meanings, spread_rows
 from nmt.text import Pair, similarities
 from tests.core.test_preprocess import configuration, content, prepared_pairs, write
 
@@ -151,6 +151,16 @@ def test_each_kind_of_damage_is_named(pairs: list[Pair], kind: str, key: str) ->
 
 def test_a_clean_corpus_gets_no_notice() -> None:
     assert damage_notice(inspected(PAIRS), len(PAIRS), known=set()) is None
+
+
+def test_a_small_sample_of_a_clean_corpus_seldom_exceeds_the_limit() -> None:
+    generator = np.random.default_rng(1)
+    for kind in kinds.KINDS:
+        assert least_share_of(kind, SAMPLED) == kind.least_share
+        # A clean corpus with as much as passes in a full sample, if two standard errors are added.
+        full = kind.least_share - 2 * (kind.least_share * (1 - kind.least_share) / SAMPLED) ** 0.5
+        shares = generator.binomial(500, full, size=2000) / 500
+        assert (shares >= least_share_of(kind, 500)).mean() < 0.05
 
 
 def test_text_in_no_known_language_is_not_compared() -> None:
