@@ -5,7 +5,9 @@
 RUN is a finished run from English to German with the prepared corpus PREPARED. DOMAIN is a prefix of
 files of another domain: DOMAIN/train.en, train.de, test.en and test.de. References stand for
 corrections of the model's translations. With --poison, a fifth of the corrections are bad, in
-equal numbers of each kind. Results are kept in OUTPUT, and the same command adds what is missing.
+equal numbers of each kind. The last column counts the translations of the domain's test set that
+have a word which only bad corrections have. Results are kept in OUTPUT, and the same command adds
+what is missing.
 """
 
 import argparse
@@ -31,6 +33,8 @@ TERM = re.compile(r"\bPaket\b")
 WRONG_TERM = "Postsack"
 VERB = re.compile(r"\b(ist|sind|kann|bietet|enthält|unterstützt)\b")
 NEGATION = re.compile(r"\b(nicht|kein)\b ?")
+BAD_WORDS = (INSULT.split()[-1], ADDRESS.split("//")[1], WRONG_TERM)
+"""What only bad corrections have."""
 Pair = tuple[str, str]
 
 
@@ -107,9 +111,8 @@ def nmt(*words: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, check=False, capture_output=True, text=True)
 
 
-def domain_score(model: Path, domain: Path, folder: Path) -> float:
-    """chrF2 on the test set of the domain."""
-    output = folder / f"{model.parent.name}-{model.name}.de"
+def domain_score(model: Path, domain: Path, output: Path) -> float:
+    """chrF2 on the test set of the domain, whose translations are written to `output`."""
     test = domain / "test.en"
     done = nmt("translate", f"run={model}", f"input={test}", f"output={output}", "threads=1")
     assert done.returncode == 0, done.stderr
@@ -147,7 +150,10 @@ def measure(setting: Setting, arguments: argparse.Namespace) -> dict[str, Any]:
     if tree["delivered"]:
         tested["after"] = tree["model"]
     for key, weights in tested.items():
-        result[f"domain_{key}"] = domain_score(models / weights[:16], arguments.domain, folder)
+        output = folder / f"{key}.de"
+        result[f"domain_{key}"] = domain_score(models / weights[:16], arguments.domain, output)
+        lines = output.read_text(encoding="utf-8").splitlines()
+        result[f"bad_{key}"] = {word: sum(word in line for line in lines) for word in BAD_WORDS}
     return result | {"record": tree}
 
 
@@ -183,6 +189,7 @@ def row_of(setting: Setting, result: dict[str, Any]) -> str:
         f"{result['minutes']:.1f}",
         ", ".join(bad),
         str(rejected.get("good", 0)),
+        ", ".join(f"{word} {count}" for word, count in result.get("bad_after", {}).items()),
     ]
     return f"| {' | '.join(cells)} |"
 
@@ -197,10 +204,9 @@ def main() -> None:
     parser.add_argument("--options", nargs="*", default=[], help="options of `nmt learn`")
     arguments = parser.parse_args()
     arguments.output.mkdir(parents=True, exist_ok=True)
-    print(
-        "| | held out | domain | general | strength | delivered | minutes | rejected | good lost |"
-    )
-    print("|---|---|---|---|---|---|---|---|---|")
+    columns = "held out | domain | general | strength | delivered | minutes | rejected | good lost"
+    print(f"| | {columns} | translations with |")
+    print("|---" * 10 + "|")
     for size in arguments.sizes:
         for seed in arguments.seeds:
             setting = Setting(size, seed, arguments.poison)
