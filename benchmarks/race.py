@@ -418,9 +418,8 @@ def draw(
 
     mpl.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "race"})
     figure = Figure(figsize=(6, 3.5), layout="constrained")
-    axes = figure.add_subplot(
-        xscale="log", xlabel="processor minutes", ylabel="BLEU", title=race.work.name
-    )
+    title = f"{race.corpus.resolve().name}, {' to '.join(race.languages)}"
+    axes = figure.add_subplot(xscale="log", xlabel="processor minutes", ylabel="BLEU", title=title)
     for contender in contenders:
         cells = [
             [result(Cell(race, contender, limit, seed)) for seed in seeds] for limit in minutes
