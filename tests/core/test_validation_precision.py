@@ -1,5 +1,6 @@
 """validation.precision=bfloat16 translates with a copy of the model."""
 
+import gc
 import weakref
 from pathlib import Path
 
@@ -18,6 +19,8 @@ class Spy(search.TorchEngine):
 
     def __init__(self, models, config, keeps_kernels=False):
         super().__init__(models, config, keeps_kernels)
+        # A copy may be part of a cycle, which Python frees at a time of its choice.
+        gc.collect()
         for seen in self.models_seen:
             assert seen() in (None, models[0])
         kinds = {parameter.dtype for parameter in models[0].parameters()}
