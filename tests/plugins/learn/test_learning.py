@@ -88,7 +88,8 @@ def test_a_run_with_only_nonsense_changes_nothing(checkpoint, finished, here, nm
 @pytest.mark.slow
 def test_learning_undo_and_learning_again(run, here, nmt):
     before = weights_of(run)
-    pairs = corrections_of(200)
+    # "va va va va" would be rejected as a repetition, until a model has learned to write it.
+    pairs = [pair for pair in corrections_of(200) if not pair[0].endswith("va")]
     write_corrections(here / "a.tsv", pairs)
     assert nmt("learn", "run", "a.tsv", *QUICK).code == 0
     learned = weights_of(run)
@@ -101,10 +102,7 @@ def test_learning_undo_and_learning_again(run, here, nmt):
         for name in ("training.tsv", "tuning.tsv", "held-out.tsv")
     ]
     assert not parts[0] & parts[2]
-    # Near-copies beyond 10 are rejected, and made-up sentences are often alike.
-    rejected = (run / "learned" / "rejected.tsv").read_text().splitlines()[1:]
-    assert all(row.startswith("too many near-copies") for row in rejected)
-    assert sum(map(len, parts)) + len(rejected) == len(pairs)
+    assert sum(map(len, parts)) == len(pairs)
     assert "learned from all of them" in nmt("learn", "run", "a.tsv", *QUICK).err
     assert nmt("learn", "run", "undo=true").code == 0
     assert weights_of(run) == before
