@@ -2,16 +2,17 @@
 
     python benchmarks/join.py DOCUMENTS.en DOCUMENTS.de SENTENCES.en SENTENCES.de SINGLE JOINED
 
-A line of DOCUMENTS is a document of several sentences, and a line of SENTENCES a sentence. The names end in the
-languages. SINGLE and JOINED are runs. Both translate the sentences, and the documents sentence by sentence. JOINED also
-translates the documents in chunks of up to data.join sentences (split=paragraph), with and without a second search for
-chunks that lost a sentence.
+A line of DOCUMENTS is a document of several sentences, and a line of SENTENCES a sentence. The
+names end in the languages. SINGLE and JOINED are runs. Both translate the sentences, and the
+documents sentence by sentence. JOINED also translates the documents in chunks of up to data.join
+sentences (split=paragraph), with and without a second search for chunks that lost a sentence.
 
 - BLEU: of sentences, and of documents as single segments.
-- lost: how many fewer sentences translations have than their sources, by nmt's rules for ends of sentences.
-- consistent: of all pairs of occurrences of a word of five letters or more within a document, the share that has the
-  same translation: the words that the model's alignment names, by their first five letters. Pairs without an aligned
-  word on one side do not count.
+- lost: how many fewer sentences translations have than their sources, by nmt's rules for ends of
+  sentences.
+- consistent: of all pairs of occurrences of a word of five letters or more within a document, the
+  share that has the same translation: the words that the model's alignment names, by their first
+  five letters. Pairs without an aligned word on one side do not count.
 """
 
 import sys

@@ -153,7 +153,10 @@ def measure(setting: Setting, arguments: argparse.Namespace) -> dict[str, Any]:
         output = folder / f"{key}.de"
         result[f"domain_{key}"] = domain_score(models / weights[:16], arguments.domain, output)
         lines = output.read_text(encoding="utf-8").splitlines()
-        result[f"bad_{key}"] = {word: sum(word in line for line in lines) for word in BAD_WORDS}
+        counts = Counter[str]()
+        for word in BAD_WORDS:
+            counts[word] = sum(word in line for line in lines)
+        result[f"bad_{key}"] = counts
     return result | {"record": tree}
 
 

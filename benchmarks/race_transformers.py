@@ -23,8 +23,10 @@ from transformers import (
 )
 
 D_MODEL, D_FF, DROPOUT = 128, 512, 0.1
-TOKENS, WARM_UP = 700, 1 / 12
-"""Target tokens per update, and the share of the time in which the learning rate rises."""
+TOKENS = 700
+"""Target tokens per update."""
+WARM_UP = 1 / 12
+"""The share of the time in which the learning rate rises."""
 ROWS, BEAM = 32, 4
 
 

@@ -111,7 +111,7 @@ def shares_of(meanings: Meanings) -> list[Share]:
 
 
 def least_share_of(kind: Kind, judged: int) -> float:
-    """The share that is reported if so many pairs have been judged.
+    """The lowest share of a kind to report, given the number of judged pairs.
 
     The limits of kinds are those of full samples. The share in a smaller one varies more, so two
     more standard errors are added.

@@ -45,6 +45,13 @@ def origin_of(block: PairBlock) -> Origin:
     return Origin(str(block.path) if isinstance(block, FirstPairs) else None, None)
 
 
+def is_continued(earlier: Known, block: Known) -> bool:
+    """Whether a block has the next lines of an earlier one, none of which was skipped."""
+    distance = block.number - earlier.number
+    continues = block.line - earlier.line == distance and block.unit == earlier.unit
+    return continues and block.file == earlier.file and not earlier.skipped
+
+
 class Places:
     """The lines of the pairs of a split, whose blocks are added in order."""
 
@@ -61,7 +68,10 @@ class Places:
             return
         unit = "line" if origin.line else "pair"
         self.files.add(origin.file)
-        self.blocks.append(Known(number, origin.file, origin.line or 1, skipped, unit))
+        block = Known(number, origin.file, origin.line or 1, skipped, unit)
+        # Otherwise, a corpus of a billion pairs would have a million blocks.
+        if not (self.blocks and not skipped and is_continued(self.blocks[-1], block)):
+            self.blocks.append(block)
         self.is_plain = self.is_plain and len(self.files) == 1 and not skipped
 
     def __call__(self, number: int) -> str:

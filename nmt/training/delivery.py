@@ -96,7 +96,7 @@ def write_average(
 def moved_link(run: Path) -> str:
     """Point the run's link `latest` to the run; return a message about the result.
 
-    The folder of the link may belong to another user. A run that is part of another one stays
+    The folder of the link may belong to another user. A run that is part of another run stays
     unmentioned: no user asked for it.
     """
     if is_part_of_another(run):

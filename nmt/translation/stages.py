@@ -23,7 +23,7 @@ OMITTED = "omit"
 EXACT_MATCH = "exact"
 """The match of a line whose translation is that of an entry of a translation memory."""
 SENTENCES_MATCH = "sentences"
-"""The match of a line of which some sentences have the translations of entries."""
+"""The match of a line that has sentences with the translations of entries."""
 MARK = "\N{WARNING SIGN} "
 """Begins a line of text whose translation is marked."""
 

@@ -130,3 +130,24 @@ def test_notices_name_the_lines_of_files(tmp_path: Path, caplog: pytest.LogCaptu
     for pair in records[0].worst_pairs:
         number = int(pair.place.split()[1])
         assert lines[number - 1].decode() == pair.pair[0]
+
+
+def test_blocks_that_continue_a_file_take_no_memory() -> None:
+    places = Places()
+    for first in range(1, 5001, 1000):
+        places.add(Origin("a.en", first), first)
+    # The second file has two malformed lines, 3 and 4.
+    places.add(Origin("b.en", 1), 5001, [3, 4])
+    places.add(Origin("b.en", 1001), 5999)
+    places.add(Origin("b.en", 2001), 6999)
+    assert len(places.blocks) == 3
+    numbers = (1, 5000, 5002, 5003, 5999, 7000)
+    lines = (
+        "1 of a.en",
+        "5,000 of a.en",
+        "2 of b.en",
+        "5 of b.en",
+        "1,001 of b.en",
+        "2,002 of b.en",
+    )
+    assert [places(number) for number in numbers] == [f"line {line}" for line in lines]

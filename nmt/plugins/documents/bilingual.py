@@ -205,7 +205,10 @@ class Bilingual(Flow):
     @cached_property
     def marked_lines(self) -> frozenset[int]:
         """The lines whose unit is part of a target with a state that marks it."""
-        units = {id(unit) for state in self.states if state.is_mark for unit in state.units}
+        units = set[int]()
+        for state in self.states:
+            if state.is_mark:
+                units.update(map(id, state.units))
         numbers = list[int]()
         first = 0
         for part in self.text.parts:

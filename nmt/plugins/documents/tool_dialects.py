@@ -62,7 +62,7 @@ def has_own_states(unit: Element) -> bool:
 
 
 def new_states(unit: Element, segments: Sequence[tuple[str, Unit]]) -> Iterator[TargetState]:
-    """The new states of a unit of which these segments were translated, each with its `mid`.
+    """The new states of a unit whose segments `segments` were translated, each with its `mid`.
 
     The tools have no states for translations to doubt: the states besides these are those of people
     who edited, confirmed or rejected a translation. Text that stays untranslated keeps its states.

@@ -44,7 +44,7 @@ class LearnConfig:
     learning_rate: float | None = number(None, 1e-12, 1.0)
     """Maximum learning rate; null: half of that of experiment=adapt."""
     least: int = number(20, 20, 10**6)
-    """Minimum number of usable corrections, of which near-copies count as one; with fewer, nothing
+    """Minimum number of usable corrections; near-copies count as one; with fewer, nothing
     changes."""
     general_lines: int = number(1000, 50, 10**6)
     """Number of lines of the general test set to translate."""

@@ -95,7 +95,7 @@ def surplus_near_copies(corrections: Sequence[Correction]) -> set[Correction]:
 
 
 def check_kinds(corrections: Sequence[Correction], least: int) -> None:
-    """Raise NMTError if there are too few corrections, of which near-copies count as one."""
+    """Raise NMTError if there are too few corrections; near-copies count as one."""
     kinds = len(kinds_of(corrections))
     if kinds >= least:
         return

@@ -61,7 +61,7 @@ YES = Translated("Ja.", trust=TRUSTED)
 
 
 def filled(state: str) -> str:
-    """A unit of which a person has translated one of two segments."""
+    """A unit with two segments; a person has translated one of them."""
     return xliff(
         '<trans-unit id="1"><source>Yes. I like %s.</source>'
         f"<seg-source>{seg(1, 'Yes.')} {seg(2, 'I like %s.')}</seg-source>"

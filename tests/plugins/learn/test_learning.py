@@ -114,7 +114,7 @@ def test_learning_undo_and_learning_again(run, here, nmt):
 
 
 def calibrate(run: Path, nmt: Callable[..., Any]) -> None:
-    """Calibrate on lines of which every second reference is the model's own translation."""
+    """Calibrate on lines; every second reference is the model's own translation."""
     sources = [source for source, _ in corrections_of(120, seed=7)]
     lines = [line.removeprefix(DOMAIN).strip() for line in sources]
     Path("valid.xaa").write_text("".join(f"{line}\n" for line in lines))
