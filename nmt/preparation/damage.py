@@ -79,7 +79,8 @@ def damage_notice(
     shares = [share for share in shares_of(meanings) if share.kind not in known]
     if not shares:
         return None
-    total = sum(share.share for share in shares)
+    # The shares are estimates, so their sum may be too large.
+    total = min(1.0, sum(share.share for share in shares))
     kinds = ", ".join(share.in_words(where) for share in shares)
     which = "pairs" if len(meanings.pairs) == len(whole.pairs) else "other pairs"
     text = (
@@ -104,7 +105,7 @@ def shares_of(meanings: Meanings) -> list[Share]:
             pairs = [pair for pair in meanings.pairs if pair.kind == kind]
             estimate = len(pairs)
         judged = sum(pair.is_judged(kind) for pair in meanings.pairs)
-        share = estimate / max(1, judged)
+        share = min(1.0, estimate / max(1, judged))
         if len(pairs) >= LEAST_PAIRS and share >= least_share_of(kind, judged):
             shares.append(Share(kind, share, pairs))
     return shares

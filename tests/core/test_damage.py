@@ -149,6 +149,16 @@ def test_each_kind_of_damage_is_named(pairs: list[Pair], kind: str, key: str) ->
     assert f"first: pair {first}" in notice.text or f"first: pair {first + 1}" in notice.text
 
 
+def test_no_more_than_all_pairs_are_reported_as_damaged() -> None:
+    targets = [target for _, target in PAIRS]
+    # The target of another pair, and every fifth in French.
+    others = [FRENCH if row % 5 == 0 else targets[row - 60] for row in range(len(PAIRS))]
+    pairs = [(source, other) for (source, _), other in zip(PAIRS, others, strict=True)]
+    notice = damage_notice(inspected(pairs), len(pairs), known=set())
+    assert notice
+    assert notice.text.startswith("about 100.0% of the pairs")
+
+
 def test_a_clean_corpus_gets_no_notice() -> None:
     assert damage_notice(inspected(PAIRS), len(PAIRS), known=set()) is None
 
