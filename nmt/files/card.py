@@ -100,7 +100,9 @@ def rows_of_training(record: TrainingRecord) -> dict[str, str]:
     start = ""
     if record.init is not None:
         weights = code(record.init[:FINGERPRINT_DIGITS])
-        start = f"; from {plain(config['init'])}, weights {weights}"
+        # `nmt learn` gives a model a parent, and keeps the configuration of its first training.
+        name = f"{plain(config['init'])}, " if config["init"] else ""
+        start = f"; from {name}weights {weights}"
     rows = {
         "Corpus": f"{corpus}, fingerprint {cell(fingerprint)}",
         "Training": f"{counts}, seed {plain(config['seed'])}, nmt {version}{cell(start)}",

@@ -22,6 +22,7 @@ from nmt.plugins.learn.reading import Correction, Languages, Rejected, read_corr
 from nmt.plugins.learn.rejection import Sifted, TextRules, without_conflicts, without_surplus
 from nmt.plugins.learn.replay import open_replay
 from nmt.plugins.learn.reporting import (
+    add_to_card,
     digest_of,
     report_sifted,
     report_verdict,
@@ -130,13 +131,14 @@ class Attempt:
             versions=hardware.versions(),
         )
         if record.delivered:
+            add_to_card(candidate, record)
             self.store.keep(candidate)
         # Before the model changes: a command that is killed in between can be repeated.
         self.store.write(record)
         for path in folder.glob("strength-*"):
             shutil.rmtree(path)
         if verdict.problem:
-            self.console.print(f"nothing changed: {verdict.problem}")
+            self.console.print(f"nothing changed: {verdict.problem}; {verdict.advice}")
             return NOT_DELIVERED
         return self.deliver(record)
 

@@ -51,7 +51,8 @@ class LearnConfig:
     metric: str = choice("chrf", "chrf", "bleu")
     """Metric of the tests."""
     alpha: float = number(0.05, 1e-6, 0.5)
-    """A difference is significant if both tests have a p-value below this."""
+    """A gain on corrections is significant if both tests have a p-value below this; a loss on
+    general text, if they are below this or below 0.05."""
     margin: float = number(0.05, 0.0, 1.0)
     """Maximum increase of the loss on general text, as a share of the loss before."""
     seed: int = number(1, 0, 2**32 - 1)

@@ -28,6 +28,8 @@ def bring_back(config: LearnConfig) -> int:
         exports = store.use(parent)
     number = f" {record.number}" if record else ""
     console.print(f"undone: {store.model} is as it was before learning{number}")
+    if record:
+        console.print("the same `nmt learn FILE...` brings the learned model back without training")
     report_lost(exports, console)
     return 0
 

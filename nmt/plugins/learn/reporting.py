@@ -7,15 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nmt.config import title_of_metric
-from nmt.files import printable, write_file
+from nmt.files import SMALL, printable, read_text, write_file
 from nmt.plugins.learn.reading import Correction
 from nmt.plugins.learn.rejection import Sifted
-from nmt.plugins.learn.store import WORSE
+from nmt.plugins.learn.store import NAME_LENGTH, TESTS, WORSE, Record
 from nmt.plugins.learn.trial import Verdict, WorseLine
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+CARD = "README.md"
 SHOWN_WORSE = 10
 """The maximum number of lines to print that became worse; the file has all of them."""
 
@@ -84,3 +85,25 @@ def report_verdict(verdict: Verdict, metric: str, folder: Path, console: "Consol
         console.print(f"  correction: {line.correction.target}")
         console.print(f"  before:     {line.before}")
         console.print(f"  after:      {line.after}")
+
+
+def add_to_card(folder: Path, record: Record) -> None:
+    """Add the scores before and after to the model card that was written for this model."""
+    title = title_of_metric(record.settings["metric"])
+    corrections = record.corrections
+    names = (f"{corrections['held_out']:,} held-out corrections", "general test set")
+    rows = []
+    for name, test in zip(names, TESTS, strict=True):
+        scores = record.tests[test]
+        p = f"{max(scores['p'].values()):.4f}" if scores["p"] else "equal translations"
+        rows.append(f"| {name} | {scores['before']:.2f} | {scores['after']:.2f} | {p} |")
+    table = "\n".join(rows)
+    section = (
+        f"## Learned from corrections\n\n"
+        f"`nmt learn` trained this model on {corrections['training']:,} corrections and on "
+        f"general text. The model before has the weights `{record.parent[:NAME_LENGTH]}`.\n\n"
+        f"| | {title} before | after | p |\n|---|---|---|---|\n{table}\n\n"
+        f"Signature: `{record.tests[TESTS[0]]['signature']}`\n"
+    )
+    card = read_text(folder / CARD, SMALL)
+    write_file(folder / CARD, f"{card.rstrip()}\n\n{section}")

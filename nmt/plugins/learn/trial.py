@@ -15,8 +15,11 @@ from nmt.translation import Translator
 
 TESTS = {"bs": 1000, "ar": 10_000}
 """sacreBLEU's tests and the numbers of their samples, as in `nmt compare`."""
-
-
+HARM = 0.05
+"""A lower significance level does not apply to a loss on general text: a stricter proof that
+corrections help must not let a worse model pass."""
+MORE_CORRECTIONS = "collect more corrections of this kind"
+LESS_CHANGE = "halve `passes` or `share`, or collect more corrections"
 CAUTION = 0.4
 """The part of the margin that the choice of the strength may use. With a loss that was 3.9% higher,
 general text was significantly worse by chrF2 (53.5 before, 52.5 after)."""
@@ -48,6 +51,12 @@ class Difference:
     def is_significant(self, alpha: float) -> bool:
         """Whether both tests find a difference, as in `nmt compare`."""
         return bool(self.p) and max(self.p.values()) < alpha
+
+    def is_gain(self, alpha: float) -> bool:
+        return self.after > self.before and self.is_significant(alpha)
+
+    def is_loss(self, alpha: float) -> bool:
+        return self.after < self.before and self.is_significant(alpha)
 
 
 def test_difference(
@@ -92,6 +101,8 @@ class Verdict:
     worse: list[WorseLine]
     problem: str
     """Why the model is not delivered; empty if it is."""
+    advice: str
+    """What to do about the problem."""
 
     def as_tree(self) -> dict[str, Any]:
         tree: dict[str, Any] = {}
@@ -121,6 +132,7 @@ def judge(
     loss_before = loss_per_token(old, general.sources, general.references)
     loss_after = loss_per_token(new, general.sources, general.references)
     increase = loss_after / loss_before - 1
+    helps = of_corrections.is_gain(rules.alpha)
     return Verdict(
         held_out=of_corrections,
         general=of_general,
@@ -128,6 +140,7 @@ def judge(
         loss_after=loss_after,
         worse=worse_lines(held_out, before, after),
         problem=problem_of(of_corrections, of_general, increase, rules),
+        advice=LESS_CHANGE if helps else MORE_CORRECTIONS,
     )
 
 
@@ -135,13 +148,13 @@ def problem_of(held_out: Difference, general: Difference, increase: float, rules
     """Why a model is not delivered; empty if it is."""
     name = title_of_metric(rules.metric)
     scores = f"{name} {held_out.before:.1f} before, {held_out.after:.1f} after"
+    change = f"{name} {general.before:.1f} before, {general.after:.1f} after"
     if held_out.after <= held_out.before:
         return f"the held-out corrections are not better: {scores}"
-    if not held_out.is_significant(rules.alpha):
+    if not held_out.is_gain(rules.alpha):
         largest = max(held_out.p.values(), default=1.0)
         return f"the held-out corrections are not significantly better: {scores}, p = {largest:.3f}"
-    if general.after < general.before and general.is_significant(rules.alpha):
-        change = f"{name} {general.before:.1f} before, {general.after:.1f} after"
+    if general.is_loss(max(rules.alpha, HARM)):
         return f"general text is significantly worse: {change}"
     if increase > rules.margin:
         return f"the loss on general text rises by {increase:.1%}, more than {rules.margin:.1%}"

@@ -48,8 +48,8 @@ def calibrate(config: CalibrateConfig, console: Console) -> tuple[Path, Record]:
         raise NMTError(f"run={config.run}: is a parser, whose trees are not calibrated")
     judged = translate(translator, sources, console)
     signature, scores = scores_of(judged, references)
+    check_outcomes(scores, config.threshold)
     is_good = (scores >= config.threshold).astype(float)
-    check_outcomes(is_good, config.threshold)
     decode = expected_search(options.decode, translator.models.descriptions[0])
     record = Record(
         weights=sha256(folder / WEIGHTS),
@@ -161,15 +161,19 @@ def scores_of(judged: list[Judged], references: list[str]) -> tuple[str, Numbers
     return whole.signature, np.array(scores)
 
 
-def check_outcomes(is_good: Numbers, threshold: float) -> None:
+def check_outcomes(scores: Numbers, threshold: float) -> None:
     """Raise NMTError if nearly all lines have the same outcome."""
-    good = int(is_good.sum())
-    if min(good, len(is_good) - good) < FEWEST_OF_EACH:
-        advice = "lower" if good < FEWEST_OF_EACH else "higher"
-        raise NMTError(
-            f"threshold={threshold:g}: {good:,} of {len(is_good):,} translations reach it; "
-            f"pass a {advice} one"
-        )
+    good = np.count_nonzero(scores >= threshold)
+    bad = len(scores) - good
+    if min(good, bad) >= FEWEST_OF_EACH:
+        return
+    which = "good" if good < bad else "other"
+    median = float(np.median(scores))
+    raise NMTError(
+        f"threshold={threshold:g}: {good:,} of {len(scores):,} translations reach it, but at least "
+        f"{FEWEST_OF_EACH} {which} ones are needed; half of them reach {median:.1f}, so pass a "
+        f"threshold near it"
+    )
 
 
 def fits_of(

@@ -5,7 +5,7 @@ from pathlib import Path
 from nmt.files import SMALL, read_text, write_file
 from nmt.plugins.quality.drawing import NAME_OF_CHART, svg_of
 from nmt.plugins.quality.record import Record
-from nmt.plugins.quality.summary import rows_of
+from nmt.plugins.quality.summary import SHARES, rows_of
 
 CARD = "README.md"
 BEGIN = "<!-- nmt calibrate: begin -->"
@@ -13,16 +13,17 @@ END = "<!-- nmt calibrate: end -->"
 
 
 def section_of(record: Record) -> str:
-    rows = "\n".join(
-        f"| {row.kept:.0%} | {row.risk:.1%} | {row.minimum} |" for row in rows_of(record)
-    )
+    table = rows_of(record)
+    rows = "\n".join(f"| {row.kept:.0%} | {row.risk:.1%} | {row.minimum} |" for row in table)
+    # A value that this model's translations reach.
+    example = table[SHARES.index(0.5)].minimum or "PROBABILITY"
     return (
         f"{BEGIN}\n## Probability of good translations\n\n"
-        f"`nmt translate minimum=0.9` marks translations that are less probable to be good, which "
-        f"means a sentence chrF2 of at least {record.threshold:g}. On {record.lines:,} validation "
-        f"lines, {record.good / record.lines:.1%} of the translations are good. The chart and the "
-        "table keep these lines by falling probability, as estimated by models that had not seen "
-        "them.\n\n"
+        f"`nmt translate minimum={example}` marks translations that are less probable to be good, "
+        f"which means a sentence chrF2 of at least {record.threshold:g}. "
+        f"On {record.lines:,} validation lines, {record.good / record.lines:.1%} of the "
+        "translations are good. The chart and the table keep these lines by falling probability, "
+        "as estimated by models that had not seen them.\n\n"
         f"![Lines kept, and the share of them that is not good]({NAME_OF_CHART})\n\n"
         f"| lines kept | not good | `minimum` |\n|---|---|---|\n{rows}\n{END}\n"
     )

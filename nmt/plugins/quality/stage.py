@@ -103,6 +103,12 @@ def quality(options: TranslatorOptions, tokenizer: Tokenizer, limits: Limits) ->
         return silent
     stage = QualityStage(options, models, record)
     stage.notices = notices_of_search(options, models, record)
+    highest = max(stage.fit.calibration.probabilities)
+    if stage.minimum is not None and stage.minimum > highest:
+        stage.notices.append(
+            f"minimum={stage.minimum:.10g}: this model's translations have probabilities of at "
+            f"most {highest:.4f}; its README.md has a table of values"
+        )
     return stage
 
 

@@ -96,7 +96,12 @@ def test_learning_undo_and_learning_again(run, here, nmt):
     assert learned != before
     record = Store("run").latest()
     assert record is not None
-    assert record.tests["held_out"]["after"] > record.tests["held_out"]["before"]
+    scores = record.tests["held_out"]
+    assert scores["after"] > scores["before"]
+    card = Path("run/model/README.md").read_text()
+    assert f"| {scores['before']:.2f} | {scores['after']:.2f} |" in card
+    assert "from None" not in card
+    assert f"weights `{record.parent[:16]}`" in card
     parts = [
         set((run / "learned" / "1" / name).read_text().splitlines())
         for name in ("training.tsv", "tuning.tsv", "held-out.tsv")

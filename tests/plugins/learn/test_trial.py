@@ -1,5 +1,6 @@
 """The decision to deliver a model, and the choice of the strength."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,17 @@ def test_a_model_is_delivered_only_if_it_is_better_and_forgets_nothing(
     found = problem_of(held_out, general, increase, RULES)
     assert problem in found
     assert bool(problem) == bool(found)
+
+
+def test_a_lower_significance_level_delivers_no_model_that_a_higher_one_refuses():
+    helps = difference(40, 50, 0.001, 0.001)
+    harms = difference(60, 59, 0.03, 0.02)
+    for alpha in (0.05, 0.01):
+        problem = problem_of(helps, harms, 0.0, replace(RULES, alpha=alpha))
+        assert "general text is significantly worse" in problem
+    assert not problem_of(helps, difference(60, 59, 0.08, 0.07), 0.0, RULES)
+    # A higher level finds more losses.
+    assert problem_of(helps, difference(60, 59, 0.08, 0.07), 0.0, replace(RULES, alpha=0.1))
 
 
 def test_the_difference_of_two_systems():

@@ -247,6 +247,21 @@ def test_what_has_no_probabilities(nmt, word_model, lines, words, problem):
     outcome.refused(problem.replace("RUN", str(model)))
 
 
+def test_a_minimum_that_no_translation_reaches_is_reported(nmt, calibrated, lines, tmp_path):
+    model = Path(shutil.copytree(calibrated, tmp_path / "model"))
+    record = json.loads((model / "quality.json").read_text())
+    for fit in record["fits"]:
+        fit["probabilities"] = [probability / 2 for probability in fit["probabilities"]]
+    highest = max(record["fits"][0]["probabilities"])
+    (model / "quality.json").write_text(json.dumps(record))
+    options = ["translate", "in", f"run={model}", "engine=torch"]
+    notice = f"this model's translations have probabilities of at most {highest:.4f}"
+    outcome = nmt(*options, "minimum=0.9")
+    assert f"minimum=0.9: {notice}" in outcome.err
+    assert all(line.startswith(MARK) for line in outcome.out.splitlines() if line)
+    assert notice not in nmt(*options, f"minimum={highest}").err
+
+
 def test_a_calibration_of_other_weights_is_reported_or_refused(nmt, calibrated, lines, tmp_path):
     model = Path(shutil.copytree(calibrated, tmp_path / "model"))
     record = json.loads((model / "quality.json").read_text())
