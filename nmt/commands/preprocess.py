@@ -171,7 +171,8 @@ def print_pairs(pairs: "Sequence[Inspected]", console: "Console") -> None:
         for pair in pairs:
             source, target = (line[:PRINTED_CHARACTERS] for line in pair.pair)
             console.print(
-                f"  {pair.place}, similarity {pair.similarity:.2f}: {source!r}, {target!r}"
+                f"  {pair.place}, {pair.damage}, similarity {pair.similarity:.2f}: {source!r}, "
+                f"{target!r}"
             )
         return
     from rich.table import Table
@@ -179,6 +180,7 @@ def print_pairs(pairs: "Sequence[Inspected]", console: "Console") -> None:
 
     table = Table(box=None, padding=(0, 2, 0, 0), expand=True)
     table.add_column("pair", justify="right", no_wrap=True)
+    table.add_column("damage", no_wrap=True)
     table.add_column("similarity", justify="right", no_wrap=True)
     # Only the texts are cut: the two columns share the width that is left.
     table.add_column("source", no_wrap=True, overflow="ellipsis", ratio=1)
@@ -186,7 +188,8 @@ def print_pairs(pairs: "Sequence[Inspected]", console: "Console") -> None:
     for pair in pairs:
         # `Text`, because a sentence may look like markup.
         texts = [Text(line) for line in pair.pair]
-        table.add_row(pair.place.removeprefix("pair "), f"{pair.similarity:.2f}", *texts)
+        place = pair.place.removeprefix("pair ")
+        table.add_row(place, pair.damage, f"{pair.similarity:.2f}", *texts)
     console.print(table, soft_wrap=False)
 
 

@@ -90,6 +90,7 @@ def damage_notice(
     worst = worst_pairs(shares)
     for pair in worst:
         pair.place = where(pair.number)
+        pair.damage = (pair.kind or UNRELATED).name
     # The filters drop pairs with known damage, too.
     return DamageNotice(f"{text}: {advice(whole, shares, pairs)}", worst)
 

@@ -60,6 +60,8 @@ class Inspected:
     """Whether its sides are long enough to be compared in halves."""
     place: str = ""
     """Where it is, in words; only for pairs that are shown."""
+    damage: str = ""
+    """The name of its damage; only for pairs that are shown."""
 
     def is_judged(self, kind: Kind) -> bool:
         """Whether it would have been found to have this kind of damage."""

@@ -7,7 +7,7 @@ and the place of each block of pairs.
 import json
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
@@ -345,12 +345,7 @@ class Reading:
         # With fewer, hardly any pairs are left to train on.
         is_enough = 2 * self.pairs_left > held_out
         if not is_complete or not is_enough:
-            keys = " and ".join(f"data.{split}_size={sizes[split]}" for split in splits)
-            files = " and ".join(f"data.{split}" for split in splits)
-            raise NMTError(
-                f"the corpus has too few distinct pairs to draw {keys} from it: "
-                f"lower the size, or pass {files}"
-            )
+            raise NMTError(too_few_pairs(sizes, splits, self.pairs_left + held_out))
         for split in splits:
             self.counts[split] = {"read": len(drawn[split]), "dropped": Counter()}
             if self.corpus.structured:
@@ -445,3 +440,13 @@ class Reading:
     def remove_text(self) -> None:
         """Remove the files of clean pairs."""
         remove_files(self.places)
+
+
+def too_few_pairs(sizes: dict[str, int], splits: Sequence[str], pairs: int) -> str:
+    """Say that held-out sets of these sizes cannot be drawn from this number of distinct pairs."""
+    keys = " and ".join(f"data.{split}_size={sizes[split]}" for split in splits)
+    files = " and ".join(f"data.{split}" for split in splits)
+    tenth = pairs // 10
+    smaller = " ".join(f"data.{split}_size={tenth}" for split in splits)
+    advice = f"pass smaller sizes, such as {smaller}, or pass {files}" if tenth else f"pass {files}"
+    return f"{pairs:,} distinct pairs are too few to draw {keys} from them: {advice}"

@@ -200,14 +200,24 @@ class Shifts:
             ]
         return []
 
+    def end_of_first(self) -> int:
+        """The last pair of the first shifted part."""
+        end = self.shifted[0].last
+        for part in self.shifted[1:]:
+            if part.first == end + 1:
+                end = part.last
+        return end
+
     def shift_notice(self, inspected: int, where: Where) -> str:
         shift = self.shifted[0]
+        end = self.end_of_first()
         number = abs(shift.lines)
         lines = "1 line" if number == 1 else f"{number} lines"
         direction = "down" if shift.lines > 0 else "up"
         pairs = sum(part.last - part.first + 1 for part in self.shifted)
+        more = "first " if end < self.shifted[-1].last else ""
         return (
-            f"in {pairs:,} of {inspected:,} pairs, from about {where(shift.first)}, targets "
-            f"belong to other sources; there, the target side is shifted {lines} {direction}: "
-            "find the missing or additional line"
+            f"in {pairs:,} of {inspected:,} pairs, {more}from about {where(shift.first)} to "
+            f"{where(end)}, targets belong to other sources; there, the target side is shifted "
+            f"{lines} {direction}: find the missing or additional line at either end"
         )

@@ -143,6 +143,7 @@ def test_each_kind_of_damage_is_named(pairs: list[Pair], kind: str, key: str) ->
     assert f"data.filters.{key}" in notice.text
     bad = {number for number, pair in enumerate(pairs, start=1) if pair not in PAIRS}
     worst = {pair.number for pair in notice.worst}
+    assert any(pair.damage.startswith(kind) for pair in notice.worst)
     # Almost: a cut sentence may still be a good translation.
     assert len(worst - bad) <= 1
     first = min(bad) if kind != "shifted by some lines" else 81
@@ -322,7 +323,7 @@ def test_the_command_prints_the_notice_and_the_worst_pairs(nmt, here: Path) -> N
     assert "data.train (" in lines[at]
     for line in lines[at + 1 : at + 11]:
         assert line.startswith("  pair ")
-        assert "similarity" in line
+        assert ", unrelated, similarity " in line
 
 
 def test_a_terminal_shows_a_table_that_is_as_wide_as_the_terminal() -> None:
@@ -330,14 +331,16 @@ def test_a_terminal_shows_a_table_that_is_as_wide_as_the_terminal() -> None:
     assert notice
     assert notice.text.endswith("correct or remove these pairs")
     output = io.StringIO()
-    console = Console(file=output, force_terminal=True, width=70, soft_wrap=True, color_system=None)
+    console = Console(
+        file=output, force_terminal=True, width=100, soft_wrap=True, color_system=None
+    )
     print_pairs(notice.worst, console)
     heading, *rows = output.getvalue().splitlines()
-    assert heading.split() == ["pair", "similarity", "source", "target"]
+    assert heading.split() == ["pair", "damage", "similarity", "source", "target"]
     assert len(rows) == len(notice.worst) == 10
     for row, pair in zip(rows, notice.worst, strict=True):
-        assert row.split()[:2] == [f"{pair.number:,}", f"{pair.similarity:.2f}"]
-        assert len(row) <= 70
+        assert row.split()[:3] == [f"{pair.number:,}", "unrelated", f"{pair.similarity:.2f}"]
+        assert len(row) <= 100
         assert pair.pair[0][:20] in row
         assert pair.pair[1][:20] in row
         assert "\u2026" in row

@@ -105,9 +105,22 @@ def replaced(change: Callable[[str], str], side: int, step: int = 1) -> list[Pai
             ("German sources", "first: pair 4"),
             id="part swapped",
         ),
-        pytest.param(shifted(0, 1), ("pair 1,", "1 line down"), id="shifted"),
-        pytest.param(without_targets(2), ("pair 1,", "2 lines up"), id="shifted up"),
-        pytest.param(shifted(300, 1), ("pair 301,", "1 line down"), id="shifted from the middle"),
+        pytest.param(
+            shifted(0, 1), ("from about pair 1 to pair 600,", "1 line down"), id="shifted"
+        ),
+        pytest.param(
+            without_targets(2), ("from about pair 1 to pair 598,", "2 lines up"), id="shifted up"
+        ),
+        pytest.param(
+            shifted(300, 1),
+            ("from about pair 301 to pair 600,", "1 line down"),
+            id="shifted from the middle",
+        ),
+        pytest.param(
+            [*shifted(0, 1)[:200], *PAIRS[200:400], *shifted(0, 1)[400:]],
+            ("first from about pair 1 to pair 200,", "1 line down"),
+            id="shifted twice",
+        ),
         pytest.param(
             shuffled(),
             ("nothing in common",),
