@@ -4,6 +4,7 @@ import re
 
 from nmt.sentences.by_rules import ends_by_rules
 from nmt.sentences.enclosures import Enclosure, enclosures, enclosures_around
+from nmt.sentences.last_words import last_word
 from nmt.sentences.marks import END
 from nmt.sentences.rules import rules_of
 from nmt.text import subtags
@@ -109,7 +110,8 @@ def candidates_of_sentencex(text: str, language: str) -> set[int]:
     for sentence in sentencex.segment(language, text.translate(QUOTES)):
         end += len(sentence)
         candidates.add(end)
-    candidates.update(match.end() for match in LIST_END.finditer(text))
+    for pattern in (LIST_END, last_word(language)):
+        candidates.update(match.end() for match in pattern.finditer(text))
     for match in END.finditer(text):
         if match[0][0] not in SENTENCEX_MARKS:
             candidates.add(match.end())

@@ -30,6 +30,10 @@ from nmt.sentences.splitting import split_sentences
             "\u201eDa!\u201c, rief er.",
         ),
         ("de", "Er sah u.a. Hunde usw.|Dann ging er am 3. Mai."),
+        ("en", "Tom is ill.|Follow me.|He said no.|It is OK.|It reads XML.|See fig. A here."),
+        ("en", "Call No. Seven.|Ask JR. Tom.|It left the U.S.|The end.|It is art.|(Or so.)"),
+        ("de", "Er sah mich.|Sie mag.|\u201eUnd wie!\u201c|Ludwig XIV. Regierte er?|Art. 5 gilt."),
+        ("it", "Apre il file.|Usa HTML.|Il sig. Rossi va via.|Ecco."),
         ("fr", "M. Dupont est l\u00e0.|\u00ab Bien. \u00bb|Il part."),
         (
             "ja",
