@@ -66,9 +66,13 @@ class QualityStage(Stage):
     def judge(self, judged: list[Judged], translations: list[Translation]) -> None:
         features = self.features.compute(judged, self.fit.features)
         probabilities = self.fit.probabilities(features).tolist()
+        lowest = min(self.fit.calibration.probabilities)
         for line, translation, probability in zip(judged, translations, probabilities, strict=True):
             # The model translated nothing, or a person did.
             is_certain = translation.is_from_memory or not line.source.strip()
+            if not is_certain and not line.tokens and self.features.count_flags(line):
+                # In a script that the model does not know, nmt copied all of the text.
+                probability = lowest
             translation.probability = 1.0 if is_certain else round(probability, 4)
             if self.minimum is not None:
                 is_kept = translation.probability >= self.minimum

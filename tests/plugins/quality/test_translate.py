@@ -12,8 +12,12 @@ import nmt as api
 from nmt.commands import compose, translate as command
 from nmt.config import NMTError
 from nmt.files import find_model_directory
-from nmt.translation import MARK
-from tests.plugins.quality.conftest import random_lines, write
+from nmt.plugins.quality.features import Judged
+from nmt.plugins.quality.record import read_record
+from nmt.plugins.quality.stage import QualityStage
+from nmt.translation import MARK, Translation, find_models
+from tests.helpers.options import translator_options
+from tests.plugins.quality.conftest import COMPUTE, random_lines, write
 
 BELOW = "less probable to be good than minimum=0.5"
 LINES = [*random_lines(40, seed=3), ""]
@@ -245,6 +249,19 @@ def test_what_has_no_probabilities(nmt, word_model, lines, words, problem):
     words = [word.replace("RUN", str(model)) for word in words]
     outcome = nmt("translate", "in", "minimum=0.9", "engine=torch", *words)
     outcome.refused(problem.replace("RUN", str(model)))
+
+
+def test_a_line_that_is_only_copied_is_not_trusted(calibrated):
+    options = translator_options(str(calibrated), **COMPUTE)
+    record = read_record(find_model_directory(str(calibrated)), "model")
+    stage = QualityStage(options, find_models(options.run), record)
+    # Numbers and addresses stay as they are in any language.
+    texts = ["Привет мир как у тебя дела", "12345", "https://example.com/a"]
+    translations = [Translation(text, 0.0, 0.0) for text in texts]
+    stage.judge([Judged(text, text, 0.0, tokens=0) for text in texts], translations)
+    foreign, number, address = [translation.probability for translation in translations]
+    assert foreign == pytest.approx(min(stage.fit.calibration.probabilities), abs=1e-4)
+    assert number > foreign < address
 
 
 def test_a_minimum_that_no_translation_reaches_is_reported(nmt, calibrated, lines, tmp_path):
