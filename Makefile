@@ -70,7 +70,7 @@ reproduce-table4: $(INSTALLED_DEV) ## Table 4: constituency parsing; needs OPTIO
 test: $(INSTALLED_DEV) ## Run the tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal
 
-test-slow: $(INSTALLED_DEV) ## Run the tests that take minutes each; OPTIONS=FILE: only the tests in a file
+test-slow: $(INSTALLED_DEV) ## Run the tests that take seconds to minutes each; OPTIONS=FILE: only the tests in a file
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m slow $(OPTIONS)
 
 check: $(INSTALLED_DEV) ## Run everything that a change must pass besides the tests: formatter, linter, type checker, docs

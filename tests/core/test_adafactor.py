@@ -115,6 +115,7 @@ def test_an_update_is_rounded_to_a_neighbor_of_the_exact_update(name, piece, mon
         assert ((actual.float() - expected).abs() <= 1.001 * spacing).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MAKERS)
 def test_small_updates_of_bfloat16_weights_add_up(name):
     """Rounded to the nearest number, no weight near 1 would change by 0.001."""
@@ -191,6 +192,7 @@ RUN = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["32-true", "bf16-true"])
 def test_adafactor_learns_and_resumes_to_the_same_bits(
     toy, nmt, finished, metrics, training_state, precision

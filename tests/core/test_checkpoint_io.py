@@ -188,6 +188,7 @@ def test_writing_in_the_background_produces_the_same_files(
     assert metrics(background) == metrics(direct)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("last", [72, 80], ids=["at the next save", "at the end"])
 def test_a_full_disk_ends_training_with_the_message_of_a_direct_write(
     toy, finished, nmt, here, last, in_the_background

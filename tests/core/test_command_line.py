@@ -14,6 +14,7 @@ def shell(*words, folder, stdin=None):
     return subprocess.run(command, cwd=folder, stdin=stdin, capture_output=True, text=True)
 
 
+@pytest.mark.slow
 def test_nmt_alone_names_every_command(tmp_path):
     alone = shell(folder=tmp_path)
     assert (alone.returncode, alone.stderr) == (0, "")

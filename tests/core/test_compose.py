@@ -139,6 +139,7 @@ ROWS_OF_TABLE_3 = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("option", ROWS_OF_TABLE_3)
 def test_a_row_of_table_3_differs_from_its_base_only_in_its_keys(option: str) -> None:
     written = written_in("experiment", option)
@@ -267,6 +268,7 @@ def test_an_override_takes_effect(command, override, key, value):
     assert values(config, key) == {key: value}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -378,6 +380,7 @@ def test_only_the_chosen_files_of_conf_are_read(working_directory):
     assert "unknown key model.d_modle; did you mean model.d_model?" in line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [

@@ -130,6 +130,7 @@ def test_an_imported_model_shows_its_shape(word_model, capsys):
         assert parse(word).value() == keys[key]
 
 
+@pytest.mark.slow
 def test_json_has_the_configuration_and_the_differences(finished, capsys):
     report = json.loads(show(capsys, finished, "format=json"))
     assert report["config"] == read_config(finished)

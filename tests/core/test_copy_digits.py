@@ -3,6 +3,8 @@
 import random
 from pathlib import Path
 
+import pytest
+
 SIZES = {"train": 9000, "valid": 100, "test": 200}
 OPTIONS = [
     "data=files",
@@ -50,6 +52,7 @@ def write_digits() -> None:
         Path(f"{split}.de").write_text("".join(f"{line[::-1]}\n" for line in source))
 
 
+@pytest.mark.slow
 def test_reversing_digits_is_learned(nmt):
     write_digits()
     for words in (

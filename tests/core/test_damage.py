@@ -233,6 +233,7 @@ def test_sampled_rows_are_runs_that_are_spread_over_the_corpus(count: int) -> No
         assert (np.diff(rows) == 1).sum() >= 2000 - 2000 / RUN_PAIRS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["similarity", "languages"])
 def test_filters_drop_damaged_pairs(tmp_path: Path, key: str) -> None:
     cases = [case.values for case in KINDS if case.values[2] == key]
@@ -249,6 +250,7 @@ def test_filters_drop_damaged_pairs(tmp_path: Path, key: str) -> None:
         assert sum(pair in PAIRS for pair in kept) >= 0.95 * good - 3
 
 
+@pytest.mark.slow
 def test_the_number_of_workers_does_not_change_what_is_dropped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -270,6 +272,7 @@ def test_the_number_of_workers_does_not_change_what_is_dropped(
     assert manifest.counts["train"]["dropped"]["low similarity"] > 50
 
 
+@pytest.mark.slow
 def test_the_manifest_names_the_encoder_only_if_a_filter_uses_it(tmp_path: Path) -> None:
     write(tmp_path / "train", PAIRS)
     options = {"valid_size": 5, "test_size": 5, "overwrite": True}

@@ -25,6 +25,7 @@ def suspicions_of(pairs: list[Pair]) -> Suspicions:
     return suspicions
 
 
+@pytest.mark.slow
 def test_other_damage_is_reported_beside_a_shift() -> None:
     """From pair 301, targets are shifted; every tenth of the first pairs is unrelated."""
     pairs = [*PAIRS, *PAIRS[::-1], *PAIRS[::2], *PAIRS[1::2]]

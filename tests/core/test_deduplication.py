@@ -132,6 +132,7 @@ sys.exit(main())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [1000, 60_000])  # fails while reading, and while encoding
 def test_a_full_disk_is_one_line_and_the_old_corpus_stays(tmp_path, limit):
     write_corpus(tmp_path, 3000)

@@ -52,6 +52,7 @@ def compare_and_kill(checkpoint: str) -> None:
                 os.kill(process.pid, signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_two_devices_translate_like_one_until_they_are_killed(checkpoint):
     before = set(active_children())
     with pytest.raises(NMTError, match=r"^a translation process died"):

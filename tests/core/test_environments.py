@@ -50,6 +50,7 @@ def test_has_other_environment(before: dict[str, Any], now: dict[str, Any], is_o
     assert has_other_environment(before, now) == is_other
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have another OpenMP")
 @pytest.mark.parametrize(
     ("variables", "refused"),

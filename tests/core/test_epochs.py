@@ -133,6 +133,7 @@ def test_a_run_records_updates_and_resumes_with_either_key(toy, tmp_path, capsys
         assert f"is already trained for {updates} updates" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -175,6 +176,7 @@ def experiments(here):
         (folder / f"{name}.yaml").write_text(f"# @package _global_\n{content}\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "epochs", "minutes"),
     [

@@ -108,6 +108,7 @@ def texts_of(rows: Iterable[list[Translation]]) -> list[str]:
     return [translations[0].text for translations in rows]
 
 
+@pytest.mark.slow
 @few
 @given(lines=st.lists(any_line, max_size=7))
 def test_a_translation_does_not_depend_on_other_lines(tokenizer, lines):

@@ -100,6 +100,7 @@ def test_a_renamed_checkpoint_is_rejected(resumed):
     resumed(LONGER).refused("step=00000060.ckpt is the checkpoint of update 48")
 
 
+@pytest.mark.slow
 def test_a_run_reports_and_records_that_it_resumes_in_another_environment(resumed, toy):
     options = [*toy, "checkpoints.every_steps=12", "prepared=prepared", "run=run", LONGER]
     environment = {

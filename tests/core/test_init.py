@@ -112,6 +112,7 @@ def test_a_corpus_with_another_vocabulary_or_direction_is_rejected(
     nmt("train", *domain, *SHORT, "init=changed").refused("is en to fr", "en to de")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["separate", "tagged"])
 def test_an_imported_model_is_trained_further(other_text, nmt, name):
     pytest.importorskip("nmt.plugins.exchange")

@@ -267,6 +267,7 @@ def test_processes_end_when_the_last_write_in_the_background_fails(toy, start):
     assert list(Path("run/checkpoints").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_run_and_corpus_are_locked_while_a_run_trains(other_text, nmt, start):
     prepare = ["preprocess", *other_text, "overwrite=true"]
     assert nmt(*prepare).code == 0
@@ -309,6 +310,7 @@ LONGER = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "size", [None, 61_000, 59_990], ids=["checkpoint", "rewriting metrics", "appending metrics"]
 )

@@ -176,6 +176,7 @@ def test_tensorboard_shows_the_numbers_of_metrics_csv(finished, rows):
         assert shown == [(step, pytest.approx(value, rel=1e-4)) for step, value in in_file]
 
 
+@pytest.mark.slow
 def test_time_and_cost_add_up_over_restarts_without_validation(toy, nmt, monkeypatch, planner):
     step = TranslationModule.on_before_optimizer_step
     domain_sums = Validation.domain_sums
@@ -276,6 +277,7 @@ def test_lines_depend_on_the_clock_but_rows_do_not(toy, trained, nmt, metrics, m
     assert metrics(Path("run")) == metrics(Path("often"))
 
 
+@pytest.mark.slow
 def test_a_resumed_run_keeps_the_greater_peak_of_the_same_devices(toy, trained, nmt, monkeypatch):
     """Other programs that keep the devices busy at a start only lower the measured peak."""
     peaks = [3e15, 2e15, 4e15, 1e15]

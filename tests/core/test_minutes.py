@@ -61,6 +61,7 @@ def train_for(corpus, nmt, monkeypatch):
     return lambda minutes, *words: nmt("train", corpus, *WORDS, f"minutes={minutes}", *words)
 
 
+@pytest.mark.slow
 def test_a_run_records_its_settings_and_keeps_them(train_for):
     output = train_for(3).err
     config = settled("runs/toy")
@@ -78,6 +79,7 @@ def test_a_run_records_its_settings_and_keeps_them(train_for):
     assert f"is already trained for {updates:,} updates" in train_for(3).err
 
 
+@pytest.mark.slow
 def test_more_minutes_continue_a_run_in_a_new_folder(train_for):
     train_for(3)
     updates = settled("runs/toy")["trainer"]["max_steps"]
@@ -93,6 +95,7 @@ def test_more_minutes_continue_a_run_in_a_new_folder(train_for):
     assert settled("runs/toy-8min")["optim"]["learning_rate"] < settings.HIGHEST_RATE / 16
 
 
+@pytest.mark.slow
 def test_a_run_that_starts_from_another_model_has_the_rate_of_adapt(train_for, corpus, nmt):
     train_for(3)
     words = [corpus, *WORDS[:-1], "minutes=3", "run=run", "init=runs/toy"]
@@ -104,6 +107,7 @@ def test_a_run_that_starts_from_another_model_has_the_rate_of_adapt(train_for, c
     assert optim["weight_decay"] == 0.0
 
 
+@pytest.mark.slow
 def test_a_killed_run_resumes_to_the_same_bits(train_for, training_state):
     train_for(3)
     train_for(6)
@@ -117,6 +121,7 @@ def test_a_killed_run_resumes_to_the_same_bits(train_for, training_state):
     torch.testing.assert_close(training_state(run), state, rtol=0, atol=0)
 
 
+@pytest.mark.slow
 def test_a_run_that_cannot_continue_another_is_rejected(train_for):
     train_for(3)
     train_for(6)
@@ -224,6 +229,7 @@ def test_a_run_ends_in_time_at_changing_speed_and_can_be_repeated(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", ["minutes=0.08", "trainer.max_time=5s"])
 def test_a_schedule_of_the_user_ends_with_the_time(limit, corpus, nmt, toy):
     words = [word for word in toy if not word.startswith("trainer.max_steps")]

@@ -189,6 +189,7 @@ def model(mixture, trained) -> Path:
     return trained(*mixture, *SHORT)
 
 
+@pytest.mark.slow
 def test_a_run_on_a_mixture_has_the_same_bits_on_any_devices(
     mixture, model, train_on, training_state, here
 ):

@@ -55,6 +55,7 @@ def many(nllb_model, tmp_path_factory) -> list[str]:
     return [str(prepared), f"init={nllb_model}", *of_training, *OPTIONS]
 
 
+@pytest.mark.slow
 def test_a_run_resumes_with_the_same_bits(many, nmt, here, training_state):
     assert nmt("train", *many, "run=whole").code == 0
     assert nmt("train", *many, "trainer.max_steps=5", "run=parts").code == 0

@@ -32,6 +32,7 @@ texts = st.lists(
 ).map("".join)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NORMALIZATIONS)
 def test_normalization_is_idempotent_on_every_character(name):
     way = NORMALIZATIONS[name]
@@ -120,6 +121,7 @@ def test_every_character_of_a_normalized_line_has_an_origin(text):
             assert folded(text[places[at] :]) == read[at + 1 :]
 
 
+@pytest.mark.slow
 def test_nearly_every_line_has_origins():
     draw = random.Random(1)
     pool = list[str]()

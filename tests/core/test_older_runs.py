@@ -156,6 +156,7 @@ print(json.dumps(outcomes))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", ["this", "later"])
 def test_an_older_run_is_verified_translated_averaged_and_resumed(older, tmp_path_factory, version):
     place = Path(package.__file__).parents[1]

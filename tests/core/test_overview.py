@@ -127,6 +127,7 @@ def test_listing_does_not_import_torch():
     assert "torch" not in done.stderr.split()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "said"),
     [
@@ -195,6 +196,7 @@ REPLIES = {
 }
 
 
+@pytest.mark.slow
 def test_completion_in_bash(tmp_path, monkeypatch):
     (tmp_path / "nmt").write_text(f'#!/bin/sh\nexec {python()} -m nmt "$@"\n')
     (tmp_path / "nmt").chmod(0o755)

@@ -58,6 +58,7 @@ OTHER_WIDTHS = ("c_d_model_256", "c_d_model_1024", "big")
 """Rows whose difference grows with the vocabulary, which the paper does not tell exactly."""
 
 
+@pytest.mark.slow
 def test_rows_of_table_3_differ_from_base_as_the_papers_do():
     _, experiments = groups(COMMANDS["train"])["experiment"]
     rows = [name.removeprefix("table3/") for name in experiments if name.startswith("table3/")]

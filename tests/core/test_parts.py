@@ -88,6 +88,7 @@ def test_each_line_is_in_the_part_in_which_it_begins(tmp_path_factory, lines, en
         assert cut.size == len(content)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", CONTENTS.values(), ids=CONTENTS)
 def test_joined_parts_of_text_are_the_output_of_one_job(checkpoint, here, content):
     Path("mono.en").write_bytes(content)
@@ -99,6 +100,7 @@ def test_joined_parts_of_text_are_the_output_of_one_job(checkpoint, here, conten
         shutil.rmtree("mono.de.parts")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 2, 3, 7])
 @pytest.mark.parametrize("format", ["tsv", "jsonl"])
 def test_joined_records_are_those_of_one_job(checkpoint, here, format, count):

@@ -21,6 +21,7 @@ def losses(rows: list[dict[str, str]], column: str = "loss") -> list[float]:
     return [float(row[column]) for row in rows if row[column]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("precision", "weights"), [("bf16-mixed", torch.float32), ("bf16-true", torch.bfloat16)]
 )

@@ -500,6 +500,7 @@ preprocess(config, say)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", ["read", "deduplicating", "learning", "encoded"])
 def test_after_sigkill_the_next_command_removes_what_is_left(folder, stage):
     """Until then, other commands are refused, and workers end with the command."""

@@ -47,6 +47,7 @@ SETTINGS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", "autocast", "bfloat16"])
 @pytest.mark.parametrize("settings", SETTINGS, ids=lambda settings: " ".join(settings) or "paper")
 def test_losses_and_gradients_have_the_same_bits(settings, dtype):
@@ -136,6 +137,7 @@ OPTIONS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
 def test_a_run_has_the_same_weights_and_may_begin_to_recompute_later(
     toy, nmt, training_state, precision

@@ -126,6 +126,7 @@ def test_one_process_adds_in_a_tree():
         module.zero_grad()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("processes", "dtype"), [(2, "float32"), (4, "float32"), (8, "float32"), (4, "bfloat16")]
 )

@@ -51,6 +51,7 @@ def test_a_gradient_that_is_not_finite_stops_training_with_its_update(toy):
     assert all(tensor.isfinite().all() for tensor in last["state_dict"].values())
 
 
+@pytest.mark.slow
 def test_not_finite_skip_skips_and_counts_such_updates(toy):
     ended = train_with(SICK, *toy, *SHORT, "trainer.log_every_n_steps=1", "optim.not_finite=skip")
     assert ended.returncode == 0, ended.stderr
@@ -62,6 +63,7 @@ def test_not_finite_skip_skips_and_counts_such_updates(toy):
     assert {int(state["step"]) for state in final["optimizer_states"][0]["state"].values()} == {11}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("bad", "code"), [("2 <= batch.update", 2), ("6 <= batch.update", 0)])
 def test_a_run_that_skipped_most_updates_delivers_no_model(toy, nmt, bad, code):
     ended = train_with(
@@ -73,6 +75,7 @@ def test_a_run_that_skipped_most_updates_delivers_no_model(toy, nmt, bad, code):
         assert "optim.not_finite=skip skipped 10 of the 12 updates" in ended.stderr
 
 
+@pytest.mark.slow
 def test_early_stopping_delivers_the_best_model_and_is_final(toy, nmt):
     """At a learning rate of almost 0, no validation is better than the first."""
     options = (
@@ -92,6 +95,7 @@ def test_early_stopping_delivers_the_best_model_and_is_final(toy, nmt):
     assert "already trained for 12 updates" in again.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", ["valid.en", "train.de"])
 def test_a_line_longer_than_learned_positions_is_reported_before_training(other_text, nmt, file):
     path = Path(file)

@@ -68,6 +68,7 @@ def distribution(
     return hyps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [
@@ -120,6 +121,7 @@ def test_another_seed_draws_other_translations():
     assert all(a != b and a != c for a, b, c in zip(one, two, three, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings", [{}, {"top_k": 5}, {"top_p": 0.6}, {"no_repeat_ngram_size": 1}], ids=str
 )

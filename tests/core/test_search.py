@@ -258,6 +258,7 @@ def test_a_beam_that_holds_everything_finds_all_that_a_constraint_allows_in_orde
         assert_same(search(models, [source], config, [prefix])[0], everything[:130])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [0.0, 1.5])
 @pytest.mark.parametrize(("settings", "prefix"), CONSTRAINTS, ids=str)
 def test_a_constrained_search_that_stops_early_misses_nothing(settings, prefix, alpha):
@@ -292,6 +293,7 @@ def test_a_trained_model_is_searched_as_by_the_reference_and_no_step_longer(
     assert any(took < limit for took, _, limit in counts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", MODELS)
 def test_order_and_batching_do_not_change_a_hypothesis_and_scores_are_those_of_forced_decoding(
     variant, monkeypatch

@@ -179,6 +179,7 @@ def test_sentences_contain_the_whole_text(text: str, language: str) -> None:
     assert all(sentence.strip() for sentence in sentences)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "part", ["。", "「あ。", "（", '"a. ', "т. ", "А. ", "1. ", "(a) ", ")", "😊", "。😊", '。"']
 )

@@ -53,6 +53,7 @@ def prepared(folder: str, **changed: object) -> None:
     (Path(folder) / "manifest.json").write_text(json.dumps(manifest))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "run", "input", "text"),
     [
@@ -234,6 +235,7 @@ def test_a_table_does_not_name_its_languages():
         compose("preprocess", ["both.tsv"])
 
 
+@pytest.mark.slow
 def test_train_takes_the_options_of_a_prepared_corpus_from_its_manifest():
     prepared("data/corpus")
     config = compose("train", ["data/corpus", "model=small"])
@@ -251,6 +253,7 @@ def test_train_takes_the_options_of_a_prepared_corpus_from_its_manifest():
     assert compose("train", ["data/corpus", "experiment=multi30k"]).data == config.data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("word", "said"),
     [
@@ -276,6 +279,7 @@ def test_a_manifest_cannot_name_other_keys_or_read_the_environment():
     assert data.train == [text]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changed",
     [{"filters": "x"}, {"filters": {"max_words": "many"}}, {"unheard_of": 1}],

@@ -14,6 +14,7 @@ TRANSLATIONS = [
 ]
 
 
+@pytest.mark.slow
 def test_translations_are_more_similar_than_other_sentences():
     right = similarities(TRANSLATIONS)
     sources, targets = zip(*TRANSLATIONS, strict=True)

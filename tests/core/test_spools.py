@@ -65,6 +65,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "LINES_AT_ONCE", 20)
 
 
+@pytest.mark.slow
 def test_any_number_of_workers_writes_the_same_bytes(tmp_path, small_blocks):
     write_corpus(tmp_path, 730)
     one, *others = [
@@ -89,6 +90,7 @@ CONVERSIONS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", CONVERSIONS)
 def test_the_form_of_the_files_does_not_change_the_corpus(tmp_path, small_blocks, form):
     write_corpus(tmp_path, 450)
@@ -107,6 +109,7 @@ def rows_of(content: bytes) -> list[dict[str, Any]]:
     return pa.ipc.open_stream(content).read_all().to_pylist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [1, 150, 200])
 def test_a_large_split_is_divided_at_borders_of_blocks(tmp_path, monkeypatch, small_blocks, most):
     write_corpus(tmp_path, 1000)
@@ -143,6 +146,7 @@ def test_a_split_that_just_fits_is_one_file(tmp_path, monkeypatch, small_blocks)
     assert "files" not in manifest.counts["train"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [errno.ENOSYS, errno.EXDEV, errno.EPERM])
 def test_blocks_are_copied_where_the_kernel_cannot(tmp_path, monkeypatch, error):
     write_corpus(tmp_path, 200)
@@ -176,6 +180,7 @@ def test_a_worker_that_dies_is_one_line_and_leaves_nothing(tmp_path, monkeypatch
     assert sorted(path.name for path in tmp_path.iterdir()) == [".out.lock", "train.de", "train.en"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", [1, 99, 100, 101, 200, 450])
 @pytest.mark.parametrize("suffix", ["", ".gz"])
 def test_a_malformed_line_has_its_number_at_any_border(tmp_path, small_blocks, line, suffix):

@@ -18,6 +18,7 @@ finally:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("engine", "others"),
     [
@@ -36,6 +37,7 @@ def test_translating_a_text_loads_little(checkpoint, tmp_path, monkeypatch, engi
     assert not {"typer", "rich", "datasets", *others} & set(done.stderr.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
@@ -56,6 +58,7 @@ def test_training_refuses_mistakes_before_it_loads_torch(toy, tmp_path, words, p
     assert not {"torch", "lightning", "datasets", "pyarrow"} & set(modules.split())
 
 
+@pytest.mark.slow
 def test_preparing_a_corpus_does_not_load_torch(tmp_path):
     for code in ("en", "de"):
         # Digits do not make lines different.

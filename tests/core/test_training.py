@@ -38,6 +38,7 @@ def weights(run: Path):
     return load_file(run / "model" / "model.safetensors")
 
 
+@pytest.mark.slow
 def test_stops_and_saving_by_the_clock_do_not_change_a_run(
     toy, nmt, finished, training_state, metrics
 ):
@@ -109,6 +110,7 @@ def test_the_accumulated_gradient_is_that_of_the_whole_update(toy, nmt, training
         assert (gradient - parameter.grad).norm() <= 1e-5 * parameter.grad.norm(), name
 
 
+@pytest.mark.slow
 def test_max_time_ends_a_run_after_a_whole_update(toy, nmt, training_state):
     options = [*toy, "validation.bleu_sentences=0", "validation.every_steps=100000", "run=run"]
     outcome = nmt("train", *options, "trainer.max_time=1s", "trainer.max_steps=100000")
@@ -198,6 +200,7 @@ def test_updates_after_the_last_report_are_counted_and_reported(toy, nmt):
     check(updates=20)
 
 
+@pytest.mark.slow
 def test_latest_points_at_the_newest_run_with_a_model(toy, nmt):
     def train(run: str, *words: str):
         return nmt("train", *toy, *SHORT, f"run=runs/{run}", *words)

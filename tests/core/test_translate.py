@@ -334,6 +334,7 @@ def test_a_full_disk_is_one_line_with_standard_output(model):
     refused(process, "cannot write standard output (No space left")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("closed", "key"), [("<&-", "input=FILE"), (">&-", "output=FILE")])
 def test_a_closed_stream_is_one_line_that_names_the_key(model, closed, key):
     _, *arguments = command(model)

@@ -4,6 +4,7 @@ import gc
 import weakref
 from pathlib import Path
 
+import pytest
 import torch
 
 from nmt import search
@@ -28,6 +29,7 @@ class Spy(search.TorchEngine):
         self.models_seen.append(weakref.ref(models[0]))
 
 
+@pytest.mark.slow
 def test_a_copy_translates_and_training_stays_in_float32(
     toy, nmt, monkeypatch, training_state, metrics
 ):

@@ -86,6 +86,7 @@ for _ in range(3):
 """
 
 
+@pytest.mark.slow
 def test_idle_threads_start_and_end_without_changing_a_sum():
     assert output_of(CHOICES) == ["True"] * 12
 
@@ -99,6 +100,7 @@ print(sum(isinstance(thread, threading.Timer) for thread in threading.enumerate(
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("variables", "watches"),
     [
@@ -130,5 +132,6 @@ for process in busy:
 """
 
 
+@pytest.mark.slow
 def test_busy_programs_are_noticed():
     assert output_of(BESIDE) == ["True"]

@@ -95,6 +95,7 @@ def results(search: Search) -> list[list[dict[str, Any]]]:
     return [list(map(vars, row)) for row in search.finished.hypotheses()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prefixes", [[], PREFIXES], ids=["", "prefixes"])
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 def test_a_step_on_a_gpu_waits_once_with_the_same_result(model, no_gradients, settings, prefixes):
@@ -136,6 +137,7 @@ VARIANTS += [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("settings", "variant"), VARIANTS, ids=str)
 def test_a_step_copies_nothing_between_the_cpu_and_the_device(no_gradients, settings, variant):
     """The device is meta, whose tensors have no values.

@@ -52,6 +52,7 @@ def run_four_commands(plugins: list[str], folder: Path, options: list[str]) -> d
     return environment
 
 
+@pytest.mark.slow
 def test_the_four_commands_need_no_plugin(tmp_path, other_text):
     run_four_commands(PLUGINS, tmp_path, other_text)
 

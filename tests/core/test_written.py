@@ -71,6 +71,7 @@ WRITERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [name for name in WRITERS if name in entries_of(CommandEntry)])
 def test_files_of_each_command_are_recognized(command, run, nmt):
     Path("text").write_text("ka lo mi\nnu pe ri so\n")

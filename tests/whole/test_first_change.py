@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/design/first-change.md"
 DIFF = re.compile(r"```diff\n(.*?)```", re.S)
@@ -35,6 +37,7 @@ def apply(diff: str, path: Path) -> None:
     path.write_text(text.replace("".join(before), "".join(after)))
 
 
+@pytest.mark.slow
 def test_the_change_can_be_applied_and_its_test_passes(tmp_path):
     for folder in ("nmt", "conf"):
         ignored = shutil.ignore_patterns("__pycache__")

@@ -5,12 +5,15 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
+
 import nmt as package
 from tests.helpers.preloaded import python
 
 ROOT = Path(package.__file__).parents[1]
 
 
+@pytest.mark.slow
 def test_the_plugin_of_the_page_adds_a_command_a_document_and_a_metric(tmp_path, checkpoint):
     page = (ROOT / "docs/guides/plugins.md").read_text()
     (tmp_path / "shout.py").write_text(re.search(r"```python\n(.*?)```", page, re.S)[1])

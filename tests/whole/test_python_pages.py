@@ -8,6 +8,8 @@ import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 
+import pytest
+
 import nmt as package
 from docs import notebook
 from tests.conftest import TOY, write_toy_text
@@ -26,6 +28,7 @@ SETS = [
 ]
 
 
+@pytest.mark.slow
 def test_the_examples_of_the_page_run(here, monkeypatch, capsys):
     monkeypatch.setenv("XDG_CACHE_HOME", str(here))
     Path("corpus").mkdir()
@@ -55,6 +58,7 @@ def test_the_examples_of_the_page_run(here, monkeypatch, capsys):
     assert capsys.readouterr().out.count("\n") == 22
 
 
+@pytest.mark.slow
 def test_the_notebook_prints_what_it_shows(here):
     content = (DOCS / "guides/python.ipynb").read_text()
     stored, computed = (
@@ -67,6 +71,7 @@ def test_the_notebook_prints_what_it_shows(here):
         assert {text for text in before if not re.search(r"\d\.\d", text)} <= {*after}
 
 
+@pytest.mark.slow
 def test_the_notebook_for_colab_trains_on_files(here, monkeypatch):
     """With a smaller model and fewer updates. Outside Colab, it neither uploads nor downloads."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(here))

@@ -102,6 +102,7 @@ def problems_of(commands: list[list[str]]) -> list[str]:
     return problems
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: str(script.relative_to(ROOT)))
 def test_the_commands_of_scripts_compose_with_their_variables(script, here):
     arguments = ARGUMENTS.get(str(script.relative_to(ROOT)), ["FOLDER", "CORPUS"])
@@ -113,6 +114,7 @@ def test_the_commands_of_scripts_compose_with_their_variables(script, here):
     assert problems_of(commands) == []
 
 
+@pytest.mark.slow
 def test_the_recorded_commands_of_results_compose(here):
     lines = [line for path in RESULTS for line in json.loads(path.read_text())["commands"]]
     commands = [re.split(r" > ", line)[0] for line in lines]

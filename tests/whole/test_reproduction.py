@@ -4,6 +4,7 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
+import pytest
 import reproduce
 import table2
 from plan import Row
@@ -22,6 +23,7 @@ def made_of(monkeypatch, *commands):
     )
 
 
+@pytest.mark.slow
 def test_rows_run_once_and_again_if_their_commands_change(here, monkeypatch, capfd):
     monkeypatch.setenv("PYTHONPATH", str(Path(package.__file__).parents[1]))
     scores = ["score", "hypothesis=a", "reference=a", "format=json"]

@@ -40,6 +40,7 @@ def test_durations_are_rounded():
     assert rough == ["2 seconds", "2 minutes", "1.5 hours", "12 hours", "3.0 days"]
 
 
+@pytest.mark.slow
 def test_missing_requirements_are_listed_before_anything_starts(here, monkeypatch, capsys):
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)

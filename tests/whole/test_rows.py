@@ -43,6 +43,7 @@ def test_commands_follow_the_papers_protocol():
     assert commands["translate"].output == score.hypothesis
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["a_heads_32", "c_layers_2", "restricted_15", "big"])
 def test_rows_of_table_3_make_the_same_change_at_both_scales(name):
     papers, small = (

@@ -36,6 +36,7 @@ def test_table_is_read_completely_without_our_own_keys():
         assert word == word.lower()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_examples_compose(command):
     """Examples of different keys are composed together, which is quicker; of keys without a group, one at a time."""

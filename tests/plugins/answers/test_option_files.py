@@ -11,6 +11,7 @@ from nmt.config import NMTError, to_yaml
 GLOBAL = "# @package _global_\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "text", "line", "said"),
     [
@@ -102,6 +103,7 @@ def test_message_names_file_and_line(name, text, line, said, tmp_path, monkeypat
 RARER = ("", "- name: x\n", "[" * 3000, "defaults: base\n", "name: ${\n", "a: &a {b: *a}\n", "\x80")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", RARER)
 def test_malformed_file_gives_one_line(text, tmp_path, nmt):
     (tmp_path / "conf/model").mkdir(parents=True)

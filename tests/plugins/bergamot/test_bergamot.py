@@ -138,6 +138,7 @@ def damaged(content: bytes) -> list[bytes]:
     return results
 
 
+@pytest.mark.slow
 def test_damaged_container_is_refused_on_one_line(imported, tmp_path):
     content, _, _ = written(imported)
     file = tmp_path / "model.bin"
@@ -157,6 +158,7 @@ def check_readme(export: Path, model: Path) -> None:
     assert f"{same} of {len(SOURCES)} greedy translations are identical" in text
 
 
+@pytest.mark.slow
 def test_export_can_be_imported(nmt, imported, prepared, tmp_path):
     done = nmt("export", "imported", "format=bergamot", "prepared=data/text")
     assert done.code == 0, done.err
@@ -175,6 +177,7 @@ def test_export_can_be_imported(nmt, imported, prepared, tmp_path):
     assert not [*foreign_files(imported, "run")]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("prepared")
 def test_export_compares_firefox_s_engine_with_nmt(nmt, imported):
     pytest.importorskip("fxtranslate")
@@ -186,6 +189,7 @@ def test_export_compares_firefox_s_engine_with_nmt(nmt, imported):
     check_readme(imported / "bergamot", imported)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("prepared")
 def test_export_keeps_a_given_shortlist(nmt, imported):
     assert nmt("export", "imported", "format=bergamot", "prepared=data/text").code == 0
@@ -205,6 +209,7 @@ def test_export_replaces_only_earlier_exports(nmt, imported):
     assert "not an earlier export" in done.err
 
 
+@pytest.mark.slow
 def test_firefox_translates_an_unrounded_model_as_nmt(imported, monkeypatch):
     fxtranslate = pytest.importorskip("fxtranslate")
     monkeypatch.setattr(container, "is_rounded", lambda name: False)
@@ -214,6 +219,7 @@ def test_firefox_translates_an_unrounded_model_as_nmt(imported, monkeypatch):
     assert [engine.translate(line) for line in SOURCES[:-1]] == greedy(imported, SOURCES[:-1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
 def test_vocabulary_of_nmt_becomes_one_of_marian(kind):
     tokenizer = train_tokenizer(SOURCES + TARGETS, TokenizerConfig(kind=kind, vocabulary_size=330))
@@ -265,6 +271,7 @@ def test_shortlist_has_the_layout_of_firefox():
     assert checksum == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -108,6 +108,7 @@ def test_export_refuses_what_the_engine_lacks(change):
     assert f"model.{key}" in problems(ModelConfig(**settings))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", changes(SUPPORTED), ids=str)
 def test_engine_translates_unusual_models_as_torch(change, tokenizer, monkeypatch):
     """The engine's translations, which may be longer, begin with nmt's."""

@@ -110,6 +110,7 @@ def test_theme_is_kept(view):
     assert ground() != dark
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("code", "name", "tag", "direction"), CODES)
 def test_page_starts_with_every_language_code(browser, tmp_path, code, name, tag, direction):
     """The engine fails on purpose: a page that started reports it."""

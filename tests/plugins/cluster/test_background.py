@@ -121,6 +121,7 @@ def contents_read(monkeypatch) -> list[str]:
     return names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["", "slow://"])
 def test_an_unchanged_file_is_not_read_again(bulk, slow, monkeypatch, place):
     write_lines("in/a.txt", LINES)

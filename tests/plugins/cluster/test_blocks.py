@@ -112,6 +112,7 @@ def test_parquet_keeps_its_columns_and_gets_one(bulk, expected):
     assert pq.ParquetFile("out.parquet").metadata.row_group(0).column(0).compression == "ZSTD"
 
 
+@pytest.mark.slow
 def test_a_folder_has_one_output_per_file(bulk, expected, here):
     write_lines("in/a.txt", LINES[:12])
     write_lines("in/deep/b.en", [])
@@ -143,6 +144,7 @@ def test_a_folder_has_one_output_per_file(bulk, expected, here):
         bulk("input=in/", "output=out")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("blocks", [0, 1, 5, 7])
 def test_a_stopped_job_repeats_no_finished_block(bulk, expected, blocks):
     write_lines("in.txt", LINES)
@@ -171,6 +173,7 @@ def test_a_damaged_block_is_translated_again(bulk, expected):
     assert Path("out.txt").read_text().split("\n")[:-1] == expected(LINES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
@@ -206,6 +209,7 @@ def test_an_edited_input_does_not_mix(bulk):
         bulk("input=in.txt", "output=out.txt")
 
 
+@pytest.mark.slow
 def test_remote_files(bulk, expected):
     files = fsspec.filesystem("memory")
     files.pipe_file("/in/a.txt", "".join(f"{line}\n" for line in LINES).encode())

@@ -56,6 +56,7 @@ SAMPLING = ["decode.do_sample=true", "decode.beam_size=1", "decode.seed=3"]
 CHOICES = ["decode.n_best=2", "reference=ref"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [[], SAMPLING, CHOICES, ["glossary=terms.tsv"], ["split=never"]])
 def test_synthesis_has_the_bytes_of_one_machine(run, cluster, words):
     write("mono", ["", *sentences(1), "ka lo. mi nu. " * 9])
@@ -100,6 +101,7 @@ FORMATS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("minimum", [[], ["minimum=-5.7"]])
 @pytest.mark.parametrize("words", FORMATS.values(), ids=FORMATS)
 def test_scores_have_the_bytes_of_one_machine(run, cluster, pairs, words, minimum):
@@ -178,6 +180,7 @@ def test_a_pattern_of_files(run, cluster, pairs):
     assert "of 120 pairs" in outcome.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
@@ -255,6 +258,7 @@ def remote(here):
     files.rm("/bucket", recursive=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "name", "output"),
     [

@@ -146,6 +146,7 @@ def bootstrap_p(first: list[float], second: list[float], trials: int = 20_000) -
     return float((np.sum(centered > abs(differences.mean())) + 1) / (trials + 1))
 
 
+@pytest.mark.slow
 def test_compare_tests_differences_and_scores_each_system_once(nmt, files, program):
     Path("same").write_bytes(Path("worse").read_bytes())
     words = ["worse", "better", "again=[same]", *files, "metrics=[comet,chrf]"]
@@ -182,6 +183,7 @@ def test_compare_as_text(nmt, files, program):
     assert verdict.startswith("better against worse: COMET +")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
@@ -253,6 +255,7 @@ def test_bundles_have_no_scores_that_depend_on_another_program(nmt):
     nmt("cite", "metrics=[comet]").refused("metrics=", "must be")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("program", "problem"),
     [

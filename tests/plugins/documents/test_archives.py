@@ -166,6 +166,7 @@ def test_texts_in_images_of_chapters_are_reported():
     assert document.notice == "texts in SVG images left untranslated: 1"
 
 
+@pytest.mark.slow
 def test_a_member_larger_than_it_says_is_not_unpacked():
     content = archive_of(" " * 2**28, "word/document.xml")
     size = (2**28).to_bytes(4, "little")

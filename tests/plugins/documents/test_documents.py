@@ -248,6 +248,7 @@ def calls_to_translate(format: str, text: str) -> int:
     return events.count("call") + events.count("c_call")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("format", "whole", "level", "piece"), LINEAR)
 def test_time_is_linear_in_the_size_of_a_file_and_independent_of_its_depth(
     format, whole, level, piece

@@ -59,6 +59,7 @@ def test_texts_in_expressions_are_reported():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sign", ["{", "<A ", "{`${", "<A b={", "import {\n\n", "<A b='", "{/*"])
 def test_unclosed_signs_do_not_take_quadratic_time(sign):
     page = sign * (20_000 // len(sign)) + "\n\nThe text\n"

@@ -76,6 +76,7 @@ def is_linear(format: str, size: int, pieces: list[str]) -> bool:
     return any(seconds(format, whole) < 3 * seconds(format, half) for _ in range(4))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", FILES)
 def test_hostile_files_take_linear_time(format):
     # The first document of a format also takes the time of imports.

@@ -24,6 +24,7 @@ def translate(model: Path, *words: str, content: str = "", code: int = 0) -> str
     return (done.stderr if code else done.stdout).decode()
 
 
+@pytest.mark.slow
 def test_a_page_keeps_its_tags_with_either_engine(word_model, tmp_path):
     page = tmp_path / "page.html"
     output = tmp_path / "out"
@@ -57,6 +58,7 @@ def test_an_archive_is_not_written_to_a_terminal(word_model, tmp_path):
 TEMPLATE = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=CHARSET"\n'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "content", "option", "problem"),
     [
@@ -74,6 +76,7 @@ def test_an_unsuitable_document_is_an_error_of_one_line(
     assert problem in error
 
 
+@pytest.mark.slow
 def test_the_suffix_gz_compresses_a_document(word_model, tmp_path):
     page = tmp_path / "page.html.gz"
     output = tmp_path / "out.html.gz"

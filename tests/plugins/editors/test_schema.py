@@ -220,6 +220,7 @@ def test_mistakes_in_experiments_are_refused_by_nmt_and_by_the_schema(text, tmp_
         compose(COMMANDS["train"], ["experiment=mine"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("entry", "is_valid"),
     [

@@ -90,6 +90,7 @@ def test_export_reports_missing_validation_set(model, nmt):
     assert line.startswith("no sample was compared: nowhere: no prepared corpus")
 
 
+@pytest.mark.slow
 def test_export_replaces_only_earlier_exports(model, nmt, tmp_path):
     (tmp_path / "other").mkdir()
     (tmp_path / "other/notes").write_text("dear")

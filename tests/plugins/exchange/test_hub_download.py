@@ -86,6 +86,7 @@ def run(environment, here) -> Callable[..., Outcome]:
     return run
 
 
+@pytest.mark.slow
 def test_the_import_is_that_of_the_folder_and_is_downloaded_once(folder, hub, run, nmt):
     commit = hub.branches[NLLB, "main"]
     done = run(f"hub:{NLLB}", "output=first")
@@ -134,6 +135,7 @@ def test_the_import_is_that_of_the_folder_and_is_downloaded_once(folder, hub, ru
 DAMAGES = {"short": lambda content: content[:1000], "other": lambda content: content[::-1]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", DAMAGES)
 def test_a_damaged_download_is_replaced(folder, hub, run, environment, kind):
     hub.add(f"damaged/{kind}", folder)
@@ -154,6 +156,7 @@ def test_a_damaged_download_is_replaced(folder, hub, run, environment, kind):
     assert run(name, "output=again").code == 0
 
 
+@pytest.mark.slow
 def test_a_revision_is_another_model(folder, hub, run, tmp_path):
     """It is named like a pull request, and only has weights in PyTorch's format."""
     as_stored_in_2022(folder, tmp_path / "old")
@@ -165,6 +168,7 @@ def test_a_revision_is_another_model(folder, hub, run, tmp_path):
     assert "pytorch_model.bin" in hub.names_requested()
 
 
+@pytest.mark.slow
 def test_a_broken_connection_is_reported_and_the_next_command_continues(hub, run, tmp_path):
     cache = str(tmp_path / "cache")
     hub.is_cut = True
@@ -178,6 +182,7 @@ def test_a_broken_connection_is_reported_and_the_next_command_continues(hub, run
     assert hub.names_requested() == ["model.safetensors"]
 
 
+@pytest.mark.slow
 def test_a_gated_model_needs_a_token(hub, run, tmp_path):
     cache = str(tmp_path / "cache")
     hub.token = "hf_secret"
@@ -188,6 +193,7 @@ def test_a_gated_model_needs_a_token(hub, run, tmp_path):
     assert done.code == 0, done.err
 
 
+@pytest.mark.slow
 def test_without_a_network(run):
     done = run("hub:some/model", "output=model", HF_ENDPOINT="http://127.0.0.1:9")
     done.refused("hub:some/model: cannot be downloaded", "refused", "check the network")
@@ -252,6 +258,7 @@ def test_weights_of_an_unsupported_model_are_not_downloaded(errors, hub):
     assert not [request for request in hub.requests if request.startswith("GET /large/")]
 
 
+@pytest.mark.slow
 def test_other_commands_do_not_load_the_library():
     """A folder that does not exist stands for any folder."""
     program = f"import sys\n{PROGRAM}\nprint(*sys.modules)"

@@ -146,6 +146,7 @@ def test_a_command_that_refuses_a_model_names_it(outcomes):
     outcomes["serve"].refused("without a key")
 
 
+@pytest.mark.slow
 def test_offline_the_cache_is_used(outcomes, hub, environment, place):
     commit = hub.branches[MODEL, "main"]
     hub.requests.clear()
@@ -158,6 +159,7 @@ def test_offline_the_cache_is_used(outcomes, hub, environment, place):
     assert hub.requests == []
 
 
+@pytest.mark.slow
 def test_a_partial_translation_resumes_only_with_the_same_model(outcomes, hub, environment, place):
     """The identity has the hashes of the files, so a new version under the same name starts anew."""
     from nmt.model import load_model
@@ -174,6 +176,7 @@ def test_a_partial_translation_resumes_only_with_the_same_model(outcomes, hub, e
     assert f"is commit {new}" in done.err
 
 
+@pytest.mark.slow
 def test_the_python_api_loads_it(outcomes, environment, place):
     import subprocess
     import sys
@@ -236,6 +239,7 @@ def test_other_repositories_are_refused_in_one_line(name, strangers):
     strangers[name].refused(*STRANGERS[name])
 
 
+@pytest.mark.slow
 def test_names_that_lead_elsewhere_are_not_used(hub, word_model, environment, place, outcomes):
     """The server lists them, but nmt asks for the files of a model directory only."""
     content = {path.name: path.read_bytes() for path in word_model.iterdir() if path.is_file()}
@@ -246,6 +250,7 @@ def test_names_that_lead_elsewhere_are_not_used(hub, word_model, environment, pl
     assert not [*Path(environment["XDG_CACHE_HOME"]).parent.rglob("*escaped*")]
 
 
+@pytest.mark.slow
 def test_an_endless_file_is_stopped_at_its_size(hub, word_model, environment, place, outcomes):
     hub.add("stranger/endless", word_model)
     hub.is_endless = True
@@ -260,6 +265,7 @@ def test_an_endless_file_is_stopped_at_its_size(hub, word_model, environment, pl
     assert done.out == outcomes["local"].out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
 def test_other_content_of_the_same_size_is_refused(
     name, hub, word_model, environment, place, outcomes
@@ -276,6 +282,7 @@ def test_other_content_of_the_same_size_is_refused(
     assert done.out == outcomes["local"].out
 
 
+@pytest.mark.slow
 def test_an_interrupted_download_is_no_model(hub, word_model, environment, place, outcomes):
     hub.add("someone/interrupted", word_model)
     hub.is_cut = True
@@ -293,6 +300,7 @@ def test_an_interrupted_download_is_no_model(hub, word_model, environment, place
     assert "config.json" not in hub.names_requested()
 
 
+@pytest.mark.slow
 def test_what_the_cache_lacks_is_downloaded_again(hub, word_model, environment, place, outcomes):
     commit = hub.add("someone/cached", word_model)
     command = ["translate", SENTENCE, "hub:someone/cached"]
@@ -311,6 +319,7 @@ def test_what_the_cache_lacks_is_downloaded_again(hub, word_model, environment, 
     assert hub.names_requested() == ["model.safetensors"]
 
 
+@pytest.mark.slow
 def test_two_processes_download_a_model_once(hub, word_model, environment, place, outcomes):
     """As the processes of one training do."""
     hub.add("someone/both", word_model)

@@ -62,6 +62,7 @@ def push(place, environment) -> Callable[..., list[Outcome]]:
     return push
 
 
+@pytest.mark.slow
 def test_a_round_trip(hub, push, place):
     """Publish a model, translate with it by name, and publish it again."""
     local, dry, done, used, again, changed = push(
@@ -163,6 +164,7 @@ def test_repositories_that_are_refused(hub, push):
     assert {name: [*commits] for name, commits in hub.commits.items()} == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("variables", "parts"),
     [
@@ -227,6 +229,7 @@ def test_a_public_repository_does_not_get_a_private_model(hub, push):
     assert "README.md on the hub is replaced; the old one stays in commit" in private.err
 
 
+@pytest.mark.slow
 def test_an_export_that_needs_options_of_its_own_is_explained(push):
     [done] = push(["push", "runs/words", NAME, "export=[bergamot]", "license=mit", "--dry-run"])
     # The test's model has a shape that this program does not support.

@@ -153,6 +153,7 @@ def loaded(export: Path):
     return model.eval(), tokenizer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 @torch.no_grad()
 def test_logits_are_those_of_nmt(tokenizer, tmp_path, shape):
@@ -264,6 +265,7 @@ def by_readme(export: Path, lines: list[str]) -> list[str]:
     return json.loads(results)
 
 
+@pytest.mark.slow
 def test_code_in_readme_translates_as_nmt(trained, nmt, tmp_path):
     folder, export = trained
     lines = [

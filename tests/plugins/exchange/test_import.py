@@ -89,6 +89,7 @@ def test_imported_model_translates_as_marian(nmt, imported):
         assert translation == (" ".join(line.split()) if has_letters(source) else source)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("imported", NAMES, indirect=True)
 def test_imported_model_is_exported_to_ctranslate2(nmt, tmp_path, monkeypatch, imported):
     pytest.importorskip("ctranslate2")

@@ -144,6 +144,7 @@ def test_a_card_that_is_no_text_is_ignored(tmp_path):
     assert metadata_of(tmp_path / "missing.md") == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("export_format", ["ctranslate2", "huggingface"])
 def test_license_is_shown_from_import_to_export(nmt, tmp_path, monkeypatch, export_format):
     pytest.importorskip("ctranslate2")

@@ -72,6 +72,7 @@ def same_tokens(expected: Sequence[list[Hypothesis]], results: Sequence[list[Hyp
     return sum(ours[0].tokens == theirs[0].tokens for ours, theirs in pairs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beam", [1, 4])
 def test_ctranslate2_finds_the_translations_of_torch(case, beam):
     config = DecodeConfig(**{**vars(BEAM), "beam_size": beam})
@@ -112,6 +113,7 @@ def test_a_model_that_is_certain_translates_as_torch_in_int8(kind, tmp_path, mon
         assert same_tokens(expected, results) >= least
 
 
+@pytest.mark.slow
 def test_ctranslate2_s_own_converter_makes_the_same_model(case, tmp_path, monkeypatch):
     hub = shutil.copytree(case.folder, tmp_path / "hub")
     if case.kind in ("m2m", "small100"):
@@ -151,6 +153,7 @@ def tagged_lines(case: Case, count: int) -> list[str]:
     return lines
 
 
+@pytest.mark.slow
 def test_code_in_readme_of_ctranslate2_translates_as_nmt(case, nmt, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     # A line without letters would be copied by nmt, and one without a tag has no languages.
@@ -184,6 +187,7 @@ def exported(case: Case, folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_export_for_transformers_is_the_original(case, tmp_path):
     output = exported(case, tmp_path / "export")
     run_import(ImportConfig(path=str(output), output=str(tmp_path / "again"), verify=False))
@@ -209,6 +213,7 @@ def test_export_for_transformers_is_the_original(case, tmp_path):
         assert tokenizer.decode(ids, skip_special_tokens=True) == text
 
 
+@pytest.mark.slow
 def test_code_in_readme_for_transformers_translates_as_nmt(case, tmp_path):
     output = exported(case, tmp_path / "export")
     [code] = re.findall(r"```python\n(.*?)```", (output / "README.md").read_text(), flags=re.S)

@@ -35,6 +35,7 @@ def score_of(case: Case, ids: list[int]) -> float:
     return sum(processor.get_score(case.tokenizer.pieces_of_ids[id]) for id in ids if id > UNK)
 
 
+@pytest.mark.slow
 def test_lines_in_27_languages_have_the_ids_of_transformers(case):
     lines = lines_in_many_scripts(LINES, seed=2)
     ties = 0
@@ -86,6 +87,7 @@ def test_logits_are_those_of_transformers(case):
     assert (logits - expected[..., order]).abs().max() < 1e-5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beam", [1, 4])
 def test_translations_are_those_of_transformers(case, beam):
     lines = [line for line in lines_in_many_scripts(60, seed=6) if len(line) < 40]
@@ -127,6 +129,7 @@ def test_translations_are_those_of_transformers(case, beam):
     assert compared > len(lines) / 2
 
 
+@pytest.mark.slow
 def test_certificate_stands_in_the_model_directory(nmt, tmp_path):
     write_folder(tmp_path / "hub", "small100", steps=STEPS)
     done = nmt("import", "hub", "output=model")
@@ -231,6 +234,7 @@ DAMAGE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DAMAGE)
 def test_damaged_and_hostile_folders_are_refused_in_one_line(nmt, copy, name):
     damage, message = DAMAGE[name]
@@ -248,6 +252,7 @@ def test_code_that_is_a_path_is_no_language(copy):
     assert "../../etc" not in read_vocabulary(copy, 4206).languages
 
 
+@pytest.mark.slow
 def test_lines_name_their_languages(nmt, nllb, tmp_path):
     assert nmt("import", str(nllb), "output=model", "verify=false").code == 0
 
@@ -265,6 +270,7 @@ def test_lines_name_their_languages(nmt, nllb, tmp_path):
     assert scored("source=fr", "target=de", "Hello.") != expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -282,6 +288,7 @@ def test_missing_languages_are_named(nmt, nllb, words, message):
     assert message in done.err
 
 
+@pytest.mark.slow
 def test_a_difference_from_the_original_is_a_warning(nmt, copy):
     """transformers leaves another token out of the attention."""
     change(copy / "config.json", pad_token_id=5)

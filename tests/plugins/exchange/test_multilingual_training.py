@@ -76,6 +76,7 @@ def first_ids(corpus: Path, side: str) -> set[int]:
     return {row[0].as_py() for row in table.column(side)}
 
 
+@pytest.mark.slow
 def test_pairs_begin_with_the_tags_of_their_languages(nmt, model, beside):
     done = nmt(
         "preprocess",
@@ -93,6 +94,7 @@ def test_pairs_begin_with_the_tags_of_their_languages(nmt, model, beside):
     assert first_ids(corpus, "target") == {languages["deu_Latn"]}
 
 
+@pytest.mark.slow
 def test_several_directions_are_trained_at_once(nmt, model, beside):
     (beside / "conf" / "data").mkdir(parents=True)
     (beside / "conf" / "data" / "many.yaml").write_text(MANY)
@@ -133,6 +135,7 @@ def check_held_out_lines_have_languages(nmt, model):
     assert "were not compared" not in export.out
 
 
+@pytest.mark.slow
 def test_the_trained_direction_is_the_default(nmt, model, beside):
     keys = ["data=files", "data.name=one", "data.train=train", "data.valid=valid"]
     assert nmt("preprocess", f"init={model}/model", *keys, "data.test_size=0").code == 0
@@ -155,6 +158,7 @@ def test_languages_that_the_model_lacks_are_named(nmt, model, beside):
     assert "nmt extend" in done.err
 
 
+@pytest.mark.slow
 def test_license_and_origin_survive_extension_training_and_averaging(nmt, model, beside):
     """NLLB's license forbids commercial use of any model that is made from it."""
     words = ("languages=[tyv_Cyrl]", "like=[rus_Cyrl]")

@@ -128,6 +128,7 @@ def is_refused(program: Program, model: ModelConfig) -> bool:
     return any(program.problems(settings))
 
 
+@pytest.mark.slow
 def test_program_refuses_an_unusual_model_or_translates_as_torch(network, tokenizer, tmp_path):
     folder = save_model(tmp_path / "model", network, tokenizer)
     sources = tokenizer.encode(LINES)

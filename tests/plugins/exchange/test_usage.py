@@ -106,6 +106,7 @@ def model(request, tmp_path) -> tuple[Path, list[str]]:
     return save_model(tmp_path / "model", network, tokenizer), lines
 
 
+@pytest.mark.slow
 def test_code_in_readme_translates_as_nmt(model, nmt, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     lines = [*LINES, *model[1]]

@@ -69,6 +69,7 @@ def loaded(models):
     return [(load_model(models / name), read_tokenizer(models / name)) for name in ("old", "new")]
 
 
+@pytest.mark.slow
 def test_thousand_lines_have_the_same_translations_and_scores(nmt, models, tmp_path):
     text = "\n".join(line for line in lines_in_many_scripts(1000, seed=8))
     (tmp_path / "input").write_text(text + "\n")
@@ -159,6 +160,7 @@ def test_text_with_symbols_and_tags_adds_no_entry_for_them(nmt, models, tmp_path
     assert not {0, 1, 2, *tokenizer.languages.values()} & {*ids[1:]}
 
 
+@pytest.mark.slow
 def test_training_makes_the_new_entries_predictable(nmt, models, tmp_path):
     lines = tuvan(400, seed=5)
     english = [f"line {number}" for number in range(len(lines))]
@@ -178,6 +180,7 @@ def test_training_makes_the_new_entries_predictable(nmt, models, tmp_path):
     assert description["target"] == "tyv_Cyrl"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "message"),
     [

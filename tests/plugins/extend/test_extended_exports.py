@@ -61,6 +61,7 @@ def tagged_lines(kind: str) -> list[str]:
     return lines
 
 
+@pytest.mark.slow
 def test_ctranslate2_encodes_each_language_as_nmt(extended, nmt, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     kind, model = extended

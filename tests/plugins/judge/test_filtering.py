@@ -104,6 +104,7 @@ def test_a_minimum_keeps_likely_pairs_as_they_are(score, pairs, expected):
     assert gzip.decompress(Path("k.tsv.gz").read_bytes()).decode().splitlines() == rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [[], ["minimum=-2.4"]])
 @pytest.mark.parametrize("name", ["s.tsv", "p.jsonl"])
 def test_parts_have_the_bytes_of_one_job(nmt, score, pairs, name, words):
@@ -127,6 +128,7 @@ def test_parts_have_the_bytes_of_one_job(nmt, score, pairs, name, words):
     assert words or all(sizes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["p.tsv", COLUMNS], ["source=s", "hypothesis=t"]])
 def test_a_killed_job_resumes_at_a_block(nmt, finished, score, pairs, words, monkeypatch):
     score(*words, "output=whole.tsv")
@@ -245,6 +247,7 @@ def test_a_tab_in_a_line_of_two_files_is_named(nmt, finished, pairs):
     nmt("score", str(finished), *words).refused("s, line 1: contains a tab")
 
 
+@pytest.mark.slow
 def test_a_job_without_parts_left_over(score, pairs):
     """More parts than blocks: the last parts are empty."""
     score("p.tsv", "output=whole.tsv", COLUMNS)

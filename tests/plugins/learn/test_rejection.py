@@ -161,6 +161,7 @@ def test_reasons_by_comparison(source, target, facts, reason):
     assert bool(found) == bool(reason)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "target", "added"),
     [

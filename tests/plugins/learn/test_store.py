@@ -163,6 +163,7 @@ def test_undo_without_a_readable_record(run: Path, nmt):
     assert Store("run").current() == weights[0]
 
 
+@pytest.mark.slow
 def test_nothing_to_undo(run: Path, nmt):
     nmt("learn", "run", "undo=true").refused("its model has not learned anything")
     weights = learn_twice(run)
@@ -235,6 +236,7 @@ def killed_at(event: int, run: Path) -> bool:
     return os.WIFSIGNALED(status)
 
 
+@pytest.mark.slow
 def test_a_killed_process_leaves_the_old_or_the_new_model(run: Path):
     original = shutil.copytree(run, "original")
     parent = Store(str(run)).current()

@@ -118,6 +118,7 @@ def test_what_stays_is_counted():
 HOSTILE = ["* ", "*a ", "`a ", "<<a", "xref:a[", "ab:[", "{a", "[.a]#", "((a", "|", "^a", "====\n"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_hostile_files_take_linear_time(piece):
     text = piece * (20_000 // len(piece))

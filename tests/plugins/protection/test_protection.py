@@ -198,6 +198,7 @@ PARTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", [*PARTS, "{{a%d}} ", "%d km ", "a", "a_", "a@", "<a ", "{a}"])
 def test_time_is_proportional_to_the_length_of_a_line(part):
     """Also if a line has thousands of different items."""
@@ -421,6 +422,7 @@ def copies_in(text: str) -> list[str]:
     return sorted(copy[0] for copy in COPY.finditer(text))
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     st.lists(marked_lines.map(" ".join)),

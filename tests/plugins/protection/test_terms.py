@@ -352,6 +352,7 @@ def test_glossaries_are_refused_with_sampling(nmt, checkpoint, terms):
     done.refused("not supported with decode.do_")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("precision", "n_best"), [("float32", 1), ("float32", 2), ("int8", 1)])
 def test_torch_searches_again_only_for_lines_whose_translation_lacks_a_term(
     word_model, terms, precision, n_best

@@ -160,6 +160,7 @@ def test_the_file_belongs_to_the_model(copy):
         files_of_nmt("me/words", {**sizes, NAME: 2**21})
 
 
+@pytest.mark.slow
 def test_with_an_encoder_a_second_fit_works_without_it(
     nmt, word_model, validation, here, monkeypatch
 ):

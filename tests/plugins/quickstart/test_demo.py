@@ -12,6 +12,7 @@ from nmt.config import NMTError
 from nmt.plugins.quickstart.demo import DemoConfig, Step, name_of_program, run_step, steps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("keys", "corpus", "run", "updates"),
     [
@@ -46,6 +47,7 @@ def test_a_program_in_the_working_folder_is_not_run(here):
     assert Path("version").read_text().startswith("nmt ")
 
 
+@pytest.mark.slow
 def test_it_stops_at_the_first_failure(here):
     """pip has no index here, so the first command cannot download the corpus."""
     environment = {

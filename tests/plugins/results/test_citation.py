@@ -159,6 +159,7 @@ def test_commands_in_a_bundle_repeat_its_translations_and_scores(nmt, bundles):
     assert json.loads(nmt(*score[1:], "--json").out) == statement["scores"]
 
 
+@pytest.mark.slow
 def test_bundle_verifies_without_the_run(bundles):
     """In a process that cannot import torch, in a folder that contains only the bundle."""
     elsewhere = bundles / "else/where"
@@ -372,6 +373,7 @@ NAMES_OF_EDITS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("detected_with", "edit"), EDITS, ids=NAMES_OF_EDITS)
 def test_edit_is_detected_or_reported_as_unproven(nmt, bundles, finished, detected_with, edit):
     rewritten(edit)

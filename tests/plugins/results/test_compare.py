@@ -115,6 +115,7 @@ def test_comparison_of_files_as_text(nmt, files):
     assert "sentences/s" not in text  # no model was compared
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "names"),
     [
@@ -291,6 +292,7 @@ def assert_loads_nothing(root: ET.Element) -> None:
         assert element.get("href", "data:,") == "data:,"
 
 
+@pytest.mark.slow
 def test_page_loads_nothing_and_runs_only_its_script(nmt, files):
     for name in ("source", "reference", "good"):
         write(name, [f"{HOSTILE} {number}" for number in range(80)])
@@ -379,6 +381,7 @@ def commands(nmt, finished, toy, tmp_path, monkeypatch) -> Commands:
     return Commands(nmt, prepared)
 
 
+@pytest.mark.slow
 def test_all_commands_give_the_same_translations_with_torch(commands):
     translation = commands.translate("out.de")
     assert translation != commands.translate("bare.de", "protect=none")

@@ -34,6 +34,7 @@ def test_a_bundle_states_both_languages(nmt, nllb_model):
     assert "2 of 2 lines are the same" in checked.out
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("files")
 def test_models_of_two_and_of_many_languages_are_compared(nmt, nllb_model, word_model):
     options = ["source=in.txt", "reference=ref.ja", "output=null", "metrics=[chrf]"]

@@ -52,6 +52,7 @@ def contents(run: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 def test_unchanged_run_has_equal_bits_and_stays_unchanged(nmt, run):
     before = contents(run)
     outcome = nmt("verify", "mine")
@@ -72,6 +73,7 @@ def flip_bit(tensor: torch.Tensor) -> None:
     tensor.view(torch.int32)[7, 7] ^= 1
 
 
+@pytest.mark.slow
 def test_changed_bit_is_reported_with_the_environment(nmt, run):
     path = run / LATER
     content = torch.load(path, weights_only=True)
@@ -215,6 +217,7 @@ def test_model_must_be_the_mean_of_its_checkpoints(nmt, run):
     assert outcome.out.splitlines()[1].startswith(f"{DIFFERS}model: ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("averaged", [[], [60, 61], [0, 60], [60, 60]])
 def test_impossible_averages_are_detected(nmt, run, averaged):
     change_description(run, ["training", "averaged"], averaged)
@@ -283,6 +286,7 @@ def test_processor_of_an_older_run_is_read_from_the_environment_file(run, conten
         environment_of_run(run, checkpoint)
 
 
+@pytest.mark.slow
 def test_run_with_init_is_trained_again_from_the_initial_weights(nmt, toy, finished):
     parent = Path(shutil.copytree(finished, "parent"))
     adapted = [*toy, "trainer.max_steps=4", "checkpoints.every_steps=2"]

@@ -116,6 +116,7 @@ def command_line(
     ).stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("test", "seed"), [("bs", 7), ("ar", 12345)])
 def test_p_values_equal_those_of_sacrebleus_command_line(test, seed, tmp_path, monkeypatch):
     monkeypatch.setenv("SACREBLEU_SEED", "99")  # the option must win

@@ -59,6 +59,7 @@ def test_the_address_follows_from_the_command_line(line, address):
     assert health.server_address([*line.split(), ""]) == address
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="containers run Linux")
 def test_only_a_server_that_does_not_answer_is_unhealthy(word_model):
     port = free_port()

@@ -237,6 +237,7 @@ def test_a_telephone_has_one_column_and_room_for_fingers(open_page):
     assert min(control.bounding_box()["height"] for control in controls) >= 44
 
 
+@pytest.mark.slow
 def test_a_key_is_asked_for_and_a_server_that_has_ended_is_asked_again(
     open_page, word_model, expected, tmp_path
 ):

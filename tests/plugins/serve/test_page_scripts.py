@@ -242,6 +242,7 @@ def test_long_names_of_languages_do_not_run_under_the_arrow(open_page):
     assert source.evaluate("box => getComputedStyle(box).textOverflow") == "ellipsis"
 
 
+@pytest.mark.slow
 def test_pages_of_clients_turn_to_the_right(address):
     page = '<html lang="en"><p>ka <code>-x</code></p></html>'
     expected = '<html dir="rtl" lang="ar">'

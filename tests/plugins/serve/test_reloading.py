@@ -6,6 +6,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
 import torch
 
 from nmt.files import read_description
@@ -73,6 +74,7 @@ def write_same(model: Path, folder: Path) -> None:
     write_model_directory(folder, load_model(model), model / "tokenizer.model", description, "")
 
 
+@pytest.mark.slow
 def test_a_broken_model_is_logged_and_the_old_one_stays(word_model, tmp_path):
     served = shutil.copytree(word_model, tmp_path / "served")
     expected = by_command(word_model, TEXTS)
@@ -85,6 +87,7 @@ def test_a_broken_model_is_logged_and_the_old_one_stays(word_model, tmp_path):
         assert server.translated(TEXTS) != expected
 
 
+@pytest.mark.slow
 def test_a_model_for_other_languages_is_refused(word_model, tmp_path):
     served = shutil.copytree(word_model, tmp_path / "served")
     with serving(served) as server:

@@ -90,6 +90,7 @@ def polyglot(word_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
         yield server
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options", [{}, {"format": "html"}, {"alternatives": 2, "details": True}], ids=str
 )
@@ -324,6 +325,7 @@ def test_host_names_may_be_allowed(two_models):
     assert two_models.ask("/languages", Host="other.example.org")[0] == 421
 
 
+@pytest.mark.slow
 def test_accepted_requests_are_answered_after_sigterm(word_model):
     with serving(word_model) as server, ThreadPoolExecutor(12) as pool:
         expected = server.translated(LINES[0])
@@ -337,6 +339,7 @@ def test_accepted_requests_are_answered_after_sigterm(word_model):
         assert server.process.wait(30) in (0, -signal.SIGTERM)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
 def test_each_engine_serves_the_same_with_a_glossary(word_model, expected, tmp_path, engine):
     glossary = tmp_path / "terms.tsv"

@@ -21,6 +21,7 @@ PROMISE = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\
 CHUNKED = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
+@pytest.mark.slow
 def test_texts_of_clients_are_not_logged(server):
     before = len(server.log)
     kind = "multipart/form-data; boundary=b"
@@ -162,6 +163,7 @@ def test_keys_are_required_and_limits_hold(guarded, key):
     assert key not in "".join(guarded.log)
 
 
+@pytest.mark.slow
 def test_slow_requests_are_ended(guarded):
     with connect(guarded, PROMISE % 10) as slow:
         assert b" 504 " in slow.recv(1000)
@@ -178,6 +180,7 @@ def test_connections_above_the_limit_are_refused(guarded):
         connection.close()
 
 
+@pytest.mark.slow
 def test_a_page_of_an_allowed_site_may_send_json_and_a_key(word_model):
     """A browser asks first, and sends the request only if the answer allows it."""
     origin = "https://example.org"

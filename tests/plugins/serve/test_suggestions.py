@@ -8,6 +8,7 @@ import pytest
 from tests.plugins.serve.serving import serving
 
 
+@pytest.mark.slow
 def test_suggestions_of_two_servers_are_rows_of_one_file(word_model, tmp_path):
     path = tmp_path / "all.tsv"
     options = (word_model, f"suggestions={path}")

@@ -225,6 +225,7 @@ def test_interrupted_command_resumes_with_any_number_of_threads(make, stop_early
     assert Path("out/identity.json").read_bytes() == Path("stopped/identity.json").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_resumed_job_and_parts_write_the_same_digits(make, nmt, stop_early, word_model):
     make("buffer=7", output="whole", run=word_model)
     expected = Path("whole/translations.jsonl").read_bytes()
@@ -240,6 +241,7 @@ def test_a_resumed_job_and_parts_write_the_same_digits(make, nmt, stop_early, wo
     assert all(parts[f"00{number}-of-003"] for number in (1, 2, 3))
 
 
+@pytest.mark.slow
 def test_two_commands_do_not_work_in_one_folder(make, nmt, word_model):
     make(run=word_model)
     before = contents_of("out")
@@ -257,6 +259,7 @@ def test_a_folder_with_unrelated_files_is_not_locked(nmt, mono, word_model):
     assert not Path(".lock").exists()
 
 
+@pytest.mark.slow
 def test_folders_of_an_older_nmt_are_rejected_with_advice(make, nmt, stop_early, word_model):
     expected = make(output="whole", run=word_model)
     stop_early("out")
@@ -320,6 +323,7 @@ def test_an_empty_input_is_one_line(nmt, mono, word_model):
     nmt(*words, "output=empty").refused("none of the 0 pairs")
 
 
+@pytest.mark.slow
 def test_joined_parts_have_the_pairs_of_one_job(make, nmt, mono, checkpoint):
     one_by_one = ["decode.batch_tokens=1", "flagged=keep"]
     pairs = make(*one_by_one)

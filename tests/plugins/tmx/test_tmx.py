@@ -157,6 +157,7 @@ def test_a_damaged_or_hostile_file_is_an_error_of_one_line(tmp_path, content, pr
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_file(tmp_path):
     path = tmp_path / "m.tmx"
     path.write_bytes(memory(*UNITS * 20_000))
