@@ -1,8 +1,7 @@
 """Words that end sentences, although sentencex takes them for abbreviations.
 
-Its lists come from dictionaries, which have an abbreviation for almost any short word: "ill." in
-English, "mich." in German. Here are those of the 3,000 most frequent words of each language (by the
-package wordfreq 3.1) that are rarely abbreviated but often end sentences.
+Its lists have an abbreviation for almost any short word: "ill." in English, "mich." in German. Here
+are frequent words that are rarely abbreviated but often end sentences.
 """
 
 from functools import cache
