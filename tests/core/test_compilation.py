@@ -71,8 +71,9 @@ SETTINGS = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("settings", SETTINGS, ids=lambda settings: " ".join(settings) or "paper")
-@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
-def test_compiled_training_equals_eager_training(monkeypatch, backend, settings):
+# Logits are float32 in any model, and inductor's kernels add them in another order.
+@pytest.mark.parametrize(("backend", "tolerance"), [("aot_eager", 1e-9), ("inductor", 1e-6)])
+def test_compiled_training_equals_eager_training(monkeypatch, backend, tolerance, settings):
     monkeypatch.setattr(compilation, "BACKEND", backend)
     model = tiny_model(dropout=0.0, **settings).double()
     draw = random.Random(2)
@@ -82,7 +83,7 @@ def test_compiled_training_equals_eager_training(monkeypatch, backend, settings)
     before = graphs()
     for batch, expected in zip(batches, eager, strict=True):
         torch.testing.assert_close(
-            losses_and_gradients(model, batch), expected, rtol=1e-9, atol=1e-9
+            losses_and_gradients(model, batch), expected, rtol=tolerance, atol=tolerance
         )
     assert graphs() > before
 
