@@ -1,12 +1,18 @@
 """The job of `nmt translate` for a document."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from nmt.config import NMTError, TranslateConfig, shown
 from nmt.items import readable
-from nmt.translation.document_lines import translated_line, warn_without_marks
+from nmt.translation.document_lines import (
+    MOST_NAMED,
+    named_lines,
+    translated_line,
+    warn_without_marks,
+)
 from nmt.translation.documents import Translated, read_document
 from nmt.translation.job import open_document
 from nmt.translation.load import open_translator
@@ -43,9 +49,11 @@ def translate_document(config: TranslateConfig) -> None:
         lines = document.lines
         show = progress_of(config, "translate", 0, len(lines), stack)
         translations = list[Translated]()
+        # Only here: parts and resumed jobs store only counts, and files of a folder share them.
+        noted = defaultdict[str, list[int]](list)
         if lines:
             translator = open_translator(config, stack)
-            for best in translate_lines(translator, lines, config.buffer, counts):
+            for best in translate_lines(translator, lines, config.buffer, counts, noted):
                 translations.append(best)
                 show(len(translations))
         else:
@@ -56,7 +64,10 @@ def translate_document(config: TranslateConfig) -> None:
         if document.notice:
             warn(document.notice)
         warn_without_marks(name, document, translations)
-    summarize(counts)
+    named = dict[str, str]()
+    for note, numbers in noted.items():
+        named[note] = named_lines(lines, numbers, counts[note])
+    summarize(counts, named)
 
 
 def translate_lines(
@@ -64,16 +75,22 @@ def translate_lines(
     lines: Sequence[str],
     buffer: int,
     counts: dict[str, int],
+    noted: dict[str, list[int]],
 ) -> Iterator[Translated]:
     """The best translation of each line; `counts` are those of its notes.
 
+    `noted` gets the first MOST_NAMED lines with each note, counted from 0.
     Raises NMTError for a line that cannot be translated.
     """
     try:
-        for line, ranked in zip(lines, translator.stream(lines, buffer), strict=True):
+        stream = zip(lines, translator.stream(lines, buffer), strict=True)
+        for number, (line, ranked) in enumerate(stream):
             best = ranked[0]
             # A line of a document has no number that its reader knows, so messages quote the line.
             report(translator.stages, line, best, repr(shown(readable(line))), counts)
+            for note in best.notes:
+                if len(noted[note]) < MOST_NAMED:
+                    noted[note].append(number)
             yield translated_line(line, best)
     except RefusedLine as error:
         line = lines[error.index]

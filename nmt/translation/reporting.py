@@ -88,8 +88,14 @@ def warn_of_note(where: str, note: str, details: str) -> None:
     warn(warning)
 
 
-def summarize(counts: Mapping[str, int]) -> None:
-    """For each note that applies to more than one line, print the number of lines."""
+def summarize(counts: Mapping[str, int], named: Mapping[str, str] | None = None) -> None:
+    """For each note that applies to more than one line, print the number of lines.
+
+    `named` has words that name the lines with a note, if the caller knows which ones they are.
+    """
     for note, count in counts.items():
         if count > 1:
-            warn(f"{count:,} lines: {note}")
+            words = f"{count:,} lines: {note}"
+            if named and note in named:
+                words += f": {named[note]}"
+            warn(words)

@@ -5,8 +5,13 @@ from nmt.plugins.results.charts import BOTTOM, LEFT, RIGHT, Drawing
 from nmt.plugins.results.risk_chart import draw_risk
 
 NAME_OF_CHART = "quality.svg"
-WIDTH = RIGHT + 10
-HEIGHT = BOTTOM + 40
+WIDTH = RIGHT + 30
+"""With room for half of the label `100%`, which is centered on the right edge of the plot."""
+TITLE = 24
+"""The height of the title of the vertical axis, which stands above the plot."""
+HEIGHT = TITLE + BOTTOM + 40
+LABELS = 16
+"""Where the labels of the vertical axis begin."""
 # The colors of the pages of `nmt report`.
 STYLE = (
     "text{font:11px sans-serif;fill:#5c6672}path{stroke:#d8dde3}"
@@ -20,11 +25,14 @@ def svg_of(record: Record) -> str:
     fit = record.fits[0]
     drawing = draw_risk(fit.kept, fit.risk)
     assert drawing
-    title = f"{drawing.chart.unit}, by {drawing.chart.by}"
+    unit = drawing.chart.unit
+    by = drawing.chart.by
+    view = f"0 {-TITLE} {WIDTH} {HEIGHT}"
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">\n'
-        f"<title>{title}</title><style>{STYLE}</style>\n{ticks_of(drawing)}"
-        f'<text x="{RIGHT}" y="{BOTTOM + 34}" text-anchor="end">{drawing.chart.by}</text>\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{view}" role="img">\n'
+        f"<title>{unit}, by {by}</title><style>{STYLE}</style>\n"
+        f'<text x="{LABELS}" y="{12 - TITLE}">{unit}</text>\n{ticks_of(drawing)}'
+        f'<text x="{WIDTH / 2:g}" y="{BOTTOM + 34}" text-anchor="middle">{by}</text>\n'
         f'<polyline points="{points_of(drawing)}"/>\n</svg>\n'
     )
 

@@ -10,6 +10,7 @@ import threading
 import webbrowser
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -54,6 +55,9 @@ def serve(config: ServeConfig) -> None:
     # would print their messages.
     logging.lastResort = PlaceHandler(logging.ERROR)
     options = uvicorn_config(server, config)
+    if config.suggestions:
+        # The page does not show the path, and the owner must find the file.
+        log(f"suggestions are appended to {Path(config.suggestions).absolute()}")
     log(f"serving {', '.join(config.run)} at {address} (press Ctrl-C to stop)")
     if config.open and has_display():
         webbrowser.open(address)

@@ -193,7 +193,7 @@ def notice(capsys) -> Callable[[str, str, int], str]:
 
 
 def test_marked_lines_are_reported_if_the_file_has_no_mark_for_them(notice):
-    no_marks = "nmt: a: this format has no marks, so 1 line is not marked; "
+    no_marks = "nmt: a: this format has no marks, so 1 line is not marked: segment "
     for content, _, _ in TOOLS.values():
         assert notice("xliff", content).startswith(no_marks)
     plain = '<trans-unit id="2"><source>I like %s.</source></trans-unit></body>'

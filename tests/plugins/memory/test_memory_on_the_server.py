@@ -17,6 +17,18 @@ SIMILAR = "va so tu pe mika."
 TARGET = "Aus dem Speicher: 3."
 ENTRY = "va so tu pe ka."
 HEBREW = "זה הזיכרון"
+LONG_ENTRY = {"source": "so tu " * 20 + "mika", "target": TARGET, "score": 0.8}
+EXACT_LINE = {"flags": [], "alignment": [], "memory": {"match": "exact", "entries": []}}
+LONG = {
+    "translatedText": "\n".join([TARGET] * 30),
+    "details": [
+        {"flags": [], "alignment": [], "memory": {"match": "fuzzy", "entries": [LONG_ENTRY]}},
+        EXACT_LINE,
+        EXACT_LINE,
+        *({"flags": [], "alignment": []} for _ in range(27)),
+    ],
+}
+"""An answer whose notes would be below the window."""
 
 
 @pytest.fixture(scope="module")
@@ -99,10 +111,38 @@ def test_the_page_marks_lines_and_offers_similar_entries(open_page: Callable[...
     expect(option).to_be_focused()
     page.keyboard.press("Enter")
     expect(translation).to_have_text(HEBREW)
-    # The entry is still similar, and the mark still opens it.
-    expect(translation.locator(".sign")).to_have_attribute("data-sign", "80%")
+    # The entry is still similar, and the mark still opens it. Its translation is that of another
+    # text.
+    expect(translation.locator(".sign").first).to_have_attribute("data-sign", "80%")
+    doubt = translation.get_by_role("img", name="Please check this line")
+    expect(doubt).to_have_attribute(
+        "title", f"Please check this line: it translates a similar text, “{ENTRY}”."
+    )
+    assert doubt.get_attribute("data-sign") == "?"
     text.fill("so tu")
     expect(page.get_by_role("list", name="Translation memory")).to_be_hidden()
+
+
+def test_notes_stay_above_the_buttons_and_similar_texts_are_shown_whole(
+    open_page: Callable[..., Any],
+):
+    playwright = pytest.importorskip("playwright.sync_api")
+    expect = playwright.expect
+    page = open_page(viewport={"width": 1000, "height": 500})
+    page.route("**/translate", lambda route: route.fulfill(json=LONG))
+    page.get_by_role("textbox", name="Text to translate").fill("\n".join(["so tu"] * 30))
+    notes = page.get_by_role("list", name="Translation memory")
+    expect(notes).to_contain_text("From the translation memory (lines 2, 3).")
+    # The translation is higher than the window, and the page was not scrolled.
+    expect(notes).to_be_in_viewport(ratio=1)
+    copy = page.get_by_role("button", name="Copy").bounding_box()
+    box = notes.bounding_box()
+    assert box["y"] + box["height"] <= copy["y"]
+    page.get_by_role("group", name="Translation").locator(".sign").first.click()
+    similar = page.get_by_role("option").locator("small")
+    assert similar.evaluate("small => small.scrollWidth <= small.clientWidth")
+    expect(similar.locator("em").last).to_have_text("mika")
+    expect(similar.locator("em").last).to_be_in_viewport(ratio=1)
 
 
 def test_each_line_from_the_memory_has_a_mark(open_page: Callable[..., Any]):

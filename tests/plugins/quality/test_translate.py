@@ -190,11 +190,36 @@ def test_units_of_xliff_have_a_state(translated, texts, here):
 def test_other_documents_keep_the_source_or_say_that_they_have_no_marks(translated, texts, here):
     write(here / "a.md", [f"# {texts['good']}", "", f"*{texts['bad']}*"])
     marked = translated("a.md", "minimum=0.5")
-    assert "this format has no marks" in marked.err
+    unmarked = f"this format has no marks, so 1 line is not marked: segment 2 ('{texts['bad'][:9]}"
+    assert unmarked in marked.err
     omitted = translated("a.md", "minimum=0.5", "below=omit")
     assert omitted.out.endswith(f"\n\n*{texts['bad']}*\n")
     assert not omitted.out.startswith(f"# {texts['good']}")
     assert BELOW in omitted.err
+
+
+def test_notices_name_the_doubtful_lines_of_a_document(translated, texts, here):
+    lines = [texts["bad"] if number in (3, 7, 12) else texts["good"] for number in range(1, 13)]
+    write(here / "a.md", "\n\n".join(lines).splitlines())
+    (here / "docs").mkdir()
+    write(here / "docs/b.md", "\n\n".join([texts["bad"]] * 12).splitlines())
+    notice = unmarked_of(translated("a.md", "minimum=0.5").err)
+    assert notice.startswith("a.md: this format has no marks, so 3 lines are not marked: segments ")
+    assert re.findall(r"(\d+) \('", notice) == ["3", "7", "12"]
+    assert " and 12 ('" in notice
+    summary = translated("a.md", "minimum=0.5", "below=omit").err.splitlines()[-1]
+    assert re.findall(r"(\d+) \('", summary) == ["3", "7", "12"]
+    # A folder has such a notice for each file. Of many lines, ten are named.
+    notice = unmarked_of(translated("docs", "output=new", "minimum=0.5").err)
+    assert notice.startswith("b.md: ")
+    assert re.findall(r"(\d+) \('", notice) == [str(number) for number in range(1, 11)]
+    assert ") and 2 others; to keep their source text" in notice
+
+
+def unmarked_of(messages: str) -> str:
+    """The only notice about lines without marks."""
+    [line] = [line for line in messages.splitlines() if "not marked" in line]
+    return line.removeprefix("nmt: ")
 
 
 def test_a_folder_of_documents(translated, texts, here):

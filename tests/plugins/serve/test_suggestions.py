@@ -23,6 +23,8 @@ def test_suggestions_of_two_servers_are_rows_of_one_file(word_model, tmp_path):
 
         assert [*pool.map(suggest, texts)] == [(200, {"success": True})] * 40
         assert one.ask("/suggest", fields) == (200, {"success": True})
+        # The owner of the server can find them.
+        assert f"nmt: suggestions are appended to {path}" in one.log
     rows = [line.split("\t") for line in path.read_text().splitlines()]
     assert sorted(len(row[0].split()) for row in rows[:40]) == [*range(1, 41)]
     assert rows[40][:4] == ["ka lo mi", "ol ak", "en", "de"]

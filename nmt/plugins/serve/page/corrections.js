@@ -5,6 +5,8 @@ import { leadOf } from "./segments.js";
 const MOST = 1000; // lines or drafts; the oldest are forgotten
 const corrections = stored("corrections"), drafts = stored("drafts");
 const key = (text, source, target) => `${source} ${target} ${text.trim()}`;
+// With the blank lines at its beginning, because a draft has a line for each line of the text.
+const draftKey = (text, source, target) => `${source} ${target} ${text.trimEnd()}`;
 
 function stored(name) {
   try { return new Map(JSON.parse(session[name] ?? "[]")); } catch { return new Map(); }
@@ -22,12 +24,12 @@ export function keepCorrections(pairs, source, target) {
 }
 
 /** What the user has written about a text, but not sent; undefined if there is nothing. */
-export const draftOf = (text, source, target) => drafts.get(key(text, source, target));
+export const draftOf = (text, source, target) => drafts.get(draftKey(text, source, target));
 
 /** Keep a draft, or forget it if it is null. */
 export function keepDraft(draft, text, source, target) {
-  if (draft === null) drafts.delete(key(text, source, target));
-  else drafts.set(key(text, source, target), draft);
+  if (draft === null) drafts.delete(draftKey(text, source, target));
+  else drafts.set(draftKey(text, source, target), draft);
   save("drafts", drafts);
 }
 

@@ -7,7 +7,7 @@ import { attributesOf, offer, pairs, question, setDetected, setLanguages, spoken
 import { linesWithText } from "./segments.js";
 import { ask } from "./server.js";
 import { onSaved, openSuggestion } from "./suggesting.js";
-import { onChoice, showWords } from "./words.js";
+import { onChoice, selectedLine, showWords } from "./words.js";
 
 const LONG = 600; // characters; longer texts are shown in smaller letters
 const NEAR = 0.9; // share of the limit from which the count warns
@@ -80,7 +80,7 @@ function show(text, answer) {
 function showFlags(text, details) {
   const warnings = Object.keys(FLAGS).map((flag) => [`Please check: ${FLAGS[flag]}`, ({ flags }) => flags.includes(flag)]);
   const sources = Object.keys(MEMORY).map((match) => [MEMORY[match], ({ memory }) => memory?.match === match]);
-  list(page.flags, warnings, text, details, (lines) => `line ${lines.slice(0, FEW).join(", ")}, …`);
+  list(page.flags, warnings, text, details, (lines) => `lines ${lines.slice(0, FEW).join(", ")}, …`);
   // Each of these lines has a mark.
   list(page.memory, sources, text, details, (lines) => `${lines.length} lines`);
 }
@@ -93,7 +93,8 @@ function list(place, kinds, text, details, many) {
   const numbers = linesWithText(text);
   place.replaceChildren(...kinds.flatMap(([words, applies]) => {
     const lines = numbers.filter((number, index) => details[index] && applies(details[index]));
-    const named = lines.length > FEW ? many(lines) : `line ${lines.join(", ")}`;
+    const few = `${lines.length === 1 ? "line" : "lines"} ${lines.join(", ")}`;
+    const named = lines.length > FEW ? many(lines) : few;
     const where = numbers.length > 1 ? ` (${named})` : "";
     return lines.length ? [element("li", {}, `${words}${where}.`)] : [];
   }));
@@ -266,7 +267,7 @@ listen(
   [page.text, "keydown", (event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && attempt(translate)],
   [page.swap, "click", swap], [page.clear, "click", clear], [page.copy, "click", () => attempt(copy)],
   [page.example, "click", () => put(exampleFor(spoken()))], [page.theme, "change", chooseTheme],
-  [page.suggest, "click", () => openSuggestion({ ...current(), usual: shown.usual })],
+  [page.suggest, "click", () => openSuggestion({ ...current(), usual: shown.usual, line: selectedLine() })],
   [page.keyField, "submit", (event) => event.preventDefault()],
   [page.key, "change", () => { session.apiKey = page.key.value; attempt(page.target.value ? translate : start); }],
   [window, "pagehide", settle], [window, "online", () => page.retry.hidden || page.retry.click()],

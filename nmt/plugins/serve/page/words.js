@@ -8,23 +8,28 @@ const SHOWN = 6, CONTEXT = 7; // alternatives, and words shown with each of them
 const MARK = -1; // the index of a mark among the words of a line
 const DOUBTFUL = 0.5; // the probability below which a line is marked
 let lines = []; // of the source and the translation, see `rowOf`
+let selected = 0; // the index of the line that the user selected last
 let spans = [], open = null, asking = new AbortController(), chosen = () => {};
 
 /** Call a function with the whole text whenever the user replaces a word. */
 export function onChoice(listener) { chosen = listener; }
 
+/** The index of the line that the user selected last, in the text or in its translation; 0 for a new text. */
+export const selectedLine = () => selected;
+
 /**
  * A line of the source, which begins at `start`, and its translation, `text`. `alignment` has pairs of
  * numbers of `sourceSpans` and `targetSpans`, which are stretches of these two; it is null if the
  * server gave none. So is `probability`, that the translation is good. `memory` is what the translation memory
- * has for the line. `corrected` is true if the translation is the user's.
+ * has for the line. `corrected` is true if the translation is the user's. `taken` is the source of the similar entry
+ * whose translation the user has chosen.
  */
 function rowOf(source, start, text, details) {
   const { alignment = null, probability = null } = details;
   const sourceSpans = spansIn(source, details.source_words);
   const targetSpans = spansIn(text, details.target_words);
   const { memory, corrected } = details;
-  return { source, start, text, alignment, probability, sourceSpans, targetSpans, memory, corrected };
+  return { source, start, text, alignment, probability, sourceSpans, targetSpans, memory, corrected, taken: "" };
 }
 
 /** A mark behind a line. Its sign is not text, so that it is never copied. */
@@ -46,7 +51,8 @@ function marksOf(row) {
     marks.push(markOf("match part", "TM", `Partly from the translation memory: ${sources}`));
   }
   if (match === "fuzzy") marks.push(similarMark(row, entries[0]));
-  if (row.probability !== null && row.probability < DOUBTFUL) {
+  if (row.taken) marks.push(markOf("doubt", "?", `Please check this line: it translates a similar text, “${row.taken}”.`));
+  else if (row.probability !== null && row.probability < DOUBTFUL) {
     const likely = Math.round(100 * row.probability);
     marks.push(markOf("doubt", "?", `Please check this line: it is ${likely}% likely to be a good translation.`));
   }
@@ -64,6 +70,8 @@ function similarMark(row, { source, score }) {
 /** Show a translation; `details` are the server's, one for each line of the source with text. */
 export function showWords(source, text, details = []) {
   const remaining = [...details], sources = source.split("\n");
+  const isSame = lines.map((row) => row.source).join("\n") === source;
+  if (!isSame) selected = 0;
   let start = 0;
   lines = text.split("\n").map((line, index) => {
     const of = sources[index] ?? "", isBlank = leadOf(of).length === of.length;
@@ -141,16 +149,36 @@ function lightFor(span) {
 }
 
 function point(event) {
-  if (event.target.row && !open && !page.translation.classList.contains("old")) lightFor(event.target);
+  const { row } = event.target;
+  if (!row || page.translation.classList.contains("old")) return;
+  if (event.type === "focusin") selected = lines.indexOf(row);
+  if (!open) lightFor(event.target);
 }
 
 /** Mark the translation of the word at the cursor. */
 function follow() {
   const at = page.text.selectionStart, row = lines.findLast(({ start }) => start <= at);
   const isCurrent = !page.translation.classList.contains("old");
-  const isShown = document.activeElement === page.text && row?.alignment && isCurrent;
+  const isInText = document.activeElement === page.text;
+  // While the user types, the cursor selects nothing.
+  if (isInText && row && isCurrent) selected = lines.indexOf(row);
+  else if (isCurrent) selectInTranslation();
+  const isShown = isInText && row?.alignment && isCurrent;
   const lit = isShown ? targetsOf(row, at - row.start) : new Set();
   for (const span of spans) span.classList.toggle("lit", span.row === row && meet(span.numbers, lit));
+}
+
+/** Remember the line of the translation in which the user's selection begins. */
+function selectInTranslation() {
+  const selection = getSelection();
+  if (!selection.rangeCount) return;
+  const { startContainer, startOffset } = selection.getRangeAt(0);
+  // When lines are drawn again, the browser moves the selection to the element itself.
+  if (startContainer === page.translation || !page.translation.contains(startContainer)) return;
+  const before = document.createRange();
+  before.setStart(page.translation, 0);
+  before.setEnd(startContainer, startOffset);
+  selected = before.toString().split("\n").length - 1;
 }
 
 /** The numbers of the spans of the translation that are aligned with the word at an offset of the source. */
@@ -256,9 +284,9 @@ function similarTo(row, index) {
   if (row.memory?.match !== "fuzzy") return [];
   return row.memory.entries.map(({ source, target, score }) => {
     const entry = element("bdi", attributesOf(spoken()), ...compared(source, row.source));
-    const like = element("small", { lang: "en", dir: "ltr" }, `${percent(score)} similar: `, entry);
+    const like = element("small", { className: "similar", lang: "en", dir: "ltr" }, `${percent(score)} similar: `, entry);
     const option = element("button", { type: "button", role: "option", ...attributesOf(page.target.value) }, target, like);
-    option.addEventListener("click", () => replace(row, index, target));
+    option.addEventListener("click", () => replace(row, index, target, source));
     return option;
   });
 }
@@ -281,11 +309,12 @@ function place(span) {
   Object.assign(page.words.style, { left: `${left}px`, top: `${Math.max(8, top)}px` });
 }
 
-function replace(row, index, text) {
+/** Replace a line; `taken` is the source of the similar entry that the text translates, as in `rowOf`. */
+function replace(row, index, text, taken = row.taken) {
   // The line is no longer that of the memory; similar entries stay similar.
   const memory = row.memory?.match === "fuzzy" ? row.memory : null;
   const changed = { text: leadOf(row.text) + text.trim(), alignment: [], targetSpans: [], probability: null };
-  Object.assign(row, changed, { memory, corrected: false });
+  Object.assign(row, changed, { memory, corrected: false, taken });
   draw(lines.indexOf(row), index);
   chosen(page.translation.textContent);
 }
