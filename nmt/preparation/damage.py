@@ -59,6 +59,7 @@ class DamageNotice:
 
     text: str
     worst: list[Inspected]
+    kinds: set[Kind]
 
 
 def damage_notice(
@@ -92,7 +93,8 @@ def damage_notice(
         pair.place = where(pair.number)
         pair.damage = (pair.kind or UNRELATED).name
     # The filters drop pairs with known damage, too.
-    return DamageNotice(f"{text}: {advice(whole, shares, pairs)}", worst)
+    kinds_of_notice = {share.kind for share in shares}
+    return DamageNotice(f"{text}: {advice(whole, shares, pairs)}", worst, kinds_of_notice)
 
 
 def shares_of(meanings: Meanings) -> list[Share]:

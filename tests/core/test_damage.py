@@ -326,6 +326,29 @@ def test_the_command_prints_the_notice_and_the_worst_pairs(nmt, here: Path) -> N
         assert ", unrelated, similarity " in line
 
 
+@pytest.mark.parametrize("has_encoder", [True, False])
+def test_swapped_blocks_are_reported_once_and_can_be_dropped(
+    nmt, here: Path, monkeypatch: pytest.MonkeyPatch, has_encoder: bool
+) -> None:
+    monkeypatch.setattr("nmt.preparation.meanings.has_encoder", lambda: has_encoder)
+    write(here / "train", [(target, source) for source, target in PAIRS[:40]] + PAIRS[40:])
+    outcome = nmt(
+        "preprocess",
+        "train.en",
+        "train.de",
+        "data.valid_size=5",
+        "data.test_size=5",
+        "tokenizer.vocabulary_size=400",
+    )
+    assert outcome.code == 0, outcome.err
+    [notice] = [line for line in outcome.err.splitlines() if line.startswith("notice:")]
+    named = "33.3% swapped sides" if has_encoder else "German sources and English targets"
+    assert named in notice
+    assert "first: pair 1)" in notice
+    assert "data.filters.languages=true" in notice
+    assert "swap the files" not in notice
+
+
 def test_a_terminal_shows_a_table_that_is_as_wide_as_the_terminal() -> None:
     notice = damage_notice(inspected(unrelated()), None, known=set())
     assert notice
