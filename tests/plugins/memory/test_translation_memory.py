@@ -204,6 +204,16 @@ def test_targets_have_no_control_characters(word_model, tmp_path):
     assert run(word_model, tmp_path, ["so tu"], f"memory={memory}") == "ein[31ms\u200d!\n".encode()
 
 
+def test_entries_with_entities_are_named_as_such(word_model, tmp_path, capsys):
+    path = tmx(tmp_path, ("en", "so tu", "de", "alt", ""), ("en", "so tu", "de", "neu &co;", ""))
+    declared = f'<!DOCTYPE tmx [<!ENTITY co "ACME">]>{path.read_text()}'
+    path.write_text(declared)
+    assert run(word_model, tmp_path, ["so tu"], f"memory={path}") == b"alt\n"
+    errors = capsys.readouterr().err
+    assert "ignoring 1 entry with XML entities" in errors
+    assert "without a pair" not in errors
+
+
 def test_the_newest_target_counts_and_languages_select_the_pairs(word_model, tmp_path, capsys):
     path = tmx(
         tmp_path,
