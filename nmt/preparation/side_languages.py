@@ -69,7 +69,7 @@ def language_of_group(lines: Sequence[str], languages: tuple[str, str]) -> str:
 
 def is_capitalized(text: str) -> bool:
     """Whether most words of a text begin with a capital, as in names, titles and warnings."""
-    text_words = WORD.findall(text)
+    text_words: list[str] = WORD.findall(text)
     capitalized = sum(word[0].isupper() for word in text_words)
     return capitalized > MOST_CAPITALIZED * len(text_words)
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from nmt.config import NMTError, TranslateConfig, shown
 from nmt.items import readable
-from nmt.translation.document_lines import translated_line, warn_without_marks
+from nmt.translation.document_lines import DocumentNotes, translated_line, warn_without_marks
 from nmt.translation.documents import Translated, read_document
 from nmt.translation.job import open_document
 from nmt.translation.load import open_translator
 from nmt.translation.models import find_models, require_languages
 from nmt.translation.progress import progress_of
-from nmt.translation.reporting import report, summarize, warn
+from nmt.translation.reporting import summarize, warn
 from nmt.translation.stages import RefusedLine
 from nmt.translation.translator import Translator
 
@@ -43,9 +43,10 @@ def translate_document(config: TranslateConfig) -> None:
         lines = document.lines
         show = progress_of(config, "translate", 0, len(lines), stack)
         translations = list[Translated]()
+        notes = DocumentNotes()
         if lines:
             translator = open_translator(config, stack)
-            for best in translate_lines(translator, lines, config.buffer, counts):
+            for best in translate_lines(translator, lines, config.buffer, notes):
                 translations.append(best)
                 show(len(translations))
         else:
@@ -53,6 +54,7 @@ def translate_document(config: TranslateConfig) -> None:
         # In one piece, because a format such as .docx is
         # an archive, which cannot be written by lines.
         output.write(document.join(translations), len(translations))
+        notes.report(document, translations, counts)
         if document.notice:
             warn(document.notice)
         warn_without_marks(name, document, translations)
@@ -63,17 +65,16 @@ def translate_lines(
     translator: "Translator | DeviceTranslator",
     lines: Sequence[str],
     buffer: int,
-    counts: dict[str, int],
+    notes: DocumentNotes,
 ) -> Iterator[Translated]:
-    """The best translation of each line; `counts` are those of its notes.
+    """The best translation of each line, whose notes are added to `notes`.
 
     Raises NMTError for a line that cannot be translated.
     """
     try:
         for line, ranked in zip(lines, translator.stream(lines, buffer), strict=True):
             best = ranked[0]
-            # A line of a document has no number that its reader knows, so messages quote the line.
-            report(translator.stages, line, best, repr(shown(readable(line))), counts)
+            notes.add(translator.stages, line, best)
             yield translated_line(line, best)
     except RefusedLine as error:
         line = lines[error.index]

@@ -1,11 +1,57 @@
 """The lines of documents, as their translations are written."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
+from nmt.config import shown
+from nmt.items import readable
 from nmt.text import word_spans
 from nmt.translation.documents import Document, Translated
-from nmt.translation.reporting import warn
-from nmt.translation.stages import MARKED, OMITTED, Translation
+from nmt.translation.reporting import fields_of, report_notes, warn
+from nmt.translation.stages import MARKED, OMITTED, Stage, Translation
+
+
+class LineNotes(NamedTuple):
+    """What to tell the user about a line: notes on its translation, or why it is left out."""
+
+    notes: dict[str, str]
+    refusals: dict[str, str]
+
+
+class DocumentNotes:
+    """The notes on the lines of a document, until it is known which translations it has."""
+
+    def __init__(self) -> None:
+        self.lines: list[LineNotes] = []
+
+    def add(self, stages: Sequence[Stage], line: str, best: Translation) -> None:
+        """Add the notes on the best translation of the next line."""
+        fields_of(stages, line, best)
+        self.lines.append(LineNotes(best.notes, best.refusals))
+
+    def report(
+        self,
+        document: Document,
+        translations: Sequence[Translated],
+        counts: dict[str, int],
+        file: str = "",
+    ) -> None:
+        """Print and count the notes, as `report` does, after the document has been written.
+
+        `file` names the document in messages, as in "a.md: ".
+        """
+        refused = refused_by(document)
+        for line, notes, translated in zip(document.lines, self.lines, translations, strict=True):
+            # A line of a document has no number that its reader knows, so messages quote the line.
+            where = f"{file}{shown(readable(line))!r}"
+            is_refused = id(translated) in refused
+            report_notes(notes.refusals if is_refused else notes.notes, where, counts)
+
+
+def refused_by(document: Document) -> set[int]:
+    """The identities of the translations that a document does not have."""
+    # Not their values: lines may have equal translations.
+    return {id(translated) for translated in document.refused}
 
 
 def translated_line(line: str, best: Translation) -> Translated:
@@ -20,8 +66,10 @@ def translated_line(line: str, best: Translation) -> Translated:
 def warn_without_marks(name: str, document: Document, translations: Sequence[Translated]) -> None:
     """Print a warning if translations should be marked, but the document has no marks for them."""
     unmarked = 0
+    refused = refused_by(document)
     for number, line in enumerate(translations):
-        if line.trust == MARKED and not document.has_mark(number):
+        is_to_mark = line.trust == MARKED and id(line) not in refused
+        if is_to_mark and not document.has_mark(number):
             unmarked += 1
     if unmarked:
         advice = "to keep their source text instead, pass below=omit"

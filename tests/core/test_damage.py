@@ -150,6 +150,14 @@ def test_each_kind_of_damage_is_named(pairs: list[Pair], kind: str, key: str) ->
     assert f"first: pair {first}" in notice.text or f"first: pair {first + 1}" in notice.text
 
 
+def test_the_first_pair_of_a_damaged_block_is_named() -> None:
+    pairs = [*PAIRS[:1], (PAIRS[1][0], PAIRS[1][0]), *PAIRS[2:80]]
+    pairs += [(source, source) for source, _ in PAIRS[80:110]] + PAIRS[110:]
+    notice = damage_notice(inspected(pairs), len(pairs), known=set())
+    assert notice
+    assert "untranslated (first: pair 2; many from about pair 81 on)" in notice.text
+
+
 def test_no_more_than_all_pairs_are_reported_as_damaged() -> None:
     targets = [target for _, target in PAIRS]
     # The target of another pair, and every fifth in French.
