@@ -22,6 +22,8 @@ LEAST_PAIRS = 3
 """Fewer pairs of a kind are not reported."""
 DENSE_PAIRS = 10
 """With this many pairs of a kind among RUN_PAIRS consecutive ones, a block of them has damage."""
+MOST_BEFORE = 0.25
+"""If less of the range of damaged pairs precedes such a block, the first pair suffices."""
 SHOWN_PAIRS = 10
 """The number of the worst pairs that are shown."""
 LOW = 0.75
@@ -55,8 +57,9 @@ class Share:
         numbers = sorted(pair.number for pair in self.pairs)
         places = f"first: {where(numbers[0])}"
         block = first_of_block(numbers)
+        least = numbers[0] + MOST_BEFORE * (numbers[-1] - numbers[0])
         # Single pairs before it may be good ones with a free translation.
-        if block and block != numbers[0]:
+        if block and block > least:
             places += f"; many from about {where(block)} on"
         return f"{self.share:.1%} {self.kind.name} ({places})"
 
