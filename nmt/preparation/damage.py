@@ -1,6 +1,6 @@
 """The notice about the damaged pairs of a corpus, from those of a sample."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 from math import sqrt
@@ -11,6 +11,7 @@ from nmt.preparation.kinds import HALF_TRANSLATED, KINDS, SHIFTED, UNRELATED, Ki
 from nmt.preparation.meanings import (
     LEAST_ADVISED,
     LEAST_SAMPLED,
+    RUN_PAIRS,
     SAMPLED,
     Inspected,
     Meanings,
@@ -19,6 +20,10 @@ from nmt.preparation.places import Where, in_words
 
 LEAST_PAIRS = 3
 """Fewer pairs of a kind are not reported."""
+DENSE_PAIRS = 10
+"""With this many pairs of a kind among RUN_PAIRS consecutive ones, a block of them has damage."""
+MOST_BEFORE = 0.25
+"""If less of the range of damaged pairs precedes such a block, the first pair suffices."""
 SHOWN_PAIRS = 10
 """The number of the worst pairs that are shown."""
 LOW = 0.75
@@ -49,8 +54,22 @@ class Share:
 
     def in_words(self, where: Where) -> str:
         """Such as "5.1% unrelated (first: pair 302)"."""
-        first = min(pair.number for pair in self.pairs)
-        return f"{self.share:.1%} {self.kind.name} (first: {where(first)})"
+        numbers = sorted(pair.number for pair in self.pairs)
+        places = f"first: {where(numbers[0])}"
+        block = first_of_block(numbers)
+        least = numbers[0] + MOST_BEFORE * (numbers[-1] - numbers[0])
+        # Single pairs before it may be good ones with a free translation.
+        if block and block > least:
+            places += f"; many from about {where(block)} on"
+        return f"{self.share:.1%} {self.kind.name} ({places})"
+
+
+def first_of_block(numbers: Sequence[int]) -> int | None:
+    """The first of ascending numbers that lie close together; None if they are scattered."""
+    for first, last in zip(numbers, numbers[DENSE_PAIRS - 1 :], strict=False):
+        if last - first < RUN_PAIRS:
+            return first
+    return None
 
 
 @dataclass
@@ -59,6 +78,7 @@ class DamageNotice:
 
     text: str
     worst: list[Inspected]
+    kinds: set[Kind]
 
 
 def damage_notice(
@@ -92,7 +112,8 @@ def damage_notice(
         pair.place = where(pair.number)
         pair.damage = (pair.kind or UNRELATED).name
     # The filters drop pairs with known damage, too.
-    return DamageNotice(f"{text}: {advice(whole, shares, pairs)}", worst)
+    kinds_of_notice = {share.kind for share in shares}
+    return DamageNotice(f"{text}: {advice(whole, shares, pairs)}", worst, kinds_of_notice)
 
 
 def shares_of(meanings: Meanings) -> list[Share]:

@@ -193,24 +193,37 @@ class Reading:
             log.warning(f"notice: {self.where(split)}: {text}")
 
     def report_damage(self, of_train: Suspicions) -> None:
-        """Report problems of train, and single damaged pairs of all splits."""
+        """Report problems of train, and damaged pairs of all splits."""
         self.report("train", of_train)
-        self.compare_meanings("train", of_train, len(self.keep))
+        self.report_damaged_pairs("train", of_train, len(self.keep))
         for split, suspicions in self.suspicions.items():
-            self.compare_meanings(split, suspicions)
+            self.report_damaged_pairs(split, suspicions)
 
     def where(self, split: str) -> str:
         """The key and the files of a split."""
         entries = ", ".join(getattr(self.data, split))
         return f"data.{split} ({entries:.200})" if entries else f"data.{split}"
 
-    def compare_meanings(
+    def report_damaged_pairs(
         self, split: str, suspicions: Suspicions, clean: int | None = None
     ) -> None:
-        """Compare the meanings of a sample of a split, and report damaged pairs.
+        """Report damage in a part of the pairs of a split.
 
         `clean` is the number of pairs of train that passed the filters.
         """
+        self.compare_meanings(split, suspicions)
+        notice = suspicions.damage_notice(clean)
+        if notice:
+            text = f"notice: {self.where(split)}: {notice.text}{suspicions.remark}"
+            # Only a front end knows how to show pairs.
+            log.warning(text, extra={"worst_pairs": notice.worst})
+        # Held-out sets are not filtered.
+        swapped = suspicions.notice_of_swapped_part(notice, is_filtered=clean is not None)
+        if swapped:
+            log.warning(f"notice: {self.where(split)}: {swapped}")
+
+    def compare_meanings(self, split: str, suspicions: Suspicions) -> None:
+        """Compare the meanings of a sample of a split."""
         meanings = suspicions.meanings
         if self.corpus.structured or not meanings.is_possible():
             return
@@ -222,11 +235,6 @@ class Reading:
             meanings.merge(inspected)
             compared += len(part)
             self.say(f"compared the meanings of {compared:,} {split} pairs")
-        notice = suspicions.damage_notice(clean)
-        if notice:
-            text = f"notice: {self.where(split)}: {notice.text}{suspicions.remark}"
-            # Only a front end knows how to show pairs.
-            log.warning(text, extra={"worst_pairs": notice.worst})
 
     def parts_to_compare(self, split: str) -> list[Numbered]:
         """The parts of a sample of the clean pairs of train, or of the pairs of a held-out set."""

@@ -1,6 +1,7 @@
 """The languages that the two sides of a corpus are really in."""
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,10 +26,15 @@ LEAST_LETTERS = 150
 """With fewer letters in a group, its language is not identified."""
 LEAST_SWAPPED = 0.05
 """The share of swapped groups that is reported. Chance hardly ever swaps both sides."""
+MOSTLY_SWAPPED = 0.5
+"""With this share of swapped groups, swapping the files corrects more pairs than it damages."""
+MOST_CAPITALIZED = 0.7
+"""With more capitalized words, a text may be a list of names. German text has up to 0.6."""
 LEAST_SAME = 0.5
 """The share of groups in the language of the other side that is reported."""
 LEAST_OTHER = 0.85
 """The same for a third language, which may also be guessed for text in no known language."""
+WORD = re.compile(r"[^\W\d_]+")
 
 
 def main_script(text: str) -> str:
@@ -59,6 +65,25 @@ def language_of_group(lines: Sequence[str], languages: tuple[str, str]) -> str:
             return language
     # The model mistakes every language that it does not know for another language.
     return code if all(is_identifiable(language) for language in in_script) else ""
+
+
+def is_capitalized(text: str) -> bool:
+    """Whether most words of a text begin with a capital, as in names, titles and warnings."""
+    text_words: list[str] = WORD.findall(text)
+    capitalized = sum(word[0].isupper() for word in text_words)
+    return capitalized > MOST_CAPITALIZED * len(text_words)
+
+
+def evidence(lines: Sequence[str], others: Sequence[str]) -> list[str]:
+    """What shows the language of lines whose translations are `others`."""
+    if not is_capitalized("\n".join(lines)):
+        return list(lines)
+    # Names look like any language, and translations keep them. In capitals, so does all text.
+    texts = []
+    for line, other in zip(lines, others, strict=True):
+        kept = set(WORD.findall(other.casefold()))
+        texts.append(" ".join(word for word in WORD.findall(line.lower()) if word not in kept))
+    return texts
 
 
 @dataclass(frozen=True)
@@ -100,8 +125,10 @@ class SideLanguages:
         for begin in range(0, len(pairs), step):
             # Lines that are the same on both sides have no language.
             group = [pair for pair in pairs[begin : begin + GROUP_PAIRS] if pair[0] != pair[1]]
-            source = language_of_group([pair[0] for pair in group], self.languages)
-            target = language_of_group([pair[1] for pair in group], self.languages)
+            sources = [pair[0] for pair in group]
+            targets = [pair[1] for pair in group]
+            source = language_of_group(evidence(sources, targets), self.languages)
+            target = language_of_group(evidence(targets, sources), self.languages)
             self.groups.append(Group(first + begin, (source, target)))
 
     def merge(self, later: "SideLanguages", shift: int) -> None:
@@ -109,21 +136,62 @@ class SideLanguages:
         for group in later.groups:
             self.groups.append(Group(group.first + shift, group.languages))
 
+    @property
+    def identified(self) -> list[Group]:
+        """The groups of which both sides are known: only the two together show a swap."""
+        return [group for group in self.groups if "" not in group.languages]
+
+    @property
+    def swapped(self) -> list[Group]:
+        """The swapped groups; empty if they are too few to be reported."""
+        identified = self.identified
+        target_source = self.languages[::-1]
+        swapped = [group for group in identified if group.languages == target_source]
+        return swapped if is_frequent(swapped, identified, LEAST_SWAPPED) else []
+
+    @property
+    def is_filterable(self) -> bool:
+        """Whether `data.filters.languages` can identify both languages in single lines."""
+        return self.is_decidable and all(map(is_identifiable, self.languages))
+
+    @property
+    def is_mostly_swapped(self) -> bool:
+        """Whether the files as a whole are swapped."""
+        swapped = self.swapped
+        return bool(swapped) and len(swapped) >= MOSTLY_SWAPPED * len(self.identified)
+
     def notices(self, where: Where = in_words) -> list[str]:
-        """Notices about wrong languages, at most one for each kind of problem."""
-        source, target = self.languages
-        # Both sides must be known, because a swap is only seen in the two together.
-        identified = [group for group in self.groups if "" not in group.languages]
-        swapped = [group for group in identified if group.languages == (target, source)]
-        if is_frequent(swapped, identified, LEAST_SWAPPED):
+        """Notices about wrong languages of whole sides, at most one for each kind of problem."""
+        identified = self.identified
+        if self.is_mostly_swapped:
+            # A swap explains all other notices of languages, so they are omitted.
             return [
-                f"{counted(swapped, identified, where)} have {self.names[1]} sources and "
-                f"{self.names[0]} targets: swap the files or columns, or data.source and "
-                "data.target"
+                f"{self.swapped_in_words(where)}: swap the files or columns, or data.source and "
+                f"data.target{self.advice_for_unswapped()}"
             ]
-        # A swap explains all other notices of languages, so they are omitted.
         of_sources = self.side_notices(SOURCE, identified, where)
         return [*of_sources, *self.side_notices(TARGET, identified, where)]
+
+    def notice_of_swapped_part(self, where: Where, advice: str) -> str:
+        """A notice about swapped sides of a smaller part of the pairs; empty if there is none."""
+        if not self.swapped or self.is_mostly_swapped:
+            return ""
+        return f"{self.swapped_in_words(where)}: {advice}"
+
+    def swapped_in_words(self, where: Where) -> str:
+        return (
+            f"{counted(self.swapped, self.identified, where)} have {self.names[1]} sources and "
+            f"{self.names[0]} targets"
+        )
+
+    def advice_for_unswapped(self) -> str:
+        """What to do about the other pairs if the files as a whole are swapped."""
+        identified = self.identified
+        unswapped = [group for group in identified if group.languages == self.languages]
+        if not is_frequent(unswapped, identified, LEAST_SWAPPED):
+            return ""
+        share = len(unswapped) / len(identified)
+        return f"; first swap or remove those in {share:.1%} of the samples, which are right"
 
     def side_notices(self, side: int, identified: Sequence[Group], where: Where) -> Iterator[str]:
         """Notices of the other languages in which a side often is."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from nmt.config import DataConfig
 from nmt.preparation.damage import DamageNotice, damage_notice
-from nmt.preparation.kinds import OF_LANGUAGE, SHIFTED, UNRELATED, UNTRANSLATED, Kind
+from nmt.preparation.kinds import OF_LANGUAGE, SHIFTED, SWAPPED, UNRELATED, UNTRANSLATED, Kind
 from nmt.preparation.meanings import Inspected, Meanings
 from nmt.preparation.places import Where, in_words
 from nmt.preparation.shifts import Shifts
@@ -180,6 +180,7 @@ class Suspicions:
         self.sentences = 0
         """Pairs of sentences: both lines are long enough to be one."""
         self.languages = SideLanguages(data.source, data.target)
+        self.drops_languages = data.filters.languages
         self.shifts = Shifts()
         self.meanings = Meanings(data.source, data.target)
         """Of pairs that are spread over the corpus; `inspect` adds none."""
@@ -237,13 +238,29 @@ class Suspicions:
     def notices(self) -> list[str]:
         """What is wrong with the corpus: one line for each problem, empty if there is none.
 
-        A line says what is wrong, in how many pairs, where first, and what to do.
+        A line says what is wrong, in how many pairs, where first, and what to do. Swapped sides in
+        a part of the corpus are left to `notice_of_swapped_part`.
         """
         notices = [*self.notices_of_damages(), *self.notices_of_identical_sides()]
         # Text with characters of a wrong encoding looks like text in other languages.
         if not self.is_wrongly_encoded():
             notices += self.languages.notices(self.where)
         return notices + self.shifts.notices(self.inspected, self.where)
+
+    def notice_of_swapped_part(self, damage: DamageNotice | None, is_filtered: bool) -> str:
+        """A notice about swapped sides in a part of the corpus; empty if there is none.
+
+        `damage` is the notice about single pairs, which is more precise if it has swapped sides.
+        """
+        is_named = damage is not None and SWAPPED in damage.kinds
+        if is_named or self.is_wrongly_encoded():
+            return ""
+        advice = "swap the sides of these pairs"
+        if is_filtered and self.drops_languages:
+            advice = f"data.filters.languages=true drops these pairs; to keep them, {advice}"
+        elif is_filtered and self.languages.is_filterable:
+            advice += ", or pass data.filters.languages=true, which drops them"
+        return self.languages.notice_of_swapped_part(self.where, advice)
 
     def damage_notice(self, pairs: int | None) -> DamageNotice | None:
         """A notice about single damaged pairs; None if there are few.

@@ -1,6 +1,5 @@
 """The job of `nmt translate` for a document."""
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING
 from nmt.config import NMTError, TranslateConfig, shown
 from nmt.items import readable
 from nmt.translation.document_lines import (
-    MOST_NAMED,
+    DocumentNotes,
     named_lines,
     translated_line,
     warn_without_marks,
@@ -18,7 +17,7 @@ from nmt.translation.job import open_document
 from nmt.translation.load import open_translator
 from nmt.translation.models import find_models, require_languages
 from nmt.translation.progress import progress_of
-from nmt.translation.reporting import report, summarize, warn
+from nmt.translation.reporting import summarize, warn
 from nmt.translation.stages import RefusedLine
 from nmt.translation.translator import Translator
 
@@ -49,11 +48,10 @@ def translate_document(config: TranslateConfig) -> None:
         lines = document.lines
         show = progress_of(config, "translate", 0, len(lines), stack)
         translations = list[Translated]()
-        # Only here: parts and resumed jobs store only counts, and files of a folder share them.
-        noted = defaultdict[str, list[int]](list)
+        notes = DocumentNotes()
         if lines:
             translator = open_translator(config, stack)
-            for best in translate_lines(translator, lines, config.buffer, counts, noted):
+            for best in translate_lines(translator, lines, config.buffer, notes):
                 translations.append(best)
                 show(len(translations))
         else:
@@ -61,12 +59,11 @@ def translate_document(config: TranslateConfig) -> None:
         # In one piece, because a format such as .docx is
         # an archive, which cannot be written by lines.
         output.write(document.join(translations), len(translations))
+        noted = notes.report(document, translations, counts)
         if document.notice:
             warn(document.notice)
         warn_without_marks(name, document, translations)
-    named = dict[str, str]()
-    for note, numbers in noted.items():
-        named[note] = named_lines(lines, numbers, counts[note])
+    named = {note: named_lines(lines, numbers) for note, numbers in noted.items()}
     summarize(counts, named)
 
 
@@ -74,23 +71,16 @@ def translate_lines(
     translator: "Translator | DeviceTranslator",
     lines: Sequence[str],
     buffer: int,
-    counts: dict[str, int],
-    noted: dict[str, list[int]],
+    notes: DocumentNotes,
 ) -> Iterator[Translated]:
-    """The best translation of each line; `counts` are those of its notes.
+    """The best translation of each line, whose notes are added to `notes`.
 
-    `noted` gets the first MOST_NAMED lines with each note, counted from 0.
     Raises NMTError for a line that cannot be translated.
     """
     try:
-        stream = zip(lines, translator.stream(lines, buffer), strict=True)
-        for number, (line, ranked) in enumerate(stream):
+        for line, ranked in zip(lines, translator.stream(lines, buffer), strict=True):
             best = ranked[0]
-            # A line of a document has no number that its reader knows, so messages quote the line.
-            report(translator.stages, line, best, repr(shown(readable(line))), counts)
-            for note in best.notes:
-                if len(noted[note]) < MOST_NAMED:
-                    noted[note].append(number)
+            notes.add(translator.stages, line, best)
             yield translated_line(line, best)
     except RefusedLine as error:
         line = lines[error.index]

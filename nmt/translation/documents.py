@@ -38,6 +38,8 @@ class Document(ABC):
     """The lines to translate; none is blank or contains a line break."""
     notice = ""
     """A warning for the user, complete after `join`."""
+    refused: Sequence[Translated] = ()
+    """The translations that the last `join` left out, because the file would not stay intact."""
 
     @abstractmethod
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:

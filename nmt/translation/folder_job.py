@@ -12,7 +12,7 @@ from nmt.config import NMTError, TranslateConfig, shown
 from nmt.files import read_bytes
 from nmt.items import readable
 from nmt.translation.directions import Direction
-from nmt.translation.document_lines import translated_line, warn_without_marks
+from nmt.translation.document_lines import DocumentNotes, translated_line, warn_without_marks
 from nmt.translation.documents import Document, Translated, read_document
 from nmt.translation.folder_files import FolderContent, FolderFile, read_folder
 from nmt.translation.folder_output import CannotWriteFolder, locked_folder, write_in_folder
@@ -37,7 +37,7 @@ from nmt.translation.inputs import HEAD_BYTES, check_content, suffix_of
 from nmt.translation.load import open_translator, with_engine
 from nmt.translation.models import find_models, require_languages
 from nmt.translation.progress import progress_of
-from nmt.translation.reporting import report, summarize, warn
+from nmt.translation.reporting import summarize, warn
 from nmt.translation.stages import RefusedLine, Stage, Translation
 from nmt.translation.translator import Translator
 
@@ -52,6 +52,7 @@ class PendingFile:
     report: FileReport
     document: Document
     translations: list[Translated] = field(default_factory=list)
+    notes: DocumentNotes = field(default_factory=DocumentNotes)
 
     @property
     def is_complete(self) -> bool:
@@ -273,8 +274,7 @@ class FolderJob:
     ) -> None:
         """Add the translation of a file's next line."""
         line = pending.next_line
-        where = f"{pending.report.file.name}: {shown(readable(line))!r}"
-        report(stages, line, best, where, self.counts)
+        pending.notes.add(stages, line, best)
         pending.translations.append(translated_line(line, best))
 
     def finish(self, pending: "deque[PendingFile]") -> None:
@@ -299,6 +299,9 @@ class FolderJob:
         item.status = TRANSLATED
         self.written += 1
         self.show(self.written)
+        pending.notes.report(
+            pending.document, pending.translations, self.counts, f"{item.file.name}: "
+        )
         if pending.document.notice:
             warn(f"{item.file.name}: {pending.document.notice}")
         warn_without_marks(item.file.name, pending.document, pending.translations)

@@ -54,13 +54,18 @@ def report(
     each note so far (0 for one without an entry), to which this line is added.
     """
     fields = fields_of(stages, line, best)
-    for note, details in best.notes.items():
+    report_notes(best.notes, where, counts)
+    return fields
+
+
+def report_notes(notes: Mapping[str, str], where: str, counts: dict[str, int]) -> None:
+    """Print a warning for each new kind of note on a line, and count the line; see `report`."""
+    for note, details in notes.items():
         # Only the first line with a note: a corpus may have millions of them. `summarize` prints
         # the number of all.
         if not counts[note]:
             warn_of_note(where, note, details)
         counts[note] += 1
-    return fields
 
 
 def fields_of(stages: Sequence[Stage], line: str, best: Translation) -> dict[str, Any]:

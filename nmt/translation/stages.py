@@ -77,6 +77,8 @@ class Translation:
     """Likely failures."""
     notes: dict[str, str] = field(default_factory=dict)
     """Message for the user -> details, which may be empty."""
+    refusals: dict[str, str] = field(default_factory=dict)
+    """The same, instead of `notes`, if a document does not stay intact with the translation."""
     tokens: int = 0
     """The number of tokens, with end symbols, whose log probabilities were added."""
     probability: float | None = None

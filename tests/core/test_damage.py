@@ -150,6 +150,14 @@ def test_each_kind_of_damage_is_named(pairs: list[Pair], kind: str, key: str) ->
     assert f"first: pair {first}" in notice.text or f"first: pair {first + 1}" in notice.text
 
 
+def test_the_first_pair_of_a_damaged_block_is_named() -> None:
+    pairs = [*PAIRS[:1], (PAIRS[1][0], PAIRS[1][0]), *PAIRS[2:80]]
+    pairs += [(source, source) for source, _ in PAIRS[80:110]] + PAIRS[110:]
+    notice = damage_notice(inspected(pairs), len(pairs), known=set())
+    assert notice
+    assert "untranslated (first: pair 2; many from about pair 81 on)" in notice.text
+
+
 def test_no_more_than_all_pairs_are_reported_as_damaged() -> None:
     targets = [target for _, target in PAIRS]
     # The target of another pair, and every fifth in French.
@@ -327,6 +335,29 @@ def test_the_command_prints_the_notice_and_the_worst_pairs(nmt, here: Path) -> N
     for line in lines[at + 1 : at + 11]:
         assert line.startswith("  pair ")
         assert ", unrelated, similarity " in line
+
+
+@pytest.mark.parametrize("has_encoder", [True, False])
+def test_swapped_blocks_are_reported_once_and_can_be_dropped(
+    nmt, here: Path, monkeypatch: pytest.MonkeyPatch, has_encoder: bool
+) -> None:
+    monkeypatch.setattr("nmt.preparation.meanings.has_encoder", lambda: has_encoder)
+    write(here / "train", [(target, source) for source, target in PAIRS[:40]] + PAIRS[40:])
+    outcome = nmt(
+        "preprocess",
+        "train.en",
+        "train.de",
+        "data.valid_size=5",
+        "data.test_size=5",
+        "tokenizer.vocabulary_size=400",
+    )
+    assert outcome.code == 0, outcome.err
+    [notice] = [line for line in outcome.err.splitlines() if line.startswith("notice:")]
+    named = "33.3% swapped sides" if has_encoder else "German sources and English targets"
+    assert named in notice
+    assert "first: pair 1)" in notice
+    assert "data.filters.languages=true" in notice
+    assert "swap the files" not in notice
 
 
 def test_a_terminal_shows_a_table_that_is_as_wide_as_the_terminal() -> None:

@@ -58,7 +58,9 @@ def notices(pairs: list[Pair], source: str = "en", target: str = "de") -> list[s
         part.inspect(block, suspicions.next_sample())
         suspicions.merge(part, shift=read)
         read += len(block)
-    return suspicions.notices()
+    # Without a comparison of meanings, as if the encoder were not installed.
+    swapped = suspicions.notice_of_swapped_part(None, is_filtered=True)
+    return [*suspicions.notices(), *([swapped] if swapped else [])]
 
 
 def shifted(begin: int, lines: int) -> list[Pair]:
@@ -102,8 +104,13 @@ def replaced(change: Callable[[str], str], side: int, step: int = 1) -> list[Pai
         ),
         pytest.param(
             PAIRS[:400] + swapped(PAIRS[400:]),
-            ("German sources", "first: pair 4"),
+            ("10 of 30 samples", "German sources", "first: pair 401", "filters.languages=true"),
             id="part swapped",
+        ),
+        pytest.param(
+            PAIRS[:200] + swapped(PAIRS[200:]),
+            ("German sources", "swap the files", "33.3% of the samples"),
+            id="mostly swapped",
         ),
         pytest.param(
             shifted(0, 1), ("from about pair 1 to pair 600,", "1 line down"), id="shifted"
@@ -175,6 +182,37 @@ def test_a_corpus_that_is_wrong_gets_one_notice(pairs: list[Pair], words: tuple[
         assert word in texts[0]
 
 
+FIRST_NAMES = ["Anna", "Kim", "Bob", "Maria", "Peter", "Lena", "Tom", "Ivo", "Nora", "Hugo"]
+LAST_NAMES = ["Miller", "Nguyen", "Kaiser", "Rossi", "Novak", "Baker", "Lopez", "Weber"]
+NAMES = [
+    (f"{first} {last}{row}", f"{first} {last}{row}.")
+    for row in range(8)
+    for first in FIRST_NAMES
+    for last in LAST_NAMES
+]
+PRICES = [(f"{row * 37:,}.00 USD", f"{row * 37}.00 USD") for row in range(600)]
+CAPITALS = [(source.upper(), target.upper()) for source, target in PAIRS]
+
+
+@pytest.mark.parametrize(
+    ("pairs", "words"),
+    [
+        (swapped(CAPITALS), "German sources"),
+        ([(source, f"{source} AGAIN.") for source, _ in PAIRS], "targets that look like English"),
+        ([(source.title(), target.title()) for source, target in swapped(PAIRS)], "German sources"),
+    ],
+)
+def test_capitals_do_not_hide_a_wrong_language(pairs: list[Pair], words: str) -> None:
+    assert any(words in text for text in notices(pairs))
+
+
+def test_a_held_out_set_is_not_filtered() -> None:
+    suspicions = Suspicions(DataConfig(name="toy", kind="files"))
+    suspicions.inspect(PAIRS[:400] + swapped(PAIRS[400:]), suspicions.next_sample())
+    text = suspicions.notice_of_swapped_part(None, is_filtered=False)
+    assert text.endswith("swap the sides of these pairs")
+
+
 def numbered(count: int) -> list[Pair]:
     return [(f"Room {n} is free.", f"Raum {n} ist frei.") for n in range(100, 100 + count)]
 
@@ -185,6 +223,11 @@ def numbered(count: int) -> list[Pair]:
         PAIRS,
         PAIRS[:5],
         numbered(600),
+        NAMES,
+        [(source.upper(), target.upper()) for source, target in NAMES],
+        PRICES,
+        CAPITALS,
+        [pair for both in zip(PAIRS, NAMES, strict=False) for pair in both],
         sorted(PAIRS),
         sorted(PAIRS, key=lambda pair: len(pair[0])),
         [*PAIRS, ("AT&T; R&D", "AT&T; R&D"), ("1 < 2 > 0", "1 < 2 > 0"), ("C:\\New", "C:\\Neu")],

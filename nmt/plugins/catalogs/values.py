@@ -21,7 +21,7 @@ from nmt.plugins.documents import (
 )
 from nmt.translation import Document, Translated
 
-REFUSED = "strings left untranslated because the model lost their placeholders"
+REFUSED = "strings left untranslated because the translation lost their placeholders"
 UNREADABLE = "strings left untranslated because nmt cannot parse their ICU syntax"
 FRONT_MATTER_LEFT = "strings whose front matter is left untranslated"
 MARKUP_LEFT = "strings with comments or elements of XML left untranslated"
@@ -82,11 +82,12 @@ class Values(Document):
         left = iter(translations)
         parts = [*self.changes]
         counts = self.left.copy()
+        self.refused = list[Translated]()
         for value in self.values:
             # Take the lines of every value, even of one that stays, so that the next value gets
             # its own.
             lines = list(islice(left, len(value.string.lines)))
-            text = checked(value.string, lines, counts)
+            text = checked(value.string, lines, counts, self.refused)
             if text is None and value.is_completed:
                 text = value.string.text
             written = self.file[value.begin : value.end]
@@ -116,13 +117,18 @@ def checked(
     string: String,
     lines: Sequence[Translated],
     counts: Counter[str],
+    refused: list[Translated],
 ) -> str | None:
-    """The new text of a string; None if it does not change, or may not, which is counted."""
+    """The new text of a string; None if it does not change, or may not.
+
+    The latter is counted, and its translations are added to `refused`.
+    """
     text = string.render(lines)
     if text == string.text:
         return None
     if not string.keeps(lines, text):
         counts[REFUSED] += 1
+        refused += lines
         return None
     counts[READINGS_LEFT_OUT] += lost_readings(string.text, text)
     return text

@@ -120,15 +120,19 @@ class StringCatalog(Document):
         left = iter(translations)
         parts = list[Part]()
         counts = self.left.copy()
+        self.refused = list[Translated]()
         for localization in self.localizations:
             refusals = Counter[str]()
+            of_localization = list[Translated]()
             for unit in localization.units:
                 lines = list(islice(left, len(unit.string.lines)))
-                text = checked(unit.string, lines, refusals)
+                of_localization += lines
+                text = checked(unit.string, lines, refusals, [])
                 unit.place[unit.key] = unit.string.text if text is None else text
             # Forms in two languages would be worse than none.
             if refusals.total():
                 counts[next(iter(refusals))] += 1
+                self.refused += of_localization
             elif self.language:
                 parts.append(self.addition(localization))
         strings = [unit.string for unit in self.units()]

@@ -24,7 +24,7 @@ from nmt.plugins.documents.xml_tokens import text_token
 from nmt.translation import MARKED, OMITTED, TRUSTED, Translated
 
 LINE_BREAK = re.compile(r"((?:[ ]*(?:[\t\r\n]|&#(?:[xX]0*[aAdD9]|0*(?:9|10|13));))+[ ]*)")
-REFUSED = "units left untranslated because the model lost their placeholders"
+REFUSED = "units left untranslated because the translation lost their placeholders"
 UNREADABLE = "units left untranslated because nmt cannot parse their ICU syntax"
 SUBFLOWS = "texts inside of codes (<sub>), which are left untranslated"
 REORDERED = "units left untranslated because their codes must keep their order"
@@ -55,7 +55,8 @@ class UnitSentence(Sentence):
             self.problem = REFUSED
         elif not are_in_order(self.fixed, text):
             self.problem = REORDERED
-        return self.raw if self.problem else text
+        self.is_refused = bool(self.problem)
+        return self.raw if self.is_refused else text
 
 
 def are_in_order(codes: Sequence[str], text: str) -> bool:
@@ -108,9 +109,8 @@ class TargetState:
 
 def stays_untranslated(unit: Unit, translations: Sequence[Translated]) -> bool:
     """Whether a rendered unit has source text in place of a translation, for any reason."""
-    is_refused = unit.is_refused if isinstance(unit, MessageUnit) else bool(unit.problem)
     # `render` writes the source of lines without a translation, too.
-    return is_refused or any(
+    return unit.is_refused or any(
         line.trust == OMITTED or not line.text.strip() for line in translations
     )
 

@@ -28,7 +28,7 @@ ESCAPE = re.compile(r"\\(?:(?=[abfvx0-7])|.)", re.DOTALL)
 FLAGS_WITHOUT_SPACE = re.compile(r"^#,(?=\S)", re.MULTILINE)
 FORMS = re.compile(r"nplurals[ \t]*=[ \t]*([1-9])(?!\d)")
 WITHOUT_FORMS = "plural messages left untranslated because the header has no valid Plural-Forms"
-REFUSED = "messages left untranslated because the model lost their format directives"
+REFUSED = "messages left untranslated because the translation lost their format directives"
 UNREADABLE = "messages left untranslated because nmt cannot parse their ICU syntax"
 LEFT_OUT = "messages left untranslated because they are probably not good"
 WITHOUT_WORDS = "messages without words left untranslated"
@@ -141,6 +141,7 @@ class Catalog(Document):
         left = iter(translations)
         refused = 0
         readings = 0
+        self.refused = list[Translated]()
         self.left[LEFT_OUT] = 0
         for message in self.messages:
             entry = catalog[message.index]
@@ -163,6 +164,7 @@ class Catalog(Document):
                 readings += lost_readings(message.strings[-1].text, texts[-1])
             else:
                 refused += 1
+                self.refused += translated
         self.notice = self.notice_with(refused, readings, is_new=bool(translations))
         # Without translations, not even the header changes.
         if not translations:

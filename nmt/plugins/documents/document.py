@@ -29,6 +29,10 @@ class Part:
     lines: list[str] = field(default_factory=list)
     otherwise: str = ""
 
+    # Without an annotation, it is no field.
+    is_refused = False
+    """Whether the last `render` left the translations out."""
+
     def render(self, translations: Sequence[Translated]) -> str:
         return translations[0].text if translations else self.otherwise
 
@@ -45,16 +49,22 @@ class Spliced:
         self.lines = list[str]()
         for part in self.parts:
             self.lines += part.lines
+        self.refused: list[Translated] = []
+        """The translations that the last `render` left out."""
 
     def render(self, translations: Iterable[Translated]) -> str:
         pieces = list[str]()
         at = 0
         left = iter(translations)
+        self.refused = []
         for part in self.parts:
             # Parts may be at the same place; each adds its text.
             pieces.append(self.text[at : part.begin - self.begin])
             # A part has no line (a declaration), one line, or several (all sentences of a page).
-            pieces.append(part.render([*islice(left, len(part.lines))]))
+            of_part = [*islice(left, len(part.lines))]
+            pieces.append(part.render(of_part))
+            if part.is_refused:
+                self.refused += of_part
             at = part.end - self.begin
         pieces.append(self.text[at:])
         return "".join(pieces)
@@ -93,7 +103,9 @@ class Text(Document):
         """The parts to replace; `target` is a language code or empty."""
 
     def join(self, translations: Sequence[Translated]) -> bytes:
-        return self.mark + self.encoded(self.text.render(translations))
+        content = self.mark + self.encoded(self.text.render(translations))
+        self.refused = self.text.refused
+        return content
 
     def encoded(self, text: str) -> bytes:
         # In other files, all encodings have all characters.

@@ -16,7 +16,7 @@ from nmt.plugins.documents.technical import StringOfProgram
 from nmt.translation import Document, Translated
 
 STRING = re.compile(r'"(?>(?:[^"\\]|\\.)*)"(?>(?P<is_name>\s*+:)|)')
-REFUSED = "strings left untranslated because the model lost their placeholders"
+REFUSED = "strings left untranslated because the translation lost their placeholders"
 UNREADABLE = "strings left untranslated because nmt cannot parse their ICU syntax"
 
 
@@ -39,6 +39,7 @@ class Strings(Document):
         left = iter(translations)
         parts = list[Part]()
         refused = 0
+        self.refused = list[Translated]()
         readings = 0
         for value, string in zip(self.values, self.strings, strict=True):
             # Take the lines of every string, even of one that stays, so that the next string gets
@@ -49,6 +50,7 @@ class Strings(Document):
                 continue
             if not string.keeps(lines, text):
                 refused += 1
+                self.refused += lines
                 continue
             # Keep the style of the file: programs may read a file with escapes as ASCII.
             ascii_only = "\\u" in value[0]

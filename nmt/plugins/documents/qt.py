@@ -30,7 +30,7 @@ ESCAPES = {
 ESCAPED = re.compile(r"""[&<>"'\r]|[^\S \t\n]""")
 MNEMONIC = re.compile(r"(?<![^\s(\"])([^\W\d_]{1,30})&([a-z][^\W\d_]{0,30})(?![\w&=;])")
 """A word with a mnemonic inside, such as E&xit, but not R&D."""
-REFUSED = "messages left untranslated because the model lost their placeholders"
+REFUSED = "messages left untranslated because the translation lost their placeholders"
 UNPARSED = "messages left untranslated because nmt cannot parse them"
 WITHOUT_WORDS = "messages without words left untranslated"
 FINISHED = "messages left untranslated because they are finished without a translation"

@@ -23,6 +23,8 @@ REVIEWED = {
 """Suffix -> the reader of files that say which translations people have reviewed."""
 OTHER_DIRECTION = "in another direction"
 MALFORMED = "malformed"
+WITH_ENTITIES = "with entities"
+"""What the reader of TMX counts units as whose text has entities, which it does not read."""
 WITHOUT_PAIR = "without a pair in the model's languages"
 MEMORIES = (".tmx",)
 """Suffixes of formats whose units need not have a text in both languages."""
@@ -156,13 +158,15 @@ def read_pairs(name: str, languages: Languages, skipped: Counter[str]) -> Iterat
             yield Correction(source, target, name, f"pair {number}")
     except NMTError as error:
         raise NMTError(without_advice(error)) from error
-    if not counts[MALFORMED]:
+    unread = counts[MALFORMED] + counts[WITH_ENTITIES]
+    if not unread:
         return
     problem = first_problem(name, config)
     if not number:
         direction = f"{languages.source} to {languages.target}"
         raise NMTError(f"{problem}: no unit of the file is a pair from {direction}")
-    skipped[f"{WITHOUT_PAIR}, first {problem}"] += counts[MALFORMED]
+    reason = f"{WITH_ENTITIES} or {WITHOUT_PAIR}" if counts[WITH_ENTITIES] else WITHOUT_PAIR
+    skipped[f"{reason}, first {problem}"] += unread
 
 
 def first_problem(name: str, config: DataConfig) -> str:

@@ -31,6 +31,8 @@ NOT_LINES = (".tmx", ".parquet")
 """Formats whose readers report damage themselves."""
 OTHER_COLUMNS = "other number of columns"
 """What the reader of tables counts rows as that have more or fewer columns than most rows."""
+WITH_ENTITIES = "with entities"
+"""What the reader of TMX counts units as whose text has entities, which it does not read."""
 UNKNOWN = Direction("source", "target")
 """Names for the languages of a model that does not say which they are."""
 
@@ -180,7 +182,11 @@ def warn_of_ignored(entry: str, config: DataConfig, skipped: Counter[str], empty
         rows = "ignoring 1 row" if shifted == 1 else f"ignoring {shifted:,} rows"
         advice = "a row of a memory has a source and a target, so write other tabs as spaces"
         warn(f"memory={entry}: {rows} with another number of columns than most rows; {advice}")
-    ignored = skipped.total() - shifted + empty
+    unread = skipped[WITH_ENTITIES]
+    if unread:
+        entries = "ignoring 1 entry" if unread == 1 else f"ignoring {unread:,} entries"
+        warn(f"memory={entry}: {entries} with XML entities other than &amp;; write their text")
+    ignored = skipped.total() - shifted - unread + empty
     if ignored:
         languages = f"{with_code(config.source)} and {with_code(config.target)}"
         entries = "ignoring 1 entry" if ignored == 1 else f"ignoring {ignored:,} entries"

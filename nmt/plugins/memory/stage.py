@@ -48,6 +48,11 @@ UNUSABLE = (
 )
 """The note for a line that is in the memory, but with a translation that a program cannot use."""
 OTHER_NUMBERS = "the translation memory has other numbers, units or dates; check the translation"
+REFUSED_NUMBERS = (
+    "left untranslated, because the translation memory has other numbers, units or dates; "
+    "correct the entry"
+)
+"""The note for a line that a document leaves as it is: its program needs the same items."""
 FLAG = "protected"
 """The flag of a translation whose items are not those of its source."""
 
@@ -233,7 +238,9 @@ class MemoryStage(Stage):
             if plan.unusable:
                 translation.notes[UNUSABLE] = repr(shown(plan.unusable[0].target))
             if plan.with_other_numbers:
-                translation.notes[OTHER_NUMBERS] = repr(shown(plan.with_other_numbers[0].target))
+                target = repr(shown(plan.with_other_numbers[0].target))
+                translation.notes[OTHER_NUMBERS] = target
+                translation.refusals[REFUSED_NUMBERS] = target
                 translation.flags.append(FLAG)
         return translations
 

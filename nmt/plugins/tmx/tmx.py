@@ -24,6 +24,12 @@ CHUNK = 2**15
 """The bytes to parse at a time."""
 EXAMINED = 1000
 """The number of units at the beginning of a file that determine its languages."""
+WITH_ENTITIES = "with entities"
+"""What units are counted as whose text has entities that are not read."""
+
+
+class EntityError(NMTError):
+    """The text of a unit refers to an entity."""
 
 
 @dataclass(frozen=True)
@@ -38,14 +44,14 @@ class Unit:
 
 
 def text_of(element: Any) -> str:
-    """The text of a segment without codes; NMTError if it refers to an entity.
+    """The text of a segment without codes; EntityError if it refers to an entity.
 
     A code such as a line break, which separates the words around it, becomes a space.
     """
     pieces = [element.text or ""]
     for inside in element:
         if inside.tag is etree.Entity:
-            raise NMTError(f"replace the entity {inside.text} with its text")
+            raise EntityError(f"replace the entity {inside.text} with its text")
         if isinstance(inside.tag, str):  # otherwise a comment
             is_code = etree.QName(inside).localname in CODES
             # Elements such as <hi> only mark text, so their content is part of the sentence.
@@ -74,10 +80,12 @@ def units(path: str | Path) -> Iterator[Unit]:
         resolve_entities=False,
         no_network=True,
     )
+    is_empty = True
     size = 0  # bytes since the last unit
     with open_bytes(str(path)) as file, reading(path):
         try:
             while chunk := file.read(CHUNK):
+                is_empty = False
                 parser.feed(chunk)
                 # Without a unit, nothing is freed, so an endless file would fill the memory.
                 size += len(chunk)
@@ -86,16 +94,32 @@ def units(path: str | Path) -> Iterator[Unit]:
                     yield unit_of(element)
                     # The caller has used the unit, because it asks for the next one.
                     free(element)
+                check_log(parser, path)
                 if size > MOST_BYTES:
                     raise NMTError(
                         f"{path}: more than {MOST_BYTES:,} bytes without a unit: is it a TMX file?"
                     )
+            if is_empty:
+                raise NMTError(f"{path}: the file is empty; it needs an element <tmx>")
             # Reports a document that ends too early.
             parser.close()
         except etree.XMLSyntaxError as error:
             raise NMTError(
                 f"{path}, line {error.lineno}: not well-formed XML ({error.msg})"
             ) from error
+
+
+def check_log(parser: Any, path: str | Path) -> None:
+    """Raise NMTError for an entity that the file does not declare.
+
+    lxml stops there without an exception, and then reports a wrong place.
+    """
+    for entry in parser.feed_error_log:
+        if entry.level == etree.ErrorLevels.FATAL:
+            raise NMTError(
+                f"{path}, line {entry.line}: not well-formed XML ({entry.message}); write "
+                "the character itself, or its number, such as &#160;"
+            )
 
 
 def unit_of(element: Any) -> Unit:
@@ -177,7 +201,7 @@ def read_dated_pairs(
                 raise NMTError(
                     f"{path}, line {unit.line}: {error}, or pass data.errors=skip"
                 ) from error
-            counts["malformed"] += 1
+            counts[WITH_ENTITIES if isinstance(error, EntityError) else "malformed"] += 1
 
 
 def text_in(unit: Unit, language: str) -> str:

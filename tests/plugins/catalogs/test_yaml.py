@@ -169,7 +169,8 @@ def test_a_string_without_its_placeholder_stays_and_is_counted():
     document = read_document("rails", text.encode())
     assert document.join([Translated("Löschen")]).decode() == text
     assert (
-        document.notice == "strings left untranslated because the model lost their placeholders: 1"
+        document.notice
+        == "strings left untranslated because the translation lost their placeholders: 1"
     )
 
 

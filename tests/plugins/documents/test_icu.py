@@ -78,7 +78,7 @@ def test_apostrophes_and_number_signs_of_a_translation_are_quoted():
 def test_a_message_that_would_lose_an_argument_stays():
     text, notice = translated(MESSAGE, "c", "{n} a", "{n} b")
     assert text == MESSAGE
-    assert notice == "strings left untranslated because the model lost their placeholders: 1"
+    assert notice == "strings left untranslated because the translation lost their placeholders: 1"
 
 
 @pytest.mark.parametrize("text", [

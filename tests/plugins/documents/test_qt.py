@@ -147,7 +147,7 @@ def test_a_message_that_would_lose_a_placeholder_stays():
     content = message("Open %1 now")
     _, result, notice = translated(content, by=lambda lines: [Translated("Jetzt!")])
     assert result == content
-    assert notice == "messages left untranslated because the model lost their placeholders: 1"
+    assert notice == "messages left untranslated because the translation lost their placeholders: 1"
 
 
 def test_messages_without_words_are_counted():

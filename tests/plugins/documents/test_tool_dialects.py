@@ -152,7 +152,7 @@ def test_a_unit_that_would_lose_a_placeholder_stays():
     unit = f"<trans-unit id='1'>{source}</trans-unit>"
     _, result, notice = translated("", unit, lambda lines: [Translated("Jetzt!")])
     assert ">Open %@ now</target>" in result
-    assert notice == "units left untranslated because the model lost their placeholders: 1"
+    assert notice == "units left untranslated because the translation lost their placeholders: 1"
 
 
 def test_texts_inside_of_codes_are_counted():

@@ -145,7 +145,7 @@ def test_a_message_that_would_lose_an_argument_is_copied():
     source = f"<source>{message}</source>"
     _, result, notice = translated(source, by=lambda lines: [Translated("x")])
     assert result == f"{source}<target{STATE}>{message}</target>"
-    assert notice == "units left untranslated because the model lost their placeholders: 1"
+    assert notice == "units left untranslated because the translation lost their placeholders: 1"
 
 
 SCRIPTS = """

@@ -199,9 +199,67 @@ def test_no_message_is_left_out_because_of_the_memory(word_model, tmp_path, kind
     assert output.read_bytes() == usual.read_bytes() != document.read_bytes()
 
 
+XLIFF_OF_NUMBERS = (
+    '<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2"><file original="a" '
+    'source-language="en" target-language="de" datatype="plaintext"><body>'
+    '<trans-unit id="1"><source>so 5 kg tu</source></trans-unit>'
+    '<trans-unit id="2"><source>va we ka</source></trans-unit></body></file></xliff>'
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.json", '{"a": "so 5 kg tu", "b": "va we ka"}'),
+        ("a.xlf", XLIFF_OF_NUMBERS),
+        ("a.properties", "a=so 5 kg tu\nb=va we ka\n"),
+        (
+            "a.xcstrings",
+            '{"sourceLanguage":"en","version":"1.0","strings":{"so 5 kg tu":{},"va we ka":{}}}',
+        ),
+    ],
+)
+@pytest.mark.parametrize("is_folder", [False, True])
+def test_notices_count_only_what_a_document_has(
+    word_model, tmp_path, capsys, name, content, is_folder
+):
+    memory = memory_file(
+        tmp_path, ("so 5 kg tu", "drei und vier"), ("va we ka", "Aus dem Speicher")
+    )
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    document = folder / name
+    document.write_text(content)
+    source = folder if is_folder else document
+    output = tmp_path / "translated" if is_folder else tmp_path / f"translated-{name}"
+    words = [f"run={word_model}", f"input={source}", f"output={output}", f"memory={memory}"]
+    COMMANDS["translate"].run(compose("translate", [*words, "source=en", "target=de"]))
+    errors = capsys.readouterr().err
+    written = (output / name if is_folder else output).read_text()
+    assert "Aus dem Speicher" in written
+    assert "drei" not in written
+    assert "'va we ka': translated from the translation memory" in errors
+    assert "'so 5 kg tu': translated" not in errors
+    assert "lines: translated from" not in errors
+    assert "check the translation" not in errors
+    assert "'so 5 kg tu': left untranslated, because the translation memory has other num" in errors
+    assert "correct the entry: 'drei und vier'" in errors
+    assert "the model lost" not in errors
+
+
 def test_targets_have_no_control_characters(word_model, tmp_path):
     memory = memory_file(tmp_path, ("so tu", "e\0in\x1b[31m\x07s\uffff\u200d!"))
     assert run(word_model, tmp_path, ["so tu"], f"memory={memory}") == "ein[31ms\u200d!\n".encode()
+
+
+def test_entries_with_entities_are_named_as_such(word_model, tmp_path, capsys):
+    path = tmx(tmp_path, ("en", "so tu", "de", "alt", ""), ("en", "so tu", "de", "neu &co;", ""))
+    declared = f'<!DOCTYPE tmx [<!ENTITY co "ACME">]>{path.read_text()}'
+    path.write_text(declared)
+    assert run(word_model, tmp_path, ["so tu"], f"memory={path}") == b"alt\n"
+    errors = capsys.readouterr().err
+    assert "ignoring 1 entry with XML entities" in errors
+    assert "without a pair" not in errors
 
 
 def test_the_newest_target_counts_and_languages_select_the_pairs(word_model, tmp_path, capsys):

@@ -129,6 +129,16 @@ def test_units_without_the_language_can_be_skipped(tmp_path):
     assert counts == {"malformed": 1}
 
 
+def test_units_with_entities_of_their_own_are_counted_separately(tmp_path):
+    path = tmp_path / "m.tmx"
+    content = memory(("a&nbsp;b", "c"), ("d", "e"), ("f", "&amp;"))
+    path.write_bytes(content)
+    config = config_of(path, errors="skip")
+    counts = Counter[str]()
+    assert list(read_files(config.train, config, counts)) == [("d", "e"), ("f", "&")]
+    assert counts == {"with entities": 1}
+
+
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
@@ -145,7 +155,16 @@ def test_units_without_the_language_can_be_skipped(tmp_path):
             "bytes without a unit",
         ),
         (memory(("<hi>" * 300 + "</hi>" * 300, "b")), "Excessive depth"),
-        (b"", "no element found"),
+        (b"", "m.tmx: the file is empty"),
+        (
+            b"<tmx><body>\n<p/>\n<tu>&nbsp;</tu></body></tmx>",
+            "m.tmx, line 3: not well-formed XML (Entity 'nbsp' not defined)",
+        ),
+        # Longer than what is parsed at a time.
+        (
+            b"<tmx><body>\n<p/>\n<tu>&nbsp;</tu>" + b"<p/>\n" * 9999 + b"</body></tmx>",
+            "m.tmx, line 3: not well-formed XML (Entity 'nbsp' not defined)",
+        ),
         (b"PK\3\4", "not well-formed"),
     ],
 )
