@@ -104,8 +104,8 @@ def main(task: str, *names: str) -> None:
         print("\n\n".join(collect(files[0])))
     elif task == "pairs":
         rows = [*pairs(*files)][:MOST]
-        for side, stream in zip(zip(*rows, strict=True), (sys.stdout, sys.stderr), strict=True):
-            print("\n\n".join(side), file=stream)
+        print("\n\n".join(source for source, _ in rows))
+        print("\n\n".join(target for _, target in rows), file=sys.stderr)
     else:
         source, translation, *references = (file.read_text(encoding="utf-8") for file in files)
         summary, texts = check(source, translation)
