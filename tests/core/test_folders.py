@@ -381,6 +381,7 @@ def test_a_count_without_a_model_knows_what_is_unchanged(word_model, site, capsy
     assert sum(item.words for item in report.files) == 3
 
 
+@pytest.mark.plugins
 @pytest.mark.parametrize(
     ("pattern", "names"),
     [

@@ -95,6 +95,7 @@ KNOWN = (
 UNKNOWN = "dat foo log"
 
 
+@pytest.mark.plugins
 @pytest.mark.parametrize("suffix", [*KNOWN.split(), *UNKNOWN.split()])
 def test_other_suffixes_are_refused_with_advice(checkpoint, tmp_path, suffix):
     for name in (f"file.{suffix}", f"file.en.{suffix.upper()}", f"file.{suffix}.gz"):
@@ -241,6 +242,7 @@ def test_suffixes_of_languages_and_of_code(tmp_path):
 QT = b"<?xml version='1.0'?>\n<!DOCTYPE TS>\n<TS version='2.1'>\n"
 
 
+@pytest.mark.plugins
 def test_the_content_of_a_ts_file_decides_its_format(tmp_path):
     for name, content, format in (
         ("x.ts", QT, "qt"),

@@ -21,6 +21,7 @@ def model(nllb_model: Path) -> package.Model:
     return package.load(nllb_model, engine="torch", **options)
 
 
+@pytest.mark.plugins
 def test_languages_of_a_call_replace_those_of_the_model(model, nllb_model, tmp_path):
     default = model.translate(TEXT)
     other = model.translate(TEXT, source="fr", target="de")
@@ -41,12 +42,14 @@ def test_languages_of_a_call_replace_those_of_the_model(model, nllb_model, tmp_p
     assert output.read_text() == f"{other}\n"
 
 
+@pytest.mark.plugins
 def test_stages_and_sentences_know_the_languages_of_a_call(model):
     translator = model.searching({"source": "fr", "target": "de"})
     limits = translator.limits
     assert (limits.language, limits.target) == translator.direction == ("fra_Latn", "deu_Latn")
 
 
+@pytest.mark.plugins
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -61,6 +64,7 @@ def test_mistakes_are_named(model, call, message):
     assert str(caught.value).startswith(message)
 
 
+@pytest.mark.plugins
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -76,6 +80,7 @@ def test_missing_languages_end_in_one_line(nmt, nllb_model, words, message):
     assert problem.startswith(message)
 
 
+@pytest.mark.plugins
 def test_lines_that_begin_with_markup_are_text(nmt, nllb_model, tmp_path):
     (tmp_path / "lines.txt").write_text("<h2>Title</h2>\n<b2b>\n<fr2de> Bonjour\n")
     job = ["translate", str(nllb_model), "lines.txt", "format=jsonl", *SEARCH]
@@ -91,6 +96,7 @@ def test_lines_that_begin_with_markup_are_text(nmt, nllb_model, tmp_path):
     assert nmt(*job, "target=de").code == 2
 
 
+@pytest.mark.plugins
 def test_a_job_resumes_only_in_the_same_languages(nmt, nllb_model, tmp_path, monkeypatch):
     (tmp_path / "lines.txt").write_text(f"{TEXT}\n<fr2de> {TEXT}\n<en2tlh> {TEXT}\n")
     job = ["translate", str(nllb_model), "lines.txt", "output=out.txt", *SEARCH, "buffer=1"]
@@ -102,6 +108,7 @@ def test_a_job_resumes_only_in_the_same_languages(nmt, nllb_model, tmp_path, mon
     assert "resuming after 2 of 3 lines" in again.err
 
 
+@pytest.mark.plugins
 def test_processes_translate_between_the_languages_that_a_command_names(nllb_model, model):
     from nmt.translation.devices import on_devices
 

@@ -306,6 +306,7 @@ def test_a_saved_max_time_composes_to_the_same_configuration(corpus, nmt, tmp_pa
     assert compose("train", [corpus, "experiment=saved"]) == compose("train", words)
 
 
+@pytest.mark.plugins
 @pytest.mark.parametrize(
     ("words", "expected"),
     [

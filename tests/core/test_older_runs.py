@@ -220,6 +220,7 @@ def test_a_key_of_a_newer_version_is_named():
         build_stored(ModelConfig, {"name": "a", "later": 1}, "config.json", "model.")
 
 
+@pytest.mark.plugins
 @pytest.mark.parametrize(
     ("path", "old", "new"),
     [

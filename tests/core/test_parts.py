@@ -339,6 +339,7 @@ REFUSALS = [
 ]
 
 
+@pytest.mark.plugins
 @pytest.mark.parametrize(("words", "problems"), [(words, rest) for words, *rest in REFUSALS])
 def test_what_cannot_be_cut_is_refused_in_one_line(nmt, checkpoint, words, problems):
     Path("mono.en").write_text("ka\nlo\n")

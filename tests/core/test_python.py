@@ -105,6 +105,7 @@ def test_threads_share_a_model_but_forks_do_not(model, monkeypatch):
         model.translate("ka")
 
 
+@pytest.mark.plugins
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -177,6 +178,7 @@ def test_a_mistake_is_one_line_that_names_the_argument(call, message, model, tmp
     assert not re.search(r"\n|decode\.", str(caught.value))
 
 
+@pytest.mark.plugins
 def test_files_and_documents_are_translated_as_by_the_command(model, nmt, here):
     Path("lines.txt").write_text("ka nu lo\nmi so\n")
     Path("page.html").write_text("<p>ka <b>nu</b> lo</p>")
@@ -194,6 +196,7 @@ def test_files_and_documents_are_translated_as_by_the_command(model, nmt, here):
         model.translate_file("lines.txt", "python-lines.txt")
 
 
+@pytest.mark.plugins
 def test_a_glossary_is_used_for_one_call(model, here):
     Path("terms.tsv").write_text("nu\tKrokodil\n")
     before = model.translate("ka nu lo")

@@ -96,6 +96,7 @@ def test_a_file_a_text_and_a_run_are_told_apart(words, run, input, text):
     assert config.text == text
 
 
+@pytest.mark.plugins
 @pytest.mark.parametrize(
     ("command", "words", "said"),
     [
@@ -174,6 +175,7 @@ def test_what_is_ambiguous_or_missing_is_refused_in_one_line(command, words, sai
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.plugins
 @pytest.mark.parametrize(
     "name",
     ["my files/none.docx", "報告書 2024.docx", "資料 2024/ない.txt", "See my page.HTML"],

@@ -12,7 +12,8 @@ from tests.core.test_structure import BETWEEN_PLUGINS
 
 ROOT = Path(__file__).parents[2]
 PLUGINS = sorted(file.parent.name for file in ROOT.glob("nmt/plugins/*/plugin.py"))
-TESTS = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "tests/core"]
+TESTS = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/core"]
+TESTS += ["-m", "not slow and not plugins"]
 FOUR_COMMANDS = """
 import sys
 from nmt.cli import main

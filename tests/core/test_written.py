@@ -38,6 +38,7 @@ def exported(run, nmt, monkeypatch, tmp_path) -> list[Path]:
     return outputs
 
 
+@pytest.mark.plugins
 def test_exports_are_listed_and_deleted_with_their_run(exported, run, nmt):
     (run / "model/huggingface/notes.txt").write_text("mine")
     assert listed(nmt) == {
@@ -116,6 +117,7 @@ def test_models_of_other_programs_are_foreign_and_problems_are_short(run, nmt):
     assert max(map(len, nmt("runs").out.splitlines())) < 200
 
 
+@pytest.mark.plugins
 def test_readme_of_the_user_is_kept(run, nmt):
     synthetic = Path("data/synthetic")
     synthetic.parent.mkdir()
