@@ -228,10 +228,12 @@ def run_script(command: list[str], folder: Path, limit: int = 1500) -> str:
 def write_programs(folder: Path) -> None:
     """The `nmt` and `python` of a script."""
     folder.mkdir()
-    program = folder / "nmt"
-    program.write_text(f"#!{sys.executable}{TINY_NMT}")
-    program.chmod(0o755)
-    (folder / "python").symlink_to(sys.executable)
+    # Not a link: Python would not find the packages of a virtual environment that it leads to.
+    python = f'#!/bin/sh\nexec "{sys.executable}" "$@"\n'
+    for name, text in (("nmt", f"#!{sys.executable}{TINY_NMT}"), ("python", python)):
+        program = folder / name
+        program.write_text(text)
+        program.chmod(0o755)
 
 
 def expanded(words: list[str], places: dict[str, str]) -> list[str]:
