@@ -164,7 +164,7 @@ def test_a_compiled_run_has_the_same_bits_on_two_processes_and_after_a_stop(
     assert nmt("train", *options, "run=whole").code == 0
     assert nmt("train", *options, "trainer.max_steps=10", "run=parts").code == 0
     nmt("train", *options, "trainer.compile=false", "run=parts").refused(
-        "trainer.compile: True -> False"
+        "trainer.compile: true -> false"
     )
     # A cache without the kernels.
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(Path("other").resolve()))
