@@ -46,6 +46,7 @@ def test_removed_exports_of_the_previous_model_are_named(run, nmt):
     assert not export.exists()
 
 
+@pytest.mark.slow
 def test_only_a_model_outside_the_run_is_averaged_while_the_run_trains(run, nmt):
     with FileLock(run / ".lock"):
         nmt("average", "run=run").refused("run: another nmt is using it")

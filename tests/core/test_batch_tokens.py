@@ -63,6 +63,7 @@ def test_it_is_listed_and_printed(nmt):
     }
 
 
+@pytest.mark.slow
 def test_a_run_that_was_begun_with_the_former_default_resumes(toy, nmt):
     options = (*toy, "run=run", "validation.bleu_sentences=0", "checkpoints.every_steps=3")
     assert nmt("train", *options, "decode.batch_tokens=2000", "trainer.max_steps=3").code == 0

@@ -166,6 +166,7 @@ def direct(toy: list[str], trained: Callable[..., Path]) -> Path:
     return trained(*toy, *SHORT)
 
 
+@pytest.mark.slow
 def test_writing_in_the_background_produces_the_same_files(
     toy, trained, metrics, monkeypatch, direct, in_the_background
 ):

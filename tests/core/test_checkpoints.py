@@ -162,6 +162,7 @@ def test_a_run_does_not_resume_without_optimizer_state(toy, nmt, run, checkpoint
     nmt("train", *toy, *AGAIN).refused(problem, "init=FOLDER name=OTHER")
 
 
+@pytest.mark.slow
 def test_a_run_resumes_after_damaged_checkpoints_are_removed(toy, nmt, run, finished, checkpoint):
     shutil.rmtree(run / "model")
     states = [{"state": {0: {}}}]
@@ -204,6 +205,7 @@ def loss_by_sentence(model, split) -> float:
     return total / tokens
 
 
+@pytest.mark.slow
 def test_the_delivered_model_has_the_lowest_validation_loss_of_all_candidates(run, toy):
     paths = training.list_checkpoints(run)
     best = run / "checkpoints" / "best.ckpt"

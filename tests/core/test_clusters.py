@@ -142,6 +142,7 @@ def test_tasks_of_slurm_that_do_not_match_the_devices_are_refused(monkeypatch):
         make_trainer(config)
 
 
+@pytest.mark.slow
 def test_the_shell_of_salloc_trains_as_any_other_shell(toy, nmt, monkeypatch):
     """Without srun, there is no SLURM_PROCID."""
     for name, value in SALLOC.items():

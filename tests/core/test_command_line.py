@@ -94,6 +94,7 @@ def test_score_reads_compressed_files(nmt, tmp_path, reference):
     assert nmt(*SCORE, "hypothesis=hyp").out.startswith("chrF2 = 100")
 
 
+@pytest.mark.slow
 def test_score_reads_compressed_standard_input(tmp_path, reference):
     with reference.open("rb") as file:
         outcome = shell(*SCORE, folder=tmp_path, stdin=file)

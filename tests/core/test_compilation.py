@@ -88,6 +88,7 @@ def test_compiled_training_equals_eager_training(monkeypatch, backend, tolerance
     assert graphs() > before
 
 
+@pytest.mark.slow
 def test_only_training_steps_are_compiled(monkeypatch):
     """A search, whose arguments change with each step, would compile at each step."""
     monkeypatch.setattr(compilation, "BACKEND", "eager")

@@ -42,6 +42,7 @@ def test_a_value_is_written_as_hydra_reads_it(value):
     assert parse(set_value("key", value)).value() == value
 
 
+@pytest.mark.slow
 def test_the_words_give_the_same_configuration_again(finished, capsys):
     words = words_in(show(capsys, finished))
     assert to_tree(compose("train", words)) == read_config(finished)
@@ -80,6 +81,7 @@ def copy_of_config(run_folder, copy, **changes):
     return copy
 
 
+@pytest.mark.slow
 def test_two_runs_are_compared_by_the_keys_that_users_set(finished, capsys, tmp_path):
     other = copy_of_config(
         finished, tmp_path / "other", model__d_model=32, model__d_k=16, model__d_v=16
@@ -89,6 +91,7 @@ def test_two_runs_are_compared_by_the_keys_that_users_set(finished, capsys, tmp_
     assert show(capsys, finished, finished) == ""
 
 
+@pytest.mark.slow
 def test_keys_of_another_version_are_listed(finished, capsys, tmp_path):
     other = copy_of_config(finished, tmp_path / "other", model__mood="happy")
     file = other / "config.yaml"
@@ -106,10 +109,12 @@ def test_a_value_cannot_control_the_terminal(finished, capsys, tmp_path):
     assert "data.path=" in output
 
 
+@pytest.mark.slow
 def test_a_model_directory_shows_what_its_run_used(finished, capsys):
     assert show(capsys, finished / "model") == show(capsys, finished)
 
 
+@pytest.mark.slow
 def test_a_corpus_shows_its_own_keys(finished, capsys):
     corpus = read_config(finished)["prepared"]
     words = words_in(show(capsys, corpus))

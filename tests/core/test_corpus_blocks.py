@@ -54,6 +54,7 @@ def configuration(folder: Path, train: str, workers: int) -> ExperimentConfig:
     return config
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["files", "records", "table"])
 @pytest.mark.parametrize("workers", [1, 3])
 def test_line_numbers_skip_what_is_malformed_in_any_block(tmp_path, monkeypatch, form, workers):
@@ -84,6 +85,7 @@ def test_line_numbers_skip_what_is_malformed_in_any_block(tmp_path, monkeypatch,
     assert datasets.Dataset.from_file(str(arrow))["line"][:] == sorted(firsts.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 3])
 @pytest.mark.parametrize("broken", [0, 1049])
 def test_the_first_problem_is_reported_although_workers_read_ahead(

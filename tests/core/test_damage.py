@@ -318,6 +318,7 @@ def test_a_missing_package_is_refused_but_not_needed_for_the_check(
     assert is_new
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_notice_and_the_worst_pairs(nmt, here: Path) -> None:
     write(here / "train", unrelated())
     outcome = nmt(
@@ -337,6 +338,7 @@ def test_the_command_prints_the_notice_and_the_worst_pairs(nmt, here: Path) -> N
         assert ", unrelated, similarity " in line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_encoder", [True, False])
 def test_swapped_blocks_are_reported_once_and_can_be_dropped(
     nmt, here: Path, monkeypatch: pytest.MonkeyPatch, has_encoder: bool
@@ -360,6 +362,7 @@ def test_swapped_blocks_are_reported_once_and_can_be_dropped(
     assert "swap the files" not in notice
 
 
+@pytest.mark.slow
 def test_a_terminal_shows_a_table_that_is_as_wide_as_the_terminal() -> None:
     notice = damage_notice(inspected(unrelated()), None, known=set())
     assert notice

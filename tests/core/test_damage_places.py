@@ -49,6 +49,7 @@ def test_other_damage_is_reported_beside_a_shift() -> None:
     assert {pair.number for pair in notice.worst} <= {row + 1 for row in rows}
 
 
+@pytest.mark.slow
 def test_text_in_capitals_is_compared_as_sentences() -> None:
     good = [(source.upper(), target.upper()) for source, target in PAIRS]
     assert damage_notice(inspected(good), len(good), known=set()) is None
@@ -115,6 +116,7 @@ def test_a_place_is_a_line_of_a_file() -> None:
     assert places.remark(3) == "; pairs are counted without header and skipped rows"
 
 
+@pytest.mark.slow
 def test_notices_name_the_lines_of_files(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     write(tmp_path / "one", PAIRS[:60])
     write(tmp_path / "two", unrelated())

@@ -106,6 +106,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.slow
 def test_small_buffers_prepare_the_same_corpus_and_leave_no_temporary_files(tmp_path, monkeypatch):
     write_corpus(tmp_path, 3000)
     preprocess(configuration(tmp_path, "large"), lambda words: None)

@@ -133,6 +133,7 @@ def test_an_error_of_the_first_process_ends_the_others(toy, nmt):
     assert "Traceback" not in ended.stderr
 
 
+@pytest.mark.slow
 def test_a_process_ends_with_its_launcher_even_while_libraries_load(toy, here, monkeypatch):
     Path("torch.py").write_text("import time\ntime.sleep(600)\n")
     monkeypatch.setenv("NMT_FIRST_PROCESS", str(2**31 - 1))

@@ -117,6 +117,7 @@ def test_leftovers_may_be_removed_by_another_process(tmp_path, monkeypatch):
     files.remove_leftovers(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_second_process_cannot_use_a_folder(tmp_path):
     message = "another nmt is using it; wait until it exits, or pass run=OTHER"
     with files.only_process(tmp_path / "run", "run"):
@@ -136,6 +137,7 @@ def test_the_lock_of_a_replaced_folder_is_beside_it(tmp_path):
         assert names(tmp_path) == [".data.lock"]
 
 
+@pytest.mark.slow
 def test_a_file_has_many_readers_or_one_writer(tmp_path):
     file = tmp_path / "a"
     file.touch()

@@ -293,6 +293,7 @@ def test_a_manifest_with_wrong_files_is_rejected(corpora, files):
         open_corpus(path.parent)
 
 
+@pytest.mark.slow
 def test_training_and_resuming_do_not_depend_on_the_division(corpora, toy, nmt, training_state):
     options = [*toy[:-1], "checkpoints.every_steps=4"]
     for run, corpus, steps in (

@@ -33,6 +33,7 @@ def seen(planner, updates, pairs):
     return counts
 
 
+@pytest.mark.slow
 @given(LENGTHS, st.integers(1, 3), st.integers(1, 3))
 def test_each_pair_is_seen_in_each_epoch_and_no_update_is_too_many(pairs, micro_batches, epochs):
     planner = planner_for(pairs, micro_batches)
@@ -51,6 +52,7 @@ def test_a_part_of_an_epoch_is_that_part_of_its_micro_batches(pairs, micro_batch
     assert planner.updates_of(epochs) == updates
 
 
+@pytest.mark.slow
 @given(LENGTHS, st.integers(1, 12), st.integers(1, 2), st.data())
 def test_an_epoch_of_a_mixture_has_each_pair_at_least_once(pairs, copies, epochs, data):
     cut = data.draw(st.integers(0, len(pairs)))

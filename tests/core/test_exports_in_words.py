@@ -14,6 +14,7 @@ def say(toy):
     return lambda *words: exports_in_words(compose("train", [*toy, *words]), 300)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not {"ctranslate2", "huggingface", "bergamot"} <= entries_of(ExporterEntry).keys(),
     reason="no plugin",

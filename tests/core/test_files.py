@@ -224,6 +224,7 @@ def test_the_content_decides_the_compression(tmp_path: Path, suffix: str, name: 
         assert list(raw_lines(file, name)) == [b"a\n", b"b\r\n", b"c"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", COMPRESS)
 def test_long_lines_are_refused_in_constant_memory(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / "bomb"

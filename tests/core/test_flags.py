@@ -209,6 +209,7 @@ def test_flags_of_any_text_are_in_the_order_of_flags(source, translation, log_pr
         assert ("low_confidence" in raised) == is_low
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["abc", "{", "a!", "a@", "1.", "<a "])
 def test_time_is_proportional_to_length(part):
     begin = time.process_time()

@@ -299,6 +299,7 @@ def test_a_translation_that_is_there_is_kept(word_model, site, capsys):
     assert "left out: 1" in printed
 
 
+@pytest.mark.slow
 def test_the_format_of_an_earlier_command_is_kept(word_model, site, capsys):
     run(site, word_model, "format=wrapped", "folder.include=[*.txt]")
     before = (site.with_name("out") / "sub/notes.txt").read_text()
@@ -322,6 +323,7 @@ def test_a_template_names_translations():
     assert translated_name("b.md", "{source}-{target}/{stem}{suffix}", *GERMAN) == "en-de/b.md"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", [None, "{folder}{stem}.{target}{suffix}"])
 def test_translations_in_the_same_folder_are_no_sources(word_model, site, capsys, names):
     (site / "index.md").rename(site / "page.en.md")

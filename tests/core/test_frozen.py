@@ -173,6 +173,7 @@ def test_a_run_changes_and_stores_only_what_it_trains(toy, frozen_run, nmt, trai
     assert [list(moments["exp_avg"].shape) for moments in state["adam"].values()] == shapes
 
 
+@pytest.mark.slow
 def test_a_run_resumes_with_the_same_frozen_parameters_only(toy, frozen_run, nmt, training_state):
     options = [*toy, *OPTIONS, "trainer.gradient_clip_val=0.5", "run=parts"]
     assert nmt("train", *options, FROZEN, "trainer.max_steps=10").code == 0

@@ -42,6 +42,7 @@ def as_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
+@pytest.mark.slow
 def test_training_waits_only_for_its_reports(toy, monkeypatch, as_on_a_gpu, tmp_path):
     """Counted from the third update, when Adam's state exists, until the last checkpoint."""
     counting = ExitStack()
@@ -80,6 +81,7 @@ def fake_batch(rows: int, width: int) -> Batch:
     return Batch(ids, ids, ids, torch.empty(rows * width - 5, dtype=torch.long), padded=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["base", "big"])
 def test_a_training_step_starts_few_kernels(name, as_on_a_gpu, monkeypatch):
     """The limits leave room for a few operations, but not for a few in each layer."""

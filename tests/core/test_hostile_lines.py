@@ -130,6 +130,7 @@ def lines_in(content: bytes) -> list[str]:
     return lines
 
 
+@pytest.mark.slow
 @few
 @given(
     content=any_bytes,

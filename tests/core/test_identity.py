@@ -58,6 +58,7 @@ def forget_letters(tree) -> None:
     tree["characters"]["source"] = tree["characters"]["source"][1:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "name"),
     [

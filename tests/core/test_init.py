@@ -80,6 +80,7 @@ def test_a_model_has_seen_its_old_corpus_and_its_new_one():
     }
 
 
+@pytest.mark.slow
 def test_a_run_that_began_with_other_weights_is_not_resumed(domain, toy, finished, nmt):
     assert nmt("train", *domain, *SHORT, "trainer.max_steps=2").code == 0
     other = Path(shutil.copytree(finished, "other"))

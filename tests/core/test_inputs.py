@@ -283,6 +283,7 @@ def test_the_languages_of_the_model_are_accepted_as_suffixes(checkpoint, tmp_pat
         check_lines(translate_config(str(copy), input=str(path)))
 
 
+@pytest.mark.slow
 def test_the_content_of_standard_input_is_checked(checkpoint, tmp_path):
     command = [
         python(),

@@ -139,6 +139,7 @@ main()
 """
 
 
+@pytest.mark.slow
 def test_a_second_interrupt_ends_at_once_without_a_traceback(toy, start):
     process = start([*toy, *LONG], words=["-c", TWICE])
     errors = process.communicate()[1]
@@ -188,6 +189,7 @@ def in_the_background(*interrupts: str) -> str:
     return BACKGROUND.replace("INTERRUPTS", repr(interrupts))
 
 
+@pytest.mark.slow
 def test_the_stop_is_reported_once_the_checkpoint_is_on_disk(toy, start):
     process = start([*toy, *LONG], words=["-c", in_the_background("while updating")])
     assert any("stopped and saved" in line for line in process.stderr)
@@ -196,6 +198,7 @@ def test_the_stop_is_reported_once_the_checkpoint_is_on_disk(toy, start):
     assert process.returncode == 130
 
 
+@pytest.mark.slow
 def test_a_second_interrupt_abandons_a_write_in_the_background(toy, start):
     process = start(
         [*toy, *LONG], words=["-c", in_the_background("while updating", "while writing")]

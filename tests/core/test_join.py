@@ -262,6 +262,7 @@ def test_an_update_has_the_joined_text_of_consecutive_pairs(make):
     assert set(counts) == {1, 2, 3}
 
 
+@pytest.mark.slow
 @pytest.mark.plugins
 def test_joined_updates_do_not_depend_on_devices_or_on_earlier_updates(make):
     options = ("data.join=3", "data.noise.typos=0.5", "data.noise.bpe_dropout=0.1")

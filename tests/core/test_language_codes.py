@@ -177,6 +177,7 @@ def test_the_command_line_names_the_language_of_a_country(checkpoint, nmt):
     assert outcome.err.endswith("; did you mean de (German)?\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["de", "DE", "de-DE", "deu", "<2de>"])
 def test_the_only_target_of_a_model_may_be_named(checkpoint, nmt, target):
     words = ["translate", f"run={checkpoint}", "text=ka lo", "device=cpu", "decode=greedy"]

@@ -116,6 +116,7 @@ def test_a_power_law_is_found_exactly(exponent):
     )
 
 
+@pytest.mark.slow
 def test_the_committed_measurements_give_the_committed_table():
     """What is counted is the same on every machine."""
     figures = json.loads(COMMITTED.read_text())["figures"]

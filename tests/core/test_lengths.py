@@ -148,6 +148,7 @@ def test_compressed_lengths_are_rejected(tmp_path):
         PreparedSplit(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_damaged_stream_is_refused_or_harmless(tmp_path):
     """Any error but NMTError, such as pyarrow's SystemError, would be a traceback for the user."""
     file = tmp_path / "pairs.arrow"

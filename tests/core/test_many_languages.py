@@ -108,6 +108,7 @@ def test_a_job_resumes_only_in_the_same_languages(nmt, nllb_model, tmp_path, mon
     assert "resuming after 2 of 3 lines" in again.err
 
 
+@pytest.mark.slow
 @pytest.mark.plugins
 def test_processes_translate_between_the_languages_that_a_command_names(nllb_model, model):
     from nmt.translation.devices import on_devices
@@ -122,6 +123,7 @@ def test_processes_translate_between_the_languages_that_a_command_names(nllb_mod
     assert [row[0].text for row in rows] == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["en2de", "<eng_Latn2deu_Latn>", "German"])
 def test_a_bilingual_model_confirms_both_languages(nmt, word_model, target):
     expected = nmt("translate", str(word_model), "va so tu.", "engine=torch").out

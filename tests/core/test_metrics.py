@@ -96,6 +96,7 @@ def reports(run: Path) -> list[dict[str, str]]:
     return [row for row in read_metrics(run) if row["loss"]]
 
 
+@pytest.mark.slow
 @torch.no_grad()
 def test_the_first_update_reports_the_loss_of_the_untrained_model(toy, trained, corpus, planner):
     first = reports(trained(*toy, *SHORT, "trainer.log_every_n_steps=1"))[0]
@@ -108,6 +109,7 @@ def test_the_first_update_reports_the_loss_of_the_untrained_model(toy, trained, 
     assert float(first["perplexity"]) == pytest.approx(np.exp(nll / count), rel=1e-4)
 
 
+@pytest.mark.slow
 def test_a_report_averages_over_the_tokens_of_its_updates(toy, trained, planner):
     single = reports(trained(*toy, *SHORT, "trainer.log_every_n_steps=1"))
     grouped = reports(trained(*toy, *SHORT, "trainer.log_every_n_steps=5"))
@@ -209,6 +211,7 @@ def test_time_and_cost_add_up_over_restarts_without_validation(toy, nmt, monkeyp
     assert float(row["cost"]) == pytest.approx(seconds * peak, rel=0.5)
 
 
+@pytest.mark.slow
 def test_the_peak_is_measured_again_if_training_is_faster(toy, trained, monkeypatch):
     measured = iter([1.0])  # while another program uses the device
     monkeypatch.setattr(
@@ -265,6 +268,7 @@ def test_time_left_is_limited_by_the_time_of_the_run(clock, max_seconds, left):
     assert line.console.file.getvalue() == f"update 600 of 5,600, {left} left: loss\n"
 
 
+@pytest.mark.slow
 def test_lines_depend_on_the_clock_but_rows_do_not(toy, trained, nmt, metrics, monkeypatch):
     options = [*toy, "trainer.max_steps=12", "trainer.log_every_n_steps=6"]
     reported = r"update (\d+) of 12, .* loss \d"

@@ -306,6 +306,7 @@ def test_a_saved_max_time_composes_to_the_same_configuration(corpus, nmt, tmp_pa
     assert compose("train", [corpus, "experiment=saved"]) == compose("train", words)
 
 
+@pytest.mark.slow
 @pytest.mark.plugins
 @pytest.mark.parametrize(
     ("words", "expected"),
@@ -358,6 +359,7 @@ main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux's /proc")
 def test_memory_runs_out_before_the_first_update_with_advice(toy, nmt):
     wide = ("batching.tokens_per_update=20000", "model.d_model=256", "model.d_ff=4096")
@@ -371,6 +373,7 @@ def test_memory_runs_out_before_the_first_update_with_advice(toy, nmt):
     assert nmt("train", *toy, "run=run", *wide[1:], *small, advice).code == 0
 
 
+@pytest.mark.slow
 def test_the_memory_check_leaves_no_trace(toy, nmt, training_state, monkeypatch):
     words = [*toy, *SHORT, "optim.weight_decay=9"]
     assert nmt("train", *words).code == 0

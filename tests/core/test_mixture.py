@@ -199,6 +199,7 @@ def test_a_run_on_a_mixture_has_the_same_bits_on_any_devices(
     torch.testing.assert_close(state, training_state(model), rtol=0, atol=0)
 
 
+@pytest.mark.slow
 def test_training_reports_shares_and_validates_each_domain(mixture, nmt):
     output = nmt("train", *mixture, *SHORT, "run=run").err
     assert "shares of sentences: german 70.0%, french 30.0%" in output
@@ -217,6 +218,7 @@ def run(model, here) -> None:
     shutil.copytree(model, "run")
 
 
+@pytest.mark.slow
 def test_a_tag_or_the_target_selects_the_language(run, nmt):
     tagged = nmt("translate", "run", "text=<2fr> ka lo", "format=tsv").out
     assert nmt("translate", "run", "text=ka lo", "target=fr", "format=tsv").out == tagged

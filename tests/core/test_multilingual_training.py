@@ -64,6 +64,7 @@ def test_a_run_resumes_with_the_same_bits(many, nmt, here, training_state):
     torch.testing.assert_close(training_state(Path("parts")), expected, rtol=0, atol=0)
 
 
+@pytest.mark.slow
 @pytest.mark.plugins
 def test_a_model_of_several_directions_says_how_to_name_them(many, nmt, here):
     words = ("trainer.max_steps=2", "optim.warmup=1", "validation.every_steps=2", "run=short")

@@ -34,6 +34,7 @@ def shelf(checkpoint, monkeypatch) -> Iterator[list[str]]:
     named_model.cache_clear()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["shelf:mine"], ["run=shelf:mine"], ["run=[shelf:mine]"]])
 def test_a_prefix_names_a_model(words, shelf, checkpoint, nmt):
     named = nmt("translate", "ka lo mi", *words)

@@ -45,6 +45,7 @@ def folder(finished: Path, toy: list[str], tmp_path: Path, monkeypatch: pytest.M
     Path("data/linked").symlink_to("toy")
 
 
+@pytest.mark.slow
 def test_runs_lists_runs_and_corpora_with_facts(nmt):
     os.utime("runs/deep/done/metrics.csv", (2e9, 2e9))
     rows = {row["name"]: row for row in json.loads(nmt("runs", "--json").out)["folders"]}
@@ -115,6 +116,7 @@ def test_details_of_one_run(nmt, toy):
     assert "languages" not in nmt("runs").out
 
 
+@pytest.mark.slow
 def test_listing_does_not_import_torch():
     for number in range(100):
         shutil.copytree(
@@ -158,6 +160,7 @@ def test_delete_refuses_foreign_broken_and_used_folders(nmt, name, said):
     assert sorted(Path().rglob("*"))[: len(before)] == before
 
 
+@pytest.mark.slow
 def test_delete_keeps_foreign_files_and_repairs_latest_link(nmt):
     shutil.copytree("runs/deep/done", "runs/other")
     Path("runs/deep/done/test.de").touch()
@@ -234,6 +237,7 @@ def test_completion_imports_little_and_install_keeps_foreign_files(nmt, tmp_path
     nmt("--install-completion", "fish").refused("not written by nmt")
 
 
+@pytest.mark.slow
 def test_runs_are_sorted_by_a_validation_score(nmt):
     """Made-up scores of runs that have not finished: those of their last validation."""
     config = Path("runs/new/config.yaml").read_text()

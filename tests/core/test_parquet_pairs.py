@@ -93,6 +93,7 @@ def test_damaged_and_compressed_files_are_refused(here):
         read("q.parquet.gz")
 
 
+@pytest.mark.slow
 def test_a_corpus_has_the_same_content_as_from_jsonl(nmt, here):
     words = ["ka", "lo", "mi", "nu", "pe", "ra", "so", "ti"]
     rows = []

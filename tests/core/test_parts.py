@@ -245,6 +245,7 @@ def test_parts_that_do_not_belong_together_are_refused(parts, nmt, change, words
     assert contents == {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 def test_an_output_that_has_been_joined_before_is_no_error(parts, nmt):
     for name in ("mono.de", "mono.de.gz"):
         if name != "mono.de":
@@ -415,6 +416,7 @@ def kill_in_the_middle(model: str) -> int:
     return lines
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("long_input")
 def test_a_part_that_was_killed_resumes_with_the_same_result(checkpoint, capsys):
     translate(config(checkpoint, output="whole", **GREEDY))

@@ -197,6 +197,7 @@ def pairs_of_positions(rows: int, source: int, target: int) -> int:
     return rows * max(source, target) ** 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cost", [positions, pairs_of_positions])
 @pytest.mark.parametrize(("tokens", "micro_batches"), BATCH_SIZES)
 def test_largest_shapes_are_hardly_larger_than_the_largest_batches(
@@ -259,6 +260,7 @@ def test_pairs_of_a_micro_batch_rarely_share_the_next_one(lengths, tokens, micro
     assert (together & second).sum() / together.sum() < 0.3
 
 
+@pytest.mark.slow
 def test_a_pair_alone_in_its_micro_batch_has_every_place_in_a_pass_equally_often():
     plan = planner((np.full(7, 5), np.full(7, 5)), tokens=5, micro_batches=1)
     orders = np.array([rows_of(batches) for batches in passes(plan, 150)])

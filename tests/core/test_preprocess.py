@@ -221,6 +221,7 @@ def test_line_numbers_are_those_of_the_corpus(folder):
     assert [pairs[line - 1] for line in lines] == prepared_pairs(folder, "train")
 
 
+@pytest.mark.slow
 def test_the_seed_decides_what_is_held_out(folder):
     first = prepared_splits(folder, seed=1)
     assert prepared_splits(folder, seed=1) == first
@@ -335,6 +336,7 @@ def test_every_pair_is_kept_or_counted_under_the_reason_for_dropping_it(tmp_path
     assert prepared_pairs(tmp_path, "train") == [*kept, ("x y z", "u v w")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bpe", "unigram", "wordpiece"])
 def test_ids_spell_the_corpus_and_lengths_count_the_end_symbol(tmp_path, kind):
     pairs = [("Größe\u00a0\ufb01ne", "\u65e5\u672c \U0001f600 ##<s>"), *sentences(200)]
@@ -457,6 +459,7 @@ def test_a_failure_is_one_line_and_changes_nothing(folder, pairs, changes, words
     assert left_in(folder) == (["toy"] if is_prepared else [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", ["train/thesis.tex", "a link", "manifest.json"])
 def test_overwrite_replaces_nothing_but_a_prepared_corpus(folder, change):
     """It is refused before any work: no progress is reported."""
@@ -581,6 +584,7 @@ def test_there_is_no_notice_if_the_vocabulary_has_all_characters(tokenizer, side
     assert lacking(tokenizer, sentences(200), side) == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_notice_about_the_corpus_is_printed_once(nmt, here, workers):
     pairs = sentences(300)

@@ -198,6 +198,7 @@ def unpacked(path: Path) -> bytes:
     return subprocess.run(command, check=True, capture_output=True).stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", INSTALLED)
 @pytest.mark.parametrize("lines", [[], ["a\n"], ["a\n", "\n", "ß\n"] * 100_000])
 def test_the_suffix_decides_the_compression(tmp_path, suffix, lines):
@@ -327,6 +328,7 @@ def test_a_killed_translation_resumes_with_the_same_result(checkpoint, tmp_path,
     assert names_in(tmp_path) == ["expected", "in", "out"]
 
 
+@pytest.mark.slow
 def test_a_killed_translation_does_not_resume_with_another_model_description(
     checkpoint, tmp_path, capsys
 ):

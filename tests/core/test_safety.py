@@ -41,6 +41,7 @@ def train_with(code: str, *options: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_a_gradient_that_is_not_finite_stops_training_with_its_update(toy):
     ended = train_with(SICK, *toy, *SHORT)
     assert ended.returncode == 2

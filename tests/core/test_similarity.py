@@ -24,6 +24,7 @@ def test_translations_are_more_similar_than_other_sentences():
     assert wrong.max() < 0.4
 
 
+@pytest.mark.slow
 def test_vectors_have_length_1_and_hardly_depend_on_their_neighbors():
     texts = [text for pair in TRANSLATIONS for text in pair]
     together = sentence_vectors(texts)

@@ -137,6 +137,7 @@ def test_a_large_split_is_divided_at_borders_of_blocks(tmp_path, monkeypatch, sm
     assert stored["counts"]["train"]["files"] == manifest.counts["train"]["files"]
 
 
+@pytest.mark.slow
 def test_a_split_that_just_fits_is_one_file(tmp_path, monkeypatch, small_blocks):
     write_corpus(tmp_path, 500)
     manifest, _ = prepared(configuration(tmp_path, "one"))

@@ -145,6 +145,7 @@ def test_a_token_is_aligned_with_all_its_words():
     assert best.details.word_log_probabilities == pytest.approx([-0.2] * 5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "last"),
     [

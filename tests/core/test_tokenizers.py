@@ -70,6 +70,7 @@ NASTY = [
 ]
 
 
+@pytest.mark.slow
 def test_all_of_unicode_is_encoded_without_loss(
     tokenizer: Tokenizer,
 ) -> None:

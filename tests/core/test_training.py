@@ -55,6 +55,7 @@ def test_stops_and_saving_by_the_clock_do_not_change_a_run(
     assert_same(weights(run), weights(finished))
 
 
+@pytest.mark.slow
 def test_runs_with_and_without_a_shared_order_are_equal(
     toy, nmt, monkeypatch, tmp_path, training_state
 ):
@@ -150,6 +151,7 @@ def test_a_changed_configuration_is_rejected_with_its_keys(toy, nmt, finished):
     assert files(finished) == before
 
 
+@pytest.mark.slow
 def test_changed_training_pairs_are_rejected(toy, nmt):
     prepared = Path(shutil.copytree(toy[-1].removeprefix("prepared="), "prepared"))
     options = (*toy, *SHORT, "prepared=prepared")
@@ -163,6 +165,7 @@ def test_changed_training_pairs_are_rejected(toy, nmt):
     )
 
 
+@pytest.mark.slow
 def test_a_corpus_prepared_from_other_text_is_rejected(other_text, nmt):
     assert nmt("preprocess", *other_text).code == 0
     assert nmt("train", *other_text, *SHORT).code == 0
@@ -173,6 +176,7 @@ def test_a_corpus_prepared_from_other_text_is_rejected(other_text, nmt):
     outcome.refused("step=00000006.ckpt", "trained with a different")
 
 
+@pytest.mark.slow
 def test_updates_after_the_last_report_are_counted_and_reported(toy, nmt):
     """Training ends between two reports: after two validations without progress."""
     options = [

@@ -226,6 +226,7 @@ def refused(process: subprocess.CompletedProcess[bytes], *words: str) -> None:
     Outcome(process.returncode, "", process.stderr.decode()).refused(*words)
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_ends_the_command_without_a_message(model):
     """As in `nmt translate | head -1`, with more input to read."""
     words = command(model, "buffer=5")
@@ -246,6 +247,7 @@ def wait_for_lines(path: Path, count: int) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_no_partial_file_for_standard_input(model, tmp_path):
     """The command is interrupted while it translates lines that take long.
 
@@ -283,6 +285,7 @@ def read_until(terminal: int, expected: bytes, seconds: float) -> bytes:
     return shown
 
 
+@pytest.mark.slow
 def test_a_terminal_shows_translations_and_no_progress(model):
     ours, theirs = pty.openpty()
     streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
@@ -306,6 +309,7 @@ def test_a_line_that_exceeds_the_positions_is_named_and_earlier_lines_are_writte
     assert process.stdout.count(b"\n") == 3
 
 
+@pytest.mark.slow
 def test_long_lines_are_reported_once_and_counted(model):
     long_line = b"Ka lo mi " * 9 + b"\n"
     process = run(model, "buffer=1", content=b"ka lo\n" + long_line * 3)
@@ -320,12 +324,14 @@ def test_long_lines_are_reported_once_and_counted(model):
 needs_dev_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 
 
+@pytest.mark.slow
 @needs_dev_full
 def test_a_full_disk_is_one_line_with_an_output_file(model):
     process = run(model, "output=/dev/full", content=b"ka\nlo\n")
     refused(process, "cannot write /dev/full (No space left", "disk")
 
 
+@pytest.mark.slow
 @needs_dev_full
 def test_a_full_disk_is_one_line_with_standard_output(model):
     streams = {"input": b"ka\nlo\n", "stderr": subprocess.PIPE}
@@ -342,6 +348,7 @@ def test_a_closed_stream_is_one_line_that_names_the_key(model, closed, key):
     refused(subprocess.run(words, input=b"ka\n", capture_output=True, timeout=300), key)
 
 
+@pytest.mark.slow
 def test_an_output_file_that_is_standard_input_is_rejected_and_kept(model, tmp_path):
     text = tmp_path / "text"
     text.write_bytes(b"ka\nlo\n")

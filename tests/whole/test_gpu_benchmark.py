@@ -76,6 +76,7 @@ def test_wrong_options_end_in_one_line(tmp_path, options, problem):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_wheels_for_another_python_end_in_one_line(tmp_path):
     for name in ("a-1-py3-none-any", "b-1-cp38-abi3-any", "c-1-cp399-cp399-any"):
         (tmp_path / f"{name}.whl").touch()
@@ -92,6 +93,7 @@ def test_wheels_for_another_python_end_in_one_line(tmp_path):
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_check_names_missing_packages_and_a_missing_gpu(tmp_path):
     assert benchmark(tmp_path, "--check").returncode == 0
 

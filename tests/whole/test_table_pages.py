@@ -72,6 +72,7 @@ def grid(text, title):
     return [dict(zip(head, row, strict=True)) for row in rows]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", TABLES)
 def test_pages_are_up_to_date_with_the_results(table):
     folder = RECIPES / table / "results" / "laptop"

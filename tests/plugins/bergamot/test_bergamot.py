@@ -106,6 +106,7 @@ def written(model: Path) -> tuple[bytes, list[Vocabulary], dict[str, np.ndarray]
     return container.container(weights, settings), theirs, weights
 
 
+@pytest.mark.slow
 def test_a_container_holds_what_was_written(imported, tmp_path):
     content, _, weights = written(imported)
     (tmp_path / "model.bin").write_bytes(content)

@@ -78,6 +78,7 @@ def view(browser, tmp_path):
     assert problems == []
 
 
+@pytest.mark.slow
 def test_page_translates_and_copies(view):
     playwright.expect(view.get_by_role("status")).to_have_text("Your text stays on this device.")
     playwright.expect(view.get_by_role("progressbar")).to_be_hidden()

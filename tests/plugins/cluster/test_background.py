@@ -77,6 +77,7 @@ def slow():
         files.rm(name, recursive=True)
 
 
+@pytest.mark.slow
 def test_a_new_job_needs_few_requests_and_makes_them_at_the_same_time(bulk, expected, slow):
     bulk("input=slow://in/a.txt", "output=slow://a.de", "ray.lines=2")
     assert slow.cat_file("/a.de").decode().split("\n")[:-1] == expected(LINES)
@@ -85,6 +86,7 @@ def test_a_new_job_needs_few_requests_and_makes_them_at_the_same_time(bulk, expe
     assert SlowFiles.most >= 4
 
 
+@pytest.mark.slow
 def test_a_resumed_job_asks_only_for_stored_blocks(bulk, slow):
     with pytest.raises(Stopped):
         bulk("input=slow://in/a.txt", "output=slow://a.de", "ray.lines=2", blocks=10)
@@ -97,6 +99,7 @@ def test_a_resumed_job_asks_only_for_stored_blocks(bulk, slow):
     assert SlowFiles.most >= 4
 
 
+@pytest.mark.slow
 def test_an_error_of_a_write_ends_the_job_and_keeps_the_other_blocks(bulk, slow):
     SlowFiles.fails = "blocks/a.txt/00000003"
     with pytest.raises(NMTError, match=r"cannot write .*00000003 \(the server is on fire\)"):

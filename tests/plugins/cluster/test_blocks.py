@@ -161,6 +161,7 @@ def test_a_stopped_job_repeats_no_finished_block(bulk, expected, blocks):
     assert not Path("out.txt.blocks").exists()
 
 
+@pytest.mark.slow
 def test_a_damaged_block_is_translated_again(bulk, expected):
     write_lines("in.txt", LINES)
     with pytest.raises(Stopped):
@@ -229,6 +230,7 @@ def test_remote_files(bulk, expected):
         files.rm(name, recursive=True)
 
 
+@pytest.mark.slow
 def test_two_jobs_do_not_write_one_output(bulk):
     write_lines("in.txt", LINES)
     with (

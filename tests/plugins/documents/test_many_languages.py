@@ -8,6 +8,7 @@ TEXT = "ཀ ক ອая"
 SEARCH = ["engine=torch", "decode.beam_size=2", "decode.max_extra_length=3"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "content", "expected"),
     [

@@ -41,6 +41,7 @@ def test_a_page_keeps_its_tags_with_either_engine(word_model, tmp_path):
     assert [path.name for path in sorted(tmp_path.iterdir())] == ["out", "page.html"]
 
 
+@pytest.mark.slow
 def test_an_archive_is_not_written_to_a_terminal(word_model, tmp_path):
     document = tmp_path / "a.docx"
     document.write_bytes(archive_of("<p/>", "word/document.xml"))

@@ -165,6 +165,7 @@ def test_every_file_of_nmt_is_valid(path):
         assert problems({**tree, "haeds": 1}, group) != []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "words"),
     [

@@ -78,6 +78,7 @@ def describe_corpus(model: Path, prepared: str) -> None:
     describe(model, "training", config={"prepared": prepared, "data": data})
 
 
+@pytest.mark.slow
 def test_default_sample_is_the_validation_set(toy, model, nmt):
     describe_corpus(model, toy[-1].removeprefix("prepared="))
     line = nmt("export", "model").out.splitlines()[2]

@@ -61,6 +61,7 @@ def test_steps_for_tokenizers_normalize_sources_as_nmt(name):
         assert steps.normalize_str(line) == ours.source(line)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["canonical", "nfkc", "none"])
 def test_table_for_sentencepiece_normalizes_sources_as_nmt(name):
     """Except for letters with several marks in an unusual order, which a table cannot sort."""

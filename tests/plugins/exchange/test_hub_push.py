@@ -109,6 +109,7 @@ def test_a_round_trip(hub, push, place):
     assert b"license: mit" in hub.head(NAME)["README.md"]
 
 
+@pytest.mark.slow
 def test_the_card_is_read_by_the_hubs_library(hub, push):
     [done] = push(["push", "runs/words", NAME, "license=cc-by-4.0", "private=true"])
     assert done.code == 0, done.err
@@ -151,6 +152,7 @@ REFUSALS = {
 """Repository -> parts of the error."""
 
 
+@pytest.mark.slow
 def test_repositories_that_are_refused(hub, push):
     hub.commit("me/bert", "main", {"config.json": b'{"model_type": "bert"}'})
     hub.commit("me/pickle", "main", {"pytorch_model.bin": b"x"})
@@ -180,6 +182,7 @@ def test_without_a_login_or_a_network(variables, parts, hub, push):
     assert hub.commits == {}
 
 
+@pytest.mark.slow
 def test_mistakes_are_found_before_the_hub_is_asked(hub, push, place):
     (place / "linked").mkdir()
     for name in MODEL_FILES:
@@ -202,6 +205,7 @@ def test_mistakes_are_found_before_the_hub_is_asked(hub, push, place):
     assert [request for request in hub.requests if request.startswith("POST")] == []
 
 
+@pytest.mark.slow
 def test_a_branch_and_content_of_others_that_stays(hub, push):
     hub.commit(NAME, "main", {"LICENSE": b"text", "ctranslate2-int8/model.bin": b"old"})
     [done] = push(["push", "runs/words", f"hub:{NAME}", "revision=dev", "license=mit"])
@@ -214,6 +218,7 @@ def test_a_branch_and_content_of_others_that_stays(hub, push):
     assert f"files of earlier exports to remove from hub:{NAME}@dev: 1" in done.err
 
 
+@pytest.mark.slow
 def test_a_public_repository_does_not_get_a_private_model(hub, push):
     hub.commit(NAME, "main", {"README.md": b"Hello"})
     hub.commit("me/secret", "main", {"README.md": b"Hello"})

@@ -184,6 +184,7 @@ def test_logits_are_those_of_nmt(tokenizer, tmp_path, shape):
         torch.testing.assert_close(logits, expected, atol=2e-4, rtol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bpe", "unigram", "wordpiece"])
 def test_token_ids_and_texts_are_those_of_nmt(kind, tmp_path):
     tokenizer = train_tokenizer(random_lines(200), TokenizerConfig(kind=kind, vocabulary_size=600))
@@ -214,6 +215,7 @@ def test_a_tag_is_one_token_before_the_text(kind, tmp_path):
     assert "A line begins with a tag: <2de>, <2fr>." in (tmp_path / "export/README.md").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("beam_size", "least"), [(1, 12), (4, 8)])
 def test_translations_are_those_of_nmt(trained, beam_size, least):
     """With a beam only most of them, because the length penalties differ."""

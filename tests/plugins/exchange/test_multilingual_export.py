@@ -33,6 +33,9 @@ from tests.helpers.multilingual import (
     make_case,
 )
 
+# Its models take seconds to write.
+pytestmark = pytest.mark.slow
+
 transformers = pytest.importorskip("transformers")
 ctranslate2 = pytest.importorskip("ctranslate2")
 
@@ -72,7 +75,6 @@ def same_tokens(expected: Sequence[list[Hypothesis]], results: Sequence[list[Hyp
     return sum(ours[0].tokens == theirs[0].tokens for ours, theirs in pairs)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("beam", [1, 4])
 def test_ctranslate2_finds_the_translations_of_torch(case, beam):
     config = DecodeConfig(**{**vars(BEAM), "beam_size": beam})
@@ -97,7 +99,6 @@ def test_ctranslate2_finds_the_translations_of_torch(case, beam):
             assert theirs.log_probabilities[0] == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", PAIRS)
 def test_a_model_that_is_certain_translates_as_torch_in_int8(kind, tmp_path, monkeypatch):
     """After 600 steps, it copies about 195 of 200 lines without an error.
@@ -113,7 +114,6 @@ def test_a_model_that_is_certain_translates_as_torch_in_int8(kind, tmp_path, mon
         assert same_tokens(expected, results) >= least
 
 
-@pytest.mark.slow
 def test_ctranslate2_s_own_converter_makes_the_same_model(case, tmp_path, monkeypatch):
     hub = shutil.copytree(case.folder, tmp_path / "hub")
     if case.kind in ("m2m", "small100"):
@@ -153,7 +153,6 @@ def tagged_lines(case: Case, count: int) -> list[str]:
     return lines
 
 
-@pytest.mark.slow
 def test_code_in_readme_of_ctranslate2_translates_as_nmt(case, nmt, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     # A line without letters would be copied by nmt, and one without a tag has no languages.
@@ -187,7 +186,6 @@ def exported(case: Case, folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.slow
 def test_export_for_transformers_is_the_original(case, tmp_path):
     output = exported(case, tmp_path / "export")
     run_import(ImportConfig(path=str(output), output=str(tmp_path / "again"), verify=False))
@@ -213,7 +211,6 @@ def test_export_for_transformers_is_the_original(case, tmp_path):
         assert tokenizer.decode(ids, skip_special_tokens=True) == text
 
 
-@pytest.mark.slow
 def test_code_in_readme_for_transformers_translates_as_nmt(case, tmp_path):
     output = exported(case, tmp_path / "export")
     [code] = re.findall(r"```python\n(.*?)```", (output / "README.md").read_text(), flags=re.S)

@@ -297,6 +297,7 @@ def test_a_difference_from_the_original_is_a_warning(nmt, copy):
     assert "warning: model: the imported model differs from the original" in done.err
 
 
+@pytest.mark.slow
 def test_small_100_takes_the_target_of_a_tag_with_both_languages(nmt, tmp_path):
     write_folder(tmp_path / "hub", "small100")
     assert nmt("import", "hub", "output=model", "verify=false").code == 0

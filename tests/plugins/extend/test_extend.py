@@ -237,6 +237,7 @@ sources:
 """
 
 
+@pytest.mark.slow
 def test_a_model_of_nmt_gets_languages_after_training(nmt, own, tmp_path):
     (tmp_path / "corpus.tyv").write_text("\n".join(tuvan(300)))
     words = ("languages=[tyv]", "like=[de]", "text=[corpus.tyv]", "subwords=30")

@@ -11,6 +11,9 @@ from nmt.text import MultilingualTokenizer, read_tokenizer
 from tests.helpers.multilingual import PAIRS, STEPS, change, lines_in_many_scripts, write_folder
 from tests.plugins.extend.test_extend import tuvan
 
+# Its models take seconds to write.
+pytestmark = pytest.mark.slow
+
 transformers = pytest.importorskip("transformers")
 
 LIKE = {"nllb": "kaz_Cyrl", "m2m": "kk", "mbart": "kk_KZ"}
@@ -61,7 +64,6 @@ def tagged_lines(kind: str) -> list[str]:
     return lines
 
 
-@pytest.mark.slow
 def test_ctranslate2_encodes_each_language_as_nmt(extended, nmt, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     kind, model = extended

@@ -185,6 +185,7 @@ def test_the_model_before_was_pruned(run: Path, nmt):
     nmt("learn", "run", "undo=true").refused("it was removed, so it cannot be used again")
 
 
+@pytest.mark.slow
 def test_what_killed_commands_left_is_removed(run: Path, nmt):
     learn_twice(run)
     home = run / "learned"

@@ -14,6 +14,7 @@ DIRECTION = Direction("en", "de")
 TIME = "2026-01-02T03:04:05Z"
 
 
+@pytest.mark.slow
 def test_suggestions_count_at_once(word_model, tmp_path):
     path = tmp_path / "new.tsv"
     models = as_pairs(word_model, tmp_path, "en>de", "de>en")

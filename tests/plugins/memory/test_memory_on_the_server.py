@@ -83,6 +83,7 @@ def test_html_comes_from_the_memory(server):
     assert html == f'<p dir="rtl">{TARGET}</p>'
 
 
+@pytest.mark.slow
 def test_the_page_marks_lines_and_offers_similar_entries(open_page: Callable[..., Any]):
     playwright = pytest.importorskip("playwright.sync_api")
     expect = playwright.expect
@@ -123,6 +124,7 @@ def test_the_page_marks_lines_and_offers_similar_entries(open_page: Callable[...
     expect(page.get_by_role("list", name="Translation memory")).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_notes_stay_above_the_buttons_and_similar_texts_are_shown_whole(
     open_page: Callable[..., Any],
 ):
@@ -145,6 +147,7 @@ def test_notes_stay_above_the_buttons_and_similar_texts_are_shown_whole(
     expect(similar.locator("em").last).to_be_in_viewport(ratio=1)
 
 
+@pytest.mark.slow
 def test_each_line_from_the_memory_has_a_mark(open_page: Callable[..., Any]):
     playwright = pytest.importorskip("playwright.sync_api")
     expect = playwright.expect

@@ -42,6 +42,7 @@ def tmx(folder: Path, *rows: tuple[str, str, str, str, str]) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", ["text", "tsv", "jsonl"])
 def test_a_memory_without_matches_changes_no_byte(word_model, tmp_path, format):
     memory = memory_file(tmp_path, ("something else", "etwas anderes"))
@@ -177,6 +178,7 @@ def test_an_entry_with_other_placeholders_or_protected_items_is_not_used(word_mo
     assert "protected" in best.flags
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["po", "json", "xlf"])
 def test_no_message_is_left_out_because_of_the_memory(word_model, tmp_path, kind):
     contents = {

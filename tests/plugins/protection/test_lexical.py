@@ -121,6 +121,7 @@ phrases = st.builds(
 constraints = st.lists(st.lists(phrases, min_size=1, max_size=2).map(tuple), min_size=1, max_size=3)
 
 
+@pytest.mark.slow
 @given(constraints, st.lists(st.sampled_from([A, B, C]), max_size=7))
 @settings(max_examples=400, deadline=None)
 def test_tracker_knows_which_constraints_are_met(row, target):

@@ -347,6 +347,7 @@ lines = st.lists(
 TAG = st.sampled_from(["", "<2de> "])
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(lines, st.sampled_from(CHANGES), st.integers(1, 2), st.booleans(), st.booleans(), TAG)
 def test_items_appear_once_or_the_line_is_flagged(given_lines, change, n_best, known, details, tag):

@@ -237,6 +237,7 @@ TERMS_AND_WORDS = ["house", "Door", "open file", "iPhone", "printer", "x", "open
 words = st.lists(st.sampled_from(TERMS_AND_WORDS), max_size=6)
 
 
+@pytest.mark.slow
 @given(
     st.lists(words.map(" ".join), min_size=1, max_size=4),
     st.sampled_from(list(KINDS)),
@@ -326,6 +327,7 @@ def words_in(text: str) -> set[str]:
     return {text[begin:end] for begin, end in term_words(text)}
 
 
+@pytest.mark.slow
 def test_terms_are_in_the_translations_and_in_the_report(nmt, checkpoint, terms):
     more = ["decode.max_length=8", "format=jsonl", "decode.n_best=2"]
     done = nmt("translate", checkpoint, "in", f"glossary={terms}", *more)

@@ -52,6 +52,7 @@ def test_alternatives_to_a_word_have_no_probability(server):
     assert "probability" not in line
 
 
+@pytest.mark.slow
 def test_the_page_marks_doubtful_lines_without_changing_the_text(open_page, server):
     page = open_page(viewport={"width": 1200, "height": 800})
     page.get_by_role("textbox", name="Text to translate").fill(f"{GOOD}\n{BAD}")

@@ -69,6 +69,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return ["source=source", "reference=reference", *FAST]
 
 
+@pytest.mark.slow
 def test_comparison_of_files_as_json(nmt, files):
     outcome = nmt("compare", "good", "bad", *files, "fail_if=worse", "--json")
     assert outcome.code == 0, outcome.err
@@ -86,6 +87,7 @@ def test_comparison_of_files_as_json(nmt, files):
     assert bleu["better"] is False
 
 
+@pytest.mark.slow
 def test_comparison_in_python_equals_the_command(nmt, files):
     tree = json.loads(nmt("compare", "good", "bad", *files, "fail_if=worse", "--json").out)
     del tree["buckets"]
@@ -424,6 +426,7 @@ def ctranslate2_by_default(monkeypatch):
     monkeypatch.setattr(load, "automatic_engines", engines)
 
 
+@pytest.mark.slow
 def test_all_commands_give_the_same_translations_with_ctranslate2(commands, ctranslate2_by_default):
     translation = commands.translate("fast.de")
     with commands.cite("fast.zip") as bundle:

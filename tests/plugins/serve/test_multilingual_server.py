@@ -143,6 +143,7 @@ def test_flags_depend_on_the_languages(server):
     assert "wrong_script" in flags("es")
 
 
+@pytest.mark.slow
 def test_documents_are_translated_into_the_language(server, model):
     content = f'<html lang="fr"><p>{TEXT}</p></html>'.encode()
     answer = httpx.post(
@@ -183,6 +184,7 @@ def test_order_of_models_decides_codes(nllb_model, word_model):
     assert Routes(models[::-1]).route_to("en", "de").direction == ("en", "de")
 
 
+@pytest.mark.slow
 def test_the_page_lists_the_languages_used_last_first(open_page):
     playwright = pytest.importorskip("playwright.sync_api")
     page = open_page()

@@ -69,6 +69,7 @@ def expected(address: str) -> str:
     return translated(address, LINE)
 
 
+@pytest.mark.slow
 def test_text_is_translated_while_it_is_typed(page, expected):
     text_of(page).press_sequentially(LINE, delay=10)
     playwright.expect(translation_of(page)).to_have_text(expected)
@@ -78,6 +79,7 @@ def test_text_is_translated_while_it_is_typed(page, expected):
     assert translation_of(page).get_attribute("lang") == "de"
 
 
+@pytest.mark.slow
 def test_lines_stay_lines_and_are_copied_so(page, address):
     text = f"{LINE}\n\nso tu\n  va we ka\n"
     expected = translated(address, text)
@@ -101,6 +103,7 @@ DROP = """([name, content]) => {
 }"""
 
 
+@pytest.mark.slow
 def test_a_dropped_file_comes_back_as_a_download(page, address, tmp_path):
     text = f"{LINE}\n\nso tu\n"
     page.evaluate(DROP, ["talk.txt", list(text.encode())])
@@ -118,6 +121,7 @@ def test_a_dropped_file_comes_back_as_a_download(page, address, tmp_path):
     playwright.expect(rows).to_have_count(1)
 
 
+@pytest.mark.slow
 def test_words_are_reached_and_replaced_by_keyboard(page):
     translation = translate(page, f"{LINE}\nso tu")
     words = translation.split()
@@ -150,6 +154,7 @@ def test_words_are_reached_and_replaced_by_keyboard(page):
     assert changed.split("\n")[1] == translation.split("\n")[1]
 
 
+@pytest.mark.slow
 def test_a_word_replaced_in_a_later_sentence_stays_when_an_earlier_one_is_replaced(page):
     options = page.get_by_role("listbox").get_by_role("option")
     texts = [translate(page, f"{LINE} mika nu nu pe.")]
@@ -186,6 +191,7 @@ def test_a_history_is_kept_only_if_it_is_switched_on(page):
     assert page.evaluate("localStorage.history") is None
 
 
+@pytest.mark.slow
 def test_a_busy_server_is_asked_again_after_the_time_that_it_gives(page, address):
     body = {"error": "too many requests; try later"}
     init = {"status": 429, "headers": {"Retry-After": "2"}}
@@ -199,6 +205,7 @@ def test_a_busy_server_is_asked_again_after_the_time_that_it_gives(page, address
     playwright.expect(translation_of(page)).to_have_text(expected)
 
 
+@pytest.mark.slow
 def test_a_hostile_source_runs_nothing(page):
     text = "<img src=x onerror=document.title='run'> ka <script>document.title='run'</script> lo"
     translate(page, text)
@@ -206,6 +213,7 @@ def test_a_hostile_source_runs_nothing(page):
     assert page.locator("main img, main script").count() == 0
 
 
+@pytest.mark.slow
 def test_languages_are_detected_swapped_and_remembered(page, address):
     source = page.get_by_role("combobox", name="From")
     source.select_option("auto")
@@ -224,6 +232,7 @@ def test_languages_are_detected_swapped_and_remembered(page, address):
     assert target.get_by_role("option").all_inner_texts() == ["English"]
 
 
+@pytest.mark.slow
 def test_a_telephone_has_one_column_and_room_for_fingers(open_page):
     page = open_page(viewport={"width": 400, "height": 800}, has_touch=True, is_mobile=True)
     translate(page, f"{LINE} " * 12)

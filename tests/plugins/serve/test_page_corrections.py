@@ -60,6 +60,7 @@ def row_of(page: Any, line: int) -> Any:
     return page.get_by_role("textbox", name=f"Better translation of line {line}", exact=True)
 
 
+@pytest.mark.slow
 def test_only_changed_lines_are_sent_and_shown(page, path):
     before = len(path.read_text().splitlines())
     first, _, last = translate(page, TEXT).rstrip("\n").split("\n")
@@ -104,6 +105,7 @@ def test_only_changed_lines_are_sent_and_shown(page, path):
     assert translation_of(page).text_content() == f"  Es ist besser.\n{first}"
 
 
+@pytest.mark.slow
 def test_pasted_line_breaks_neither_add_nor_shift_lines(page, path):
     before = len(path.read_text().splitlines())
     translate(page, "so tu\n\nva we\nlo ka")
@@ -128,6 +130,7 @@ def test_pasted_line_breaks_neither_add_nor_shift_lines(page, path):
     assert pairs == [["so tu", "erste"], ["va we", "zweite"], ["lo ka", "dritte"]]
 
 
+@pytest.mark.slow
 def test_the_dialog_opens_at_the_selected_line(page):
     translate(page, "\n".join(["so tu", "va we"] * 20))
     open_dialog(page)
@@ -167,6 +170,7 @@ CONTRAST = """element => {
 }"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_dialog_is_readable_on_a_telephone(open_page, scheme):
     page = open_page(viewport={"width": 390, "height": 700}, color_scheme=scheme)
@@ -188,6 +192,7 @@ def test_the_dialog_is_readable_on_a_telephone(open_page, scheme):
     assert page.evaluate("document.documentElement.scrollWidth") == 390
 
 
+@pytest.mark.slow
 def test_a_draft_is_kept_until_it_is_sent(page, path):
     before = len(path.read_text().splitlines())
     machine = translate(page, "lo mi")
@@ -216,6 +221,7 @@ def test_a_draft_is_kept_until_it_is_sent(page, path):
     playwright.expect(entry).to_contain_text("Ein Entwurf")
 
 
+@pytest.mark.slow
 def test_chosen_words_count_as_a_change(page, path):
     before = len(path.read_text().splitlines())
     translate(page, "tu pe so")
@@ -228,6 +234,7 @@ def test_chosen_words_count_as_a_change(page, path):
     assert rows_of(path)[before:] == [["tu pe so", changed, "en", "de"]]
 
 
+@pytest.mark.slow
 def test_an_empty_translation_can_be_corrected(page, path):
     before = len(path.read_text().splitlines())
     empty = {"translatedText": "", "details": [{"flags": ["empty"], "alignment": []}]}
@@ -245,6 +252,7 @@ def test_an_empty_translation_can_be_corrected(page, path):
     assert rows_of(path)[before:] == [["pe pe", "Doch etwas", "en", "de"]]
 
 
+@pytest.mark.slow
 def test_a_correction_that_could_not_be_saved_can_be_sent_again(page, path):
     before = len(path.read_text().splitlines())
     machine = translate(page, "ri va")

@@ -95,6 +95,7 @@ def into_japanese(page: Any) -> Any:
     return show(page, "ja")
 
 
+@pytest.mark.slow
 def test_words_of_a_script_without_blanks_are_words(page):
     words = into_japanese(page)
     texts = words.all_inner_texts()
@@ -104,6 +105,7 @@ def test_words_of_a_script_without_blanks_are_words(page):
     assert max(map(len, texts)) < 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("word", "source"),
     [("新しい", "new"), ("ファイル", "file."), ("を", ""), ("\U0001f600", "\U0001f600")],
@@ -113,6 +115,7 @@ def test_a_word_shows_all_that_its_characters_translate(page, word, source):
     assert "".join(marked(page)) == source
 
 
+@pytest.mark.slow
 def test_spans_count_from_the_beginning_of_a_line(page):
     shifted = [
         [[begin + 2, end + 2] for begin, end in words] for words in (SOURCE_WORDS, JAPANESE_WORDS)
@@ -123,6 +126,7 @@ def test_spans_count_from_the_beginning_of_a_line(page):
     assert marked(page) == ["new"]
 
 
+@pytest.mark.slow
 def test_the_cursor_in_the_source_shows_whole_words(page):
     into_japanese(page)
     at = len((SOURCE[:12]).encode("utf-16-le")) // 2
@@ -130,6 +134,7 @@ def test_the_cursor_in_the_source_shows_whole_words(page):
     playwright.expect(page.locator("#translation .lit")).to_have_text(["新しい"])
 
 
+@pytest.mark.slow
 def test_alternatives_of_a_word_without_blanks_around_it(page):
     into_japanese(page).get_by_text("ファイル", exact=True).click()
     option = page.get_by_role("listbox").get_by_role("option")
@@ -143,6 +148,7 @@ def test_alternatives_of_a_word_without_blanks_around_it(page):
     )
 
 
+@pytest.mark.slow
 def test_browsers_without_a_dictionary_count_characters(open_page):
     page = open_page(viewport={"width": 1200, "height": 800})
     page.add_init_script("delete Intl.Segmenter")
@@ -151,6 +157,7 @@ def test_browsers_without_a_dictionary_count_characters(open_page):
     assert texts == ["\U0001f600", *"新しいファイルを開きま", "す。"]
 
 
+@pytest.mark.slow
 def test_a_source_without_blanks_marks_its_words(page):
     page.get_by_role("combobox", name="From").select_option("ja")
     source = "ファイルを開きます。"
@@ -172,6 +179,7 @@ def test_a_source_without_blanks_marks_its_words(page):
     ]
 
 
+@pytest.mark.slow
 def test_a_text_from_right_to_left_begins_at_the_right(page):
     alignment = [[1, 0], [4, 1], [3, 2], [4, 3]]
     details = {"alignment": alignment, "source_words": SOURCE_WORDS, "target_words": ARABIC_WORDS}
@@ -226,6 +234,7 @@ def test_flags_name_lines_of_the_text(page):
     playwright.expect(page.locator("#flags")).to_contain_text("(line 4)")
 
 
+@pytest.mark.slow
 def test_long_names_of_languages_do_not_run_under_the_arrow(open_page):
     page = open_page(viewport={"width": 390, "height": 800})
     page.get_by_role("combobox", name="From").select_option("ja")

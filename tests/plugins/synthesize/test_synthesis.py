@@ -77,6 +77,7 @@ def make(nmt, mono, checkpoint):
 SAMPLING = ["decode.do_sample=true", "decode.beam_size=1", "decode.seed=3"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("search", [[], SAMPLING])
 def test_pairs_are_lines_and_their_translations(make, nmt, mono, checkpoint, search):
     pairs = make("flagged=keep", "buffer=7", *search)
@@ -119,6 +120,7 @@ def most_likely_pairs() -> list[tuple[str, str]]:
     return [pair for pair in pairs if all(pair)]
 
 
+@pytest.mark.slow
 def test_most_similar_translation_is_kept_and_flagged_pairs_dropped(make, mono, word_model):
     Path("out").mkdir()
     write("references", [f"ka lo {line}" for line in mono])
@@ -297,6 +299,7 @@ def test_options_that_do_not_fit_are_one_line(nmt, mono, word_model, options, pr
     nmt(*words, *options).refused(problem)
 
 
+@pytest.mark.slow
 def test_errors_leave_the_folder_usable(make, nmt, word_model, monkeypatch):
     write("short", ["ka"])
     make(output="new", run=word_model)
