@@ -46,7 +46,7 @@ def origin_of(block: PairBlock) -> Origin:
 
 
 def is_continued(earlier: Known, block: Known) -> bool:
-    """Whether a block has the next lines of an earlier one, none of which was skipped."""
+    """Whether a block begins after the last line of an earlier one that has no skipped lines."""
     distance = block.number - earlier.number
     continues = block.line - earlier.line == distance and block.unit == earlier.unit
     return continues and block.file == earlier.file and not earlier.skipped

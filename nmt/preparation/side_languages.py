@@ -138,7 +138,7 @@ class SideLanguages:
 
     @property
     def identified(self) -> list[Group]:
-        """The groups of which both sides are known: only the two together show a swap."""
+        """The groups whose languages are both known: a swap is visible only in both together."""
         return [group for group in self.groups if "" not in group.languages]
 
     @property

@@ -69,6 +69,14 @@ def translations() -> list[Pair]:
 
 
 PAIRS = translations()
+PREPROCESS = [
+    "preprocess",
+    "train.en",
+    "train.de",
+    "data.valid_size=5",
+    "data.test_size=5",
+    "tokenizer.vocabulary_size=400",
+]
 
 
 def first_words(text: str) -> str:
@@ -321,14 +329,7 @@ def test_a_missing_package_is_refused_but_not_needed_for_the_check(
 @pytest.mark.slow
 def test_the_command_prints_the_notice_and_the_worst_pairs(nmt, here: Path) -> None:
     write(here / "train", unrelated())
-    outcome = nmt(
-        "preprocess",
-        "train.en",
-        "train.de",
-        "data.valid_size=5",
-        "data.test_size=5",
-        "tokenizer.vocabulary_size=400",
-    )
+    outcome = nmt(*PREPROCESS)
     assert outcome.code == 0, outcome.err
     lines = outcome.err.splitlines()
     at = next(number for number, line in enumerate(lines) if "seem to be damaged" in line)
@@ -345,14 +346,7 @@ def test_swapped_blocks_are_reported_once_and_can_be_dropped(
 ) -> None:
     monkeypatch.setattr("nmt.preparation.meanings.has_encoder", lambda: has_encoder)
     write(here / "train", [(target, source) for source, target in PAIRS[:40]] + PAIRS[40:])
-    outcome = nmt(
-        "preprocess",
-        "train.en",
-        "train.de",
-        "data.valid_size=5",
-        "data.test_size=5",
-        "tokenizer.vocabulary_size=400",
-    )
+    outcome = nmt(*PREPROCESS)
     assert outcome.code == 0, outcome.err
     [notice] = [line for line in outcome.err.splitlines() if line.startswith("notice:")]
     named = "33.3% swapped sides" if has_encoder else "German sources and English targets"

@@ -153,4 +153,5 @@ def test_blocks_that_continue_a_file_take_no_memory() -> None:
         "1,001 of b.en",
         "2,002 of b.en",
     )
-    assert [places(number) for number in numbers] == [f"line {line}" for line in lines]
+    expected = [f"line {line}" for line in lines]
+    assert list(map(places, numbers)) == expected

@@ -3,6 +3,7 @@
 import html
 import random
 from collections.abc import Callable
+from itertools import chain
 
 import pytest
 
@@ -227,7 +228,7 @@ def numbered(count: int) -> list[Pair]:
         [(source.upper(), target.upper()) for source, target in NAMES],
         PRICES,
         CAPITALS,
-        [pair for both in zip(PAIRS, NAMES, strict=False) for pair in both],
+        [*chain.from_iterable(zip(PAIRS, NAMES, strict=False))],
         sorted(PAIRS),
         sorted(PAIRS, key=lambda pair: len(pair[0])),
         [*PAIRS, ("AT&T; R&D", "AT&T; R&D"), ("1 < 2 > 0", "1 < 2 > 0"), ("C:\\New", "C:\\Neu")],

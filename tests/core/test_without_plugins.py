@@ -47,7 +47,7 @@ def copy_without(plugins: list[str], folder: Path) -> dict[str, str]:
 
 
 def with_importers(plugin: str) -> list[str]:
-    """A plugin, the plugins that import it, those that import these, and so on."""
+    """A plugin and all plugins that import it, directly or through others."""
     plugins = [plugin]
     # The list grows while the loop runs.
     for name in plugins:

@@ -16,8 +16,8 @@ from nmt.translation import Translator
 TESTS = {"bs": 1000, "ar": 10_000}
 """sacreBLEU's tests and the numbers of their samples, as in `nmt compare`."""
 HARM = 0.05
-"""A lower significance level does not apply to a loss on general text: a stricter proof that
-corrections help must not let a worse model pass."""
+"""The lowest significance level for a loss on general text. `alpha` may be lower, but a stricter
+proof that corrections help must not let a worse model pass."""
 MORE_CORRECTIONS = "collect more corrections of this kind"
 LESS_CHANGE = "halve `passes` or `share`, or collect more corrections"
 CAUTION = 0.4

@@ -25,7 +25,7 @@ LONG = {
         {"flags": [], "alignment": [], "memory": {"match": "fuzzy", "entries": [LONG_ENTRY]}},
         EXACT_LINE,
         EXACT_LINE,
-        *({"flags": [], "alignment": []} for _ in range(27)),
+        *[{"flags": [], "alignment": []}] * 27,
     ],
 }
 """An answer whose notes would be below the window."""

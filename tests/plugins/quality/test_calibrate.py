@@ -192,7 +192,7 @@ def test_with_an_encoder_a_second_fit_works_without_it(
     [
         (
             ["threshold=100", "reference=wrong"],
-            "0 of 120 translations reach it, but at least 5 good ones are needed; half of them reach",
+            "0 of 120 translations reach it, but at least 5 good ones are needed; half of them",
         ),
         (["reference=short"], "lines"),
         (
